@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace tidegate::app {
+
+/// What every subcommand exits with.
+inline constexpr int exit_success = 0;
+inline constexpr int exit_failure = 1;  ///< the work was done and the answer is no
+inline constexpr int exit_usage = 2;    ///< the command line or the configuration is wrong
+
+}  // namespace tidegate::app

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What every benchmark shares: timing, counting allocations, counting instructions, and the lines
+/// that programs read.
+namespace tidegate::bench {
+
+/// Keeps the compiler from dropping a computation whose value nobody uses.
+template <class T>
+inline void keep(T const& value) {
+  asm volatile("" : : "r,m"(value) : "memory");
+}
+
+/// How often `operator new` was called in this process.
+[[nodiscard]] auto allocations() noexcept -> std::uint64_t;
+
+struct bench_case {
+  std::string name;                      ///< such as `sf/a/reader`
+  std::function<void(std::size_t)> run;  ///< does the work so many times
+  double instructions_bar = 0;           ///< what the case must stay below; 0: no bar
+  std::size_t bytes = 0;                 ///< of input: then also instructions for each of them
+};
+
+/// Runs the cases that `arguments` select and prints one line for each:
+/// `bench NAME ns=… allocations=…`, with `--instructions` also `instructions=…` as counted by
+/// callgrind, and the bar where there is one. Returns the exit status: 1 when a bar was missed.
+[[nodiscard]] auto run_cases(std::vector<bench_case> const& cases, int argc, char** argv) -> int;
+
+}  // namespace tidegate::bench

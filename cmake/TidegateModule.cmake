@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+include(GNUInstallDirs)
+include(GoogleTest)
+
+# tidegate_module(NAME <m> [DESCRIPTION <text>] [DEPENDS <module>...] [LINK <library>...]
+#                 [FIND <package and arguments>...])
+#
+# Makes the module of the current folder:
+#   include/tidegate/**.hpp   the public headers
+#   src/*.cpp                 the library tidegate::<m>; without sources it is headers only
+#   test/*.cpp                the program <m>_test; each TEST becomes one ctest entry
+# DEPENDS are modules that the public headers show. LINK are libraries that only src/ uses; FIND says
+# how the installed package finds them again, one string each ("Boost COMPONENTS json").
+function(tidegate_module)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;DESCRIPTION" "DEPENDS;LINK;FIND")
+  if(NOT arg_NAME OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "tidegate_module: wrong arguments: ${ARGN}")
+  endif()
+  set(target tidegate_${arg_NAME})
+
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/include/*.hpp")
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp")
+  file(GLOB tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/test/*.cpp")
+
+  if(sources)
+    set(scope PUBLIC)
+    add_library(${target} STATIC ${sources})
+    target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/src")
+    tidegate_compile_options(${target})
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  else()
+    set(scope INTERFACE)
+    add_library(${target} INTERFACE)
+  endif()
+  add_library(tidegate::${arg_NAME} ALIAS ${target})
+  target_compile_features(${target} ${scope} cxx_std_23)
+  target_sources(
+    ${target}
+    ${scope}
+    FILE_SET
+    HEADERS
+    BASE_DIRS
+    "${CMAKE_CURRENT_SOURCE_DIR}/include"
+    FILES
+    ${headers})
+  foreach(module IN LISTS arg_DEPENDS)
+    if(NOT TARGET tidegate::${module})
+      message(FATAL_ERROR "module ${arg_NAME} depends on ${module}, which is not above it in CMakeLists.txt")
+    endif()
+    target_link_libraries(${target} ${scope} tidegate::${module})
+  endforeach()
+  if(arg_LINK)
+    target_link_libraries(${target} PRIVATE ${arg_LINK})
+  endif()
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${arg_NAME} VERIFY_INTERFACE_HEADER_SETS
+                                                                     ${PROJECT_IS_TOP_LEVEL})
+
+  # TidegatePackage writes the installed package from these.
+  set_property(GLOBAL APPEND PROPERTY TIDEGATE_MODULES ${arg_NAME})
+  set_property(GLOBAL PROPERTY TIDEGATE_${arg_NAME}_DESCRIPTION "${arg_DESCRIPTION}")
+  set_property(GLOBAL PROPERTY TIDEGATE_${arg_NAME}_DEPENDS "${arg_DEPENDS}")
+  set_property(GLOBAL PROPERTY TIDEGATE_${arg_NAME}_FIND "${arg_FIND}")
+
+  if(TIDEGATE_TESTS AND tests)
+    tidegate_test(${arg_NAME}_test SOURCES ${tests} LINK tidegate::${arg_NAME})
+    target_include_directories(${arg_NAME}_test PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/src"
+                                                        "${CMAKE_CURRENT_SOURCE_DIR}/test")
+  endif()
+endfunction()
+
+# tidegate_test(<target> SOURCES <file>... [LINK <library>...])
+#
+# A GoogleTest program; each TEST in it is one ctest entry. Tests run in the root of the source tree and
+# know it as TIDEGATE_SOURCE_DIR.
+function(tidegate_test target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_executable(${target} ${arg_SOURCES})
+  tidegate_compile_options(${target})
+  target_compile_definitions(${target} PRIVATE "TIDEGATE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
+  target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${target} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}" DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# tidegate_module_of(<variable> <name>): the module whose name begins <name>, before "_" or the end; the
+# longest one when several do. Empty when there is none.
+function(tidegate_module_of variable name)
+  get_property(modules GLOBAL PROPERTY TIDEGATE_MODULES)
+  set(best "")
+  foreach(module IN LISTS modules)
+    string(LENGTH "${module}" length)
+    string(LENGTH "${best}" best_length)
+    if("${name}_" MATCHES "^${module}_" AND length GREATER best_length)
+      set(best ${module})
+    endif()
+  endforeach()
+  set(${variable} "${best}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands in for libFuzzer where the compiler has none: runs a fuzz target once over each file that is
+// named, or that lies in a folder that is named, and changes nothing.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <vector>
+
+extern "C" auto LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) -> int;
+extern "C" [[gnu::weak]] auto LLVMFuzzerInitialize(int* argc, char*** argv) -> int;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The files in a fixed order, so that two runs do the same.
+auto files_under(fs::path const& path) -> std::vector<fs::path> {
+  if (!fs::is_directory(path)) {
+    return {path};
+  }
+  std::vector<fs::path> files;
+  for (auto const& entry : fs::recursive_directory_iterator(path)) {
+    if (entry.is_regular_file()) {
+      files.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace
+
+auto main(int argc, char** argv) -> int {
+  if (LLVMFuzzerInitialize != nullptr) {
+    LLVMFuzzerInitialize(&argc, &argv);
+  }
+  std::size_t replayed = 0;
+  for (int i = 1; i < argc; ++i) {
+    fs::path const path = argv[i];
+    std::error_code error;
+    if (!fs::exists(path, error)) {
+      std::fprintf(stderr, "%s: no such file or folder\n", path.c_str());
+      return 2;
+    }
+    for (auto const& file : files_under(path)) {
+      std::ifstream in(file, std::ios::binary);
+      std::vector<char> const bytes{std::istreambuf_iterator<char>(in), {}};
+      if (in.bad() || !in.is_open()) {
+        std::fprintf(stderr, "%s: cannot be read\n", file.c_str());
+        return 2;
+      }
+      // Named before it runs: when the target aborts, the last line says on which file.
+      std::printf("%s (%zu bytes)\n", file.c_str(), bytes.size());
+      std::fflush(stdout);
+      // A copy of the exact size on the heap, so that the sanitizers see a read past its end.
+      std::vector<std::uint8_t> const input(bytes.begin(), bytes.end());
+      LLVMFuzzerTestOneInput(input.data(), input.size());
+      ++replayed;
+    }
+  }
+  if (replayed == 0) {
+    std::puts("no seeds: nothing to replay");
+  } else {
+    std::printf("%zu seeds replayed\n", replayed);
+  }
+  return 0;
+}

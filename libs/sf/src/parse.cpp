@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/sf/parse.hpp>
+
+#include <cassert>
+#include <utility>
+
+namespace tidegate::sf {
+
+namespace {
+
+/// Reads the parameters that follow and returns the first event that is none.
+template <dialect D>
+auto read_parameters(basic_reader<D>& reader, basic_parameters<D>& parameters) -> event {
+  auto e = reader.next();
+  if (e != event::parameter) {
+    return e;
+  }
+  using entry = typename basic_parameters<D>::entry;
+  std::vector<entry> entries;
+  entries.reserve(2);
+  do {
+    auto& added = entries.emplace_back(
+        basic_key<D>(typename basic_key<D>::unchecked{}, reader.key()), basic_parameter_value<D>());
+    if (D != dialect::draft11 || !reader.value().is(bare_item_type::none)) {
+      added.value = to_value<D>(reader.value());
+    }
+    e = reader.next();
+  } while (e == event::parameter);
+  parameters = basic_parameters<D>::from_entries(std::move(entries));
+  return e;
+}
+
+template <dialect D>
+auto read_parameters(basic_reader<D>& reader, no_parameters<D>&) -> event {
+  return reader.next();
+}
+
+/// Reads what follows the event `inner_list`, parameters included.
+template <dialect D, class InnerList>
+auto read_inner_list(basic_reader<D>& reader, InnerList& inner) -> event {
+  auto e = reader.next();
+  while (e == event::inner_item) {
+    auto& item = inner.items.emplace_back(basic_item<D>{to_value<D>(reader.value()), {}});
+    e = read_parameters(reader, item.parameters);
+  }
+  return e == event::inner_list_end ? read_parameters(reader, inner.parameters) : e;
+}
+
+/// Reads a member that begins with `e`, an `item` or an `inner_list`.
+template <dialect D, class Item, class InnerList>
+auto read_member(basic_reader<D>& reader, event e, std::variant<Item, InnerList>& member) -> event {
+  if (e == event::inner_list) {
+    return read_inner_list(reader, member.template emplace<InnerList>());
+  }
+  auto& item = std::get<Item>(member);
+  item.value = to_value<D>(reader.value());
+  return read_parameters(reader, item.parameters);
+}
+
+}  // namespace
+
+template <dialect D>
+auto to_value(bare_item_view const& view) -> basic_bare_item<D> {
+  switch (view.type()) {
+    case bare_item_type::integer: return view.as_integer();
+    case bare_item_type::boolean: return view.as_boolean();
+    case bare_item_type::string:
+    case bare_item_type::token:
+    case bare_item_type::byte_sequence:
+    case bare_item_type::display_string:
+      if (!view.is_encoded()) {
+        return {typename basic_bare_item<D>::unchecked{}, view.type(), view.raw()};
+      }
+      return basic_bare_item<D>::make_text(view.type(), view.decoded_size_max(),
+                                           [&view](char* out) {
+                                             return view.decode({out, view.decoded_size_max()});
+                                           });
+    case bare_item_type::decimal:
+      if constexpr (D != dialect::draft11) {
+        return view.as_decimal();
+      }
+      break;
+    case bare_item_type::floating:
+      if constexpr (D == dialect::draft11) {
+        return view.as_floating();
+      }
+      break;
+    case bare_item_type::date:
+      if constexpr (D == dialect::rfc9651) {
+        return view.as_date();
+      }
+      break;
+    case bare_item_type::none: break;
+  }
+  assert(false && "a view of another dialect");
+  return {};
+}
+
+template <dialect D>
+auto parse_item(std::string_view field_value) -> result<basic_item<D>, parse_error> {
+  basic_reader<D> reader(field_type::item, field_value);
+  result<basic_item<D>, parse_error> item;
+  auto e = reader.next();
+  if (e == event::item) {
+    item->value = to_value<D>(reader.value());
+    e = read_parameters(reader, item->parameters);
+  }
+  if (e != event::end) {
+    item = failure(reader.error());
+  }
+  return item;
+}
+
+template <dialect D>
+auto parse_list(std::string_view field_value) -> result<basic_list<D>, parse_error> {
+  basic_reader<D> reader(field_type::list, field_value);
+  result<basic_list<D>, parse_error> list;
+  auto e = reader.next();
+  while (e == event::item || e == event::inner_list) {
+    e = read_member(reader, e, list->emplace_back());
+  }
+  if (e != event::end) {
+    list = failure(reader.error());
+  }
+  return list;
+}
+
+template <dialect D>
+auto parse_dictionary(std::string_view field_value) -> result<basic_dictionary<D>, parse_error> {
+  basic_reader<D> reader(field_type::dictionary, field_value);
+  std::vector<typename basic_dictionary<D>::entry> entries;
+  auto e = reader.next();
+  while (e == event::item || e == event::inner_list) {
+    auto& added =
+        entries.emplace_back(basic_key<D>(typename basic_key<D>::unchecked{}, reader.key()),
+                             basic_dictionary_member<D>());
+    e = read_member(reader, e, added.value);
+  }
+  if (e != event::end) {
+    return failure(reader.error());
+  }
+  return basic_dictionary<D>::from_entries(std::move(entries));
+}
+
+auto combine(std::span<std::string_view const> lines, std::string& scratch) -> std::string_view {
+  if (lines.empty()) {
+    return {};
+  }
+  if (lines.size() == 1) {
+    return lines.front();
+  }
+  scratch.assign(lines.front());
+  for (auto line : lines.subspan(1)) {
+    scratch.append(", ").append(line);
+  }
+  return scratch;
+}
+
+#define TIDEGATE_SF_PARSE(D)                                                                     \
+  template auto parse_item<D>(std::string_view)->result<basic_item<D>, parse_error>;             \
+  template auto parse_list<D>(std::string_view)->result<basic_list<D>, parse_error>;             \
+  template auto parse_dictionary<D>(std::string_view)->result<basic_dictionary<D>, parse_error>; \
+  template auto to_value<D>(bare_item_view const&)->basic_bare_item<D>;
+TIDEGATE_SF_PARSE(dialect::rfc9651)
+TIDEGATE_SF_PARSE(dialect::rfc8941)
+TIDEGATE_SF_PARSE(dialect::draft11)
+#undef TIDEGATE_SF_PARSE
+
+}  // namespace tidegate::sf

@@ -1,0 +1,10 @@
+// expect: ok
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/sf.hpp>
+
+auto main() -> int {
+  std::string out;
+  tidegate::sf::list_writer writer(out);
+  writer.item(1);
+  writer.parameter("lower", 1);
+}
