@@ -65,9 +65,9 @@ auto main(int argc, char** argv) -> int {
     }
   }
   if (replayed == 0) {
-    std::puts("no seeds: nothing to replay");
-  } else {
-    std::printf("%zu seeds replayed\n", replayed);
+    std::fputs("no seeds: keep some in fuzz/corpus\n", stderr);
+    return 1;
   }
+  std::printf("%zu seeds replayed\n", replayed);
   return 0;
 }

@@ -18,7 +18,7 @@
 /// - serialising the tree gives what the streaming writers give for that model, it parses again to an
 ///   equal tree, and serialising that changes nothing;
 /// - the JSON form reads back equal;
-/// - a prefix of the value never makes the reader look behind it (the sanitizers see to that).
+/// - nothing looks behind the last byte (the sanitizers see to that).
 namespace tidegate::sf::fuzz {
 
 #define TIDEGATE_FUZZ_CHECK(condition)                                                    \

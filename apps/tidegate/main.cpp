@@ -45,5 +45,9 @@ auto main(int argc, char** argv) -> int {
     auto const shown = app.exit(error);  // prints help, the version or what was wrong
     return shown == 0 ? exit_success : exit_usage;
   }
+  if (!std::cout.flush()) {
+    std::cerr << "error: cannot write to standard output\n";
+    return exit_failure;
+  }
   return status;
 }

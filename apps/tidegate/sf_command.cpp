@@ -110,7 +110,8 @@ auto add_options(CLI::App& command) -> std::shared_ptr<sf_options> {
 }
 
 void add_parse(CLI::App& sf, std::vector<std::string> const& operands, int& status) {
-  auto* const command = sf.add_subcommand("parse", "print a field value as JSON");
+  auto* const command = sf.add_subcommand(
+      "parse", "print a field value as JSON: tidegate sf parse --type TYPE [OPTIONS] [VALUE...]");
   auto const options = add_options(*command);
   command->footer(
       "VALUE...: field lines, combined as the specification says; without any, each line of\n"

@@ -52,8 +52,8 @@ struct bare_item_to_json {
   void operator()(display_string_view value) const {
     append_typed(out, "displaystring", value.text());
   }
-  template <dialect D>
-  void operator()(checked_text<grammar::token<D>, std::string_view> value) const {
+  template <bool IsDraft11>
+  void operator()(checked_text<grammar::token<IsDraft11>, std::string_view> value) const {
     append_typed(out, "token", value.text());
   }
   void operator()(date value) const {
@@ -249,7 +249,11 @@ auto parameters_from(json_value const& json, basic_parameters<D>& parameters)
     }
     entries.push_back({std::move(key), std::move(value)});
   }
+  auto const given = entries.size();
   parameters = basic_parameters<D>::from_entries(std::move(entries));
+  if (parameters.size() != given) {
+    return wrong(json, "a parameter comes twice");
+  }
   return {};
 }
 
@@ -348,7 +352,12 @@ auto dictionary_from_json(json_value const& json) -> result<basic_dictionary<D>,
     auto& entry = entries.emplace_back(typename basic_dictionary<D>::entry{std::move(key), {}});
     TIDEGATE_TRY_VOID(member_from<D>(pair.elements[1], entry.value));
   }
-  return basic_dictionary<D>::from_entries(std::move(entries));
+  auto const given = entries.size();
+  auto dictionary = basic_dictionary<D>::from_entries(std::move(entries));
+  if (dictionary.size() != given) {
+    return wrong(json, "a key comes twice");
+  }
+  return dictionary;
 }
 
 }  // namespace detail

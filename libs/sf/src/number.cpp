@@ -26,7 +26,8 @@ struct parsed_number {
 
 /// `["-"] 1*DIGIT ["." 1*DIGIT] [("e" / "E") ["+" / "-"] 1*DIGIT]`
 [[nodiscard]] auto parse_number(std::string_view text) -> result<parsed_number, make_error> {
-  constexpr long exponent_max = 1000;  // beyond that a number is as good as zero or too large
+  // Beyond that the digits cannot make up for it: the number is as good as zero, or too large.
+  auto const exponent_max = static_cast<long>(text.size()) + 1000;
   parsed_number number;
   std::size_t i = 0;
   auto at_digit = [&] { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };

@@ -2,11 +2,18 @@
 #include <tidegate/sf/parse.hpp>
 
 #include <cassert>
+#include <new>
 #include <utility>
 
 namespace tidegate::sf {
 
 namespace {
+
+/// Gives a new item its value where it stands. Nothing has to be given up first: a new item holds 0.
+template <dialect D>
+void put_value(basic_bare_item<D>& item, bare_item_view const& view) {
+  new (&item) basic_bare_item<D>(to_value<D>(view));
+}
 
 /// Reads the parameters that follow and returns the first event that is none.
 template <dialect D>
@@ -53,7 +60,7 @@ auto read_member(basic_reader<D>& reader, event e, std::variant<Item, InnerList>
     return read_inner_list(reader, member.template emplace<InnerList>());
   }
   auto& item = std::get<Item>(member);
-  item.value = to_value<D>(reader.value());
+  put_value<D>(item.value, reader.value());
   return read_parameters(reader, item.parameters);
 }
 
@@ -68,6 +75,7 @@ auto to_value(bare_item_view const& view) -> basic_bare_item<D> {
     case bare_item_type::token:
     case bare_item_type::byte_sequence:
     case bare_item_type::display_string:
+      assert(D == dialect::rfc9651 || !view.is(bare_item_type::display_string));
       if (!view.is_encoded()) {
         return {typename basic_bare_item<D>::unchecked{}, view.type(), view.raw()};
       }
@@ -102,7 +110,7 @@ auto parse_item(std::string_view field_value) -> result<basic_item<D>, parse_err
   result<basic_item<D>, parse_error> item;
   auto e = reader.next();
   if (e == event::item) {
-    item->value = to_value<D>(reader.value());
+    put_value<D>(item->value, reader.value());
     e = read_parameters(reader, item->parameters);
   }
   if (e != event::end) {

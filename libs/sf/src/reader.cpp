@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 // Section numbers are those of RFC 9651, and of draft11 where it goes its own way.
@@ -45,7 +46,9 @@ auto bare_item_view::as_floating() const noexcept -> floating {
 }
 
 auto bare_item_view::decode(std::span<char> out) const noexcept -> std::size_t {
-  assert(out.size() >= decoded_size_max());
+  if (out.size() < decoded_size_max()) {
+    std::abort();  // writing behind the caller's memory would be worse
+  }
   char* to = out.data();
   if (!encoded_) {
     if (size_ != 0) {
@@ -230,20 +233,20 @@ struct detail::grammar_machine {
 
   /// What a key without "=" stands for: true, and in draft11 nothing.
   [[gnu::always_inline]] void set_implied_value() noexcept {
-    reader.value_.type_ = is_draft11 ? bare_item_type::none : bare_item_type::boolean;
+    set_number(is_draft11 ? bare_item_type::none : bare_item_type::boolean);
     reader.value_.number_ = 1;
   }
 
   /// Section 4.2.3.3; draft11, section 4.2.3, where no key may come twice.
   [[gnu::always_inline]] auto read_key() -> bool {
     auto const* const key = p;
-    if (p == end || !grammar::is(*p, grammar::key<D>::start)) {
+    if (p == end || !grammar::is(*p, grammar::key<is_draft11>::start)) {
       fault(p == end ? parse_fault::unexpected_end : parse_fault::key_expected);
       return false;
     }
     do {
       ++p;
-    } while (p != end && grammar::is(*p, grammar::key<D>::rest));
+    } while (p != end && grammar::is(*p, grammar::key<is_draft11>::rest));
     reader.key_ = {key, static_cast<std::size_t>(p - key)};
     if constexpr (is_draft11) {
       if (!reader.keys_.insert(reader.key_)) {
@@ -292,7 +295,7 @@ struct detail::grammar_machine {
     if (at('.')) {
       return read_fraction(reader, number, p, end, reached);
     }
-    reader.value_.type_ = bare_item_type::integer;
+    set_number(bare_item_type::integer);
     return success(reached);
   }
 
@@ -305,7 +308,7 @@ struct detail::grammar_machine {
     if (at('.')) {
       return fault(parse_fault::date_with_fraction);
     }
-    reader.value_.type_ = bare_item_type::date;
+    set_number(bare_item_type::date);
     return success(reached);
   }
 
@@ -322,7 +325,7 @@ struct detail::grammar_machine {
   /// Section 4.2.6; draft11, section 4.2.7. The first character was looked at by the caller.
   [[gnu::always_inline]] auto read_token(event reached) noexcept -> event {
     auto const* const token = p++;
-    while (p != end && grammar::is(*p, grammar::token<D>::rest)) {
+    while (p != end && grammar::is(*p, grammar::token<is_draft11>::rest)) {
       ++p;
     }
     return success(reader, bare_item_type::token, token, p, false, p, reached);
@@ -334,7 +337,7 @@ struct detail::grammar_machine {
     if (p == end || (*p != '0' && *p != '1')) {
       return fault(p == end ? parse_fault::unexpected_end : parse_fault::invalid_boolean);
     }
-    reader.value_.type_ = bare_item_type::boolean;
+    set_number(bare_item_type::boolean);
     reader.value_.number_ = *p++ - '0';
     return success(reached);
   }
@@ -360,6 +363,14 @@ struct detail::grammar_machine {
     }
   }
 
+  /// A value without text: nothing of an earlier one's is left.
+  [[gnu::always_inline]] void set_number(bare_item_type type) noexcept { set_number(reader, type); }
+  [[gnu::always_inline]] static void set_number(basic_reader<D>& reader,
+                                                bare_item_type type) noexcept {
+    reader.value_.type_ = type;
+    reader.value_.encoded_ = false;
+    reader.value_.size_ = 0;
+  }
   [[gnu::always_inline]] auto with_value(event reached, state then) noexcept -> event {
     reader.state_ = then;
     return read_bare_item(reader, p, end, reached);
@@ -432,7 +443,7 @@ struct detail::grammar_machine {
         }
         break;
       default:
-        if (grammar::is(*p, grammar::token<D>::start)) {
+        if (grammar::is(*p, grammar::token<is_draft11>::start)) {
           return read_token(reached);
         }
         break;
@@ -495,13 +506,13 @@ struct detail::grammar_machine {
     }
     auto digits = p - fraction;
     if constexpr (is_draft11) {
-      reader.value_.type_ = bare_item_type::floating;
+      set_number(reader, bare_item_type::floating);
       reader.value_.fraction_digits_ = static_cast<std::uint8_t>(digits);
     } else {
       for (; digits < 3; ++digits) {
         number *= 10;
       }
-      reader.value_.type_ = bare_item_type::decimal;
+      set_number(reader, bare_item_type::decimal);
     }
     reader.value_.number_ = negative ? -number : number;
     reader.cursor_ = p;

@@ -40,7 +40,7 @@ void write_inner_list(Writer& writer, InnerList const& inner) {
 }  // namespace
 
 template <dialect D>
-void serialize_list(basic_list<D> const& list, std::string& out) {
+void serialize(basic_list<D> const& list, std::string& out) {
   basic_list_writer<D> writer(out);
   for (auto const& member : list) {
     if (auto const* item = std::get_if<0>(&member)) {
@@ -54,7 +54,7 @@ void serialize_list(basic_list<D> const& list, std::string& out) {
 }
 
 template <dialect D>
-void serialize_dictionary(basic_dictionary<D> const& dictionary, std::string& out) {
+void serialize(basic_dictionary<D> const& dictionary, std::string& out) {
   basic_dictionary_writer<D> writer(out);
   for (auto const& [key, member] : dictionary) {
     if (auto const* item = std::get_if<0>(&member)) {
@@ -68,16 +68,16 @@ void serialize_dictionary(basic_dictionary<D> const& dictionary, std::string& ou
 }
 
 template <dialect D>
-void serialize_item(basic_item<D> const& item, std::string& out) {
+void serialize(basic_item<D> const& item, std::string& out) {
   basic_list_writer<D> writer(out);  // an Item is written as the only member of a List would be
   writer.item(item.value);
   write_parameters<D>(writer, item.parameters);
 }
 
-#define TIDEGATE_SF_SERIALIZE(D)                                                   \
-  template void serialize_list<D>(basic_list<D> const&, std::string&);             \
-  template void serialize_dictionary<D>(basic_dictionary<D> const&, std::string&); \
-  template void serialize_item<D>(basic_item<D> const&, std::string&);
+#define TIDEGATE_SF_SERIALIZE(D)                                        \
+  template void serialize<D>(basic_list<D> const&, std::string&);       \
+  template void serialize<D>(basic_dictionary<D> const&, std::string&); \
+  template void serialize<D>(basic_item<D> const&, std::string&);
 TIDEGATE_SF_SERIALIZE(dialect::rfc9651)
 TIDEGATE_SF_SERIALIZE(dialect::rfc8941)
 TIDEGATE_SF_SERIALIZE(dialect::draft11)

@@ -72,6 +72,7 @@ TEST(sf_json, says_what_cannot_be_a_field_and_where) {
            {"[01,[]]", "expected \",\" or \"]\" in JSON", 2},
            {"[1.,[]]", "unexpected character in JSON", 3},
            {"[tru,[]]", "unexpected character in JSON", 1},
+           {R"([1,[["a",1],["a",2]]])", "a parameter comes twice", 3},
        }) {
     auto const value = item_from_json(json);
     ASSERT_FALSE(value.has_value()) << json;

@@ -143,6 +143,27 @@ TEST(sf_reader, decodes_only_when_asked) {
   EXPECT_EQ(escaped.value().text(scratch), R"(a\b)");
 }
 
+TEST(sf_reader, leaves_nothing_of_an_earlier_text_on_a_number) {
+  reader reader(field_type::list, R"("secret\\", 5;k, ?1, 1.5)");
+  std::string scratch;
+  ASSERT_EQ(reader.next(), item);
+  EXPECT_EQ(reader.value().text(scratch), "secret\\");
+  EXPECT_FALSE(reader.value().get_integer().has_value());
+  for (auto e = reader.next(); !is_final(e); e = reader.next()) {
+    EXPECT_EQ(reader.value().text(scratch), "");
+    EXPECT_EQ(reader.value().raw(), "");
+    EXPECT_FALSE(reader.value().get_token().has_value());
+  }
+}
+
+TEST(sf_reader, ends_the_program_rather_than_write_behind_a_buffer) {
+  std::string const text = '"' + std::string(100, 'x') + '"';
+  reader reader(field_type::item, text);
+  ASSERT_EQ(reader.next(), item);
+  char small[16];
+  EXPECT_DEATH(reader.value().decode(small), "");
+}
+
 TEST(sf_reader, says_what_is_wrong_and_where) {
   struct row {
     field_type type;

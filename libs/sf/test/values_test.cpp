@@ -264,6 +264,21 @@ TEST(sf_bare_item, is_visited_as_its_own_type) {
   EXPECT_STREQ(bare_item(display_string_view("d")).visit(name_of_type{}), "display");
 }
 
+TEST(sf_bare_item, gives_nothing_when_it_is_of_another_type) {
+  bare_item const number = 5;
+  EXPECT_EQ(number.get_integer(), integer(5));
+  EXPECT_FALSE(number.get_string().has_value());
+  EXPECT_FALSE(number.get_token().has_value());
+  EXPECT_FALSE(number.get_boolean().has_value());
+  EXPECT_FALSE(number.get_decimal().has_value());
+  EXPECT_FALSE(number.get_date().has_value());
+  EXPECT_FALSE(number.get_byte_sequence().has_value());
+  EXPECT_FALSE(number.get_display_string().has_value());
+  bare_item const text = string_view("longer than sixteen octets");
+  EXPECT_FALSE(text.get_integer().has_value());
+  EXPECT_EQ(text.get_string()->text(), "longer than sixteen octets");
+}
+
 // ---- ordered maps ----
 
 auto key_of(int i) -> key {

@@ -152,7 +152,9 @@ TEST(sf_reader, allocates_nothing) {
   std::size_t decoded = 0;
   for (auto e = reader.next(); e != event::end; e = reader.next()) {
     ASSERT_NE(e, event::failure);
-    decoded += reader.value().decode(out);
+    if (!reader.value().raw().empty()) {
+      decoded += reader.value().decode(out);
+    }
   }
   EXPECT_EQ(test::allocations(), before);
   EXPECT_GT(decoded, 0U);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#if __cplusplus <= 202002L
+#error "Tidegate needs C++23: compile with -std=c++23"
+#endif
+
 #include <expected>
 #include <utility>
 
@@ -32,13 +36,13 @@ template <class E>
 
 /// `TIDEGATE_TRY(auto x, f());` binds the value of `f()` to `x`, or returns its error from the
 /// enclosing function. The one control-flow macro of the project: libstdc++ 12 has no `and_then`.
-#define TIDEGATE_TRY(target, expression) \
-  TIDEGATE_TRY_3(TIDEGATE_JOIN(tidegate_try_, __LINE__), target, expression)
+#define TIDEGATE_TRY(target, ...) \
+  TIDEGATE_TRY_3(TIDEGATE_JOIN(tidegate_try_, __LINE__), target, (__VA_ARGS__))
 
 /// The same for an expression whose value is of no interest.
-#define TIDEGATE_TRY_VOID(expression)                                   \
+#define TIDEGATE_TRY_VOID(...)                                          \
   do {                                                                  \
-    auto tidegate_try_void = (expression);                              \
+    auto tidegate_try_void = (__VA_ARGS__);                             \
     if (!tidegate_try_void.has_value()) {                               \
       return ::tidegate::failure(std::move(tidegate_try_void).error()); \
     }                                                                   \

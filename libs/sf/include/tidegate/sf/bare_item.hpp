@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -31,8 +32,8 @@ enum class bare_item_type : std::uint8_t {
 
 /// A bare item that owns its text: one of the types that dialect `D` knows.
 ///
-/// Made from checked values only, so that it can always be serialised. Each accessor is for one type;
-/// ask `type()` first, or `visit`. Texts of up to sixteen octets live inside.
+/// Made from checked values only, so that it can always be serialised. Each `as_` accessor is for one
+/// type only: ask `type()` first, or use the `get_` accessors or `visit`. Texts of up to sixteen octets live inside.
 template <dialect D>
 class basic_bare_item {
  public:
@@ -45,21 +46,19 @@ class basic_bare_item {
   basic_bare_item() noexcept = default;
   basic_bare_item(integer value) noexcept  // NOLINT(google-explicit-constructor)
       : number_(value.value()) {}
-  template <std::integral T>
-    requires(std::convertible_to<T, integer>)
-  basic_bare_item(T value)
-  noexcept : basic_bare_item(integer(value)) {}  // NOLINT
-  basic_bare_item(decimal value) noexcept        // NOLINT
-      requires has_decimal : type_(bare_item_type::decimal),
-                             number_(value.thousandths()) {}
+  template <detail::small_integer T>
+  basic_bare_item(T value) noexcept : basic_bare_item(integer(value)) {}  // NOLINT
+  basic_bare_item(decimal value) noexcept                                 // NOLINT
+      requires(has_decimal)
+      : type_(bare_item_type::decimal), number_(value.thousandths()) {}
   basic_bare_item(floating value) noexcept  // NOLINT
-      requires has_floating : type_(bare_item_type::floating),
-                              floating_(value.value()) {}
+      requires(has_floating)
+      : type_(bare_item_type::floating), floating_(value.value()) {}
   basic_bare_item(std::same_as<bool> auto value) noexcept  // NOLINT
       : type_(bare_item_type::boolean), number_(value ? 1 : 0) {}
   basic_bare_item(date value) noexcept  // NOLINT
-      requires has_date : type_(bare_item_type::date),
-                          number_(value.seconds().value()) {}
+      requires(has_date)
+      : type_(bare_item_type::date), number_(value.seconds().value()) {}
   basic_bare_item(string_view value)  // NOLINT
       : basic_bare_item(bare_item_type::string, value.text()) {}
   basic_bare_item(basic_token_view<D> value)  // NOLINT
@@ -67,7 +66,8 @@ class basic_bare_item {
   basic_bare_item(byte_sequence_view value)  // NOLINT
       : basic_bare_item(bare_item_type::byte_sequence, value.octets) {}
   basic_bare_item(display_string_view value)  // NOLINT
-      requires has_display_string : basic_bare_item(bare_item_type::display_string, value.text()) {}
+      requires(has_display_string)
+      : basic_bare_item(bare_item_type::display_string, value.text()) {}
   /// A `string`, `token` or `display_string` that owns its text.
   template <class Grammar>
     requires std::constructible_from<basic_bare_item, checked_text<Grammar, std::string_view>>
@@ -108,11 +108,11 @@ class basic_bare_item {
       assert(is(bare_item_type::integer));
       return {integer::unchecked{}, number_};
     }
-    [[nodiscard]] auto as_decimal() const noexcept -> decimal requires has_decimal {
+    [[nodiscard]] auto as_decimal() const noexcept -> decimal requires(has_decimal) {
       assert(is(bare_item_type::decimal));
       return {decimal::unchecked{}, number_};
     }
-    [[nodiscard]] auto as_floating() const noexcept -> floating requires has_floating {
+    [[nodiscard]] auto as_floating() const noexcept -> floating requires(has_floating) {
       assert(is(bare_item_type::floating));
       return {floating::unchecked{}, floating_};
     }
@@ -120,7 +120,7 @@ class basic_bare_item {
       assert(is(bare_item_type::boolean));
       return number_ != 0;
     }
-    [[nodiscard]] auto as_date() const noexcept -> date requires has_date {
+    [[nodiscard]] auto as_date() const noexcept -> date requires(has_date) {
       assert(is(bare_item_type::date));
       return date(integer(integer::unchecked{}, number_));
     }
@@ -137,10 +137,41 @@ class basic_bare_item {
       assert(is(bare_item_type::byte_sequence));
       return {text()};
     }
-    [[nodiscard]] auto as_display_string() const noexcept
-        -> display_string_view requires has_display_string {
+    [[nodiscard]] auto as_display_string() const noexcept -> display_string_view
+        requires(has_display_string) {
       assert(is(bare_item_type::display_string));
       return {display_string_view::unchecked{}, text()};
+    }
+
+    // The same for those who do not know the type: nothing when it is another.
+    [[nodiscard]] auto get_integer() const noexcept -> std::optional<integer> {
+      return is(bare_item_type::integer) ? std::optional(as_integer()) : std::nullopt;
+    }
+    [[nodiscard]] auto get_decimal() const noexcept -> std::optional<decimal>
+      requires(has_decimal)
+    { return is(bare_item_type::decimal) ? std::optional(as_decimal()) : std::nullopt; }
+    [[nodiscard]] auto get_floating() const noexcept -> std::optional<floating>
+      requires(has_floating)
+    { return is(bare_item_type::floating) ? std::optional(as_floating()) : std::nullopt; }
+    [[nodiscard]] auto get_boolean() const noexcept -> std::optional<bool> {
+      return is(bare_item_type::boolean) ? std::optional(as_boolean()) : std::nullopt;
+    }
+    [[nodiscard]] auto get_date() const noexcept -> std::optional<date>
+      requires(has_date)
+    { return is(bare_item_type::date) ? std::optional(as_date()) : std::nullopt; }
+    [[nodiscard]] auto get_string() const noexcept -> std::optional<string_view> {
+      return is(bare_item_type::string) ? std::optional(as_string()) : std::nullopt;
+    }
+    [[nodiscard]] auto get_token() const noexcept -> std::optional<basic_token_view<D>> {
+      return is(bare_item_type::token) ? std::optional(as_token()) : std::nullopt;
+    }
+    [[nodiscard]] auto get_byte_sequence() const noexcept -> std::optional<byte_sequence_view> {
+      return is(bare_item_type::byte_sequence) ? std::optional(as_byte_sequence()) : std::nullopt;
+    }
+    [[nodiscard]] auto get_display_string() const noexcept -> std::optional<display_string_view>
+      requires(has_display_string)
+    {
+      return is(bare_item_type::display_string) ? std::optional(as_display_string()) : std::nullopt;
     }
 
     /// Calls `f` with the value as its own type: `integer`, `string_view`, `bool` and so on.
@@ -189,7 +220,9 @@ class basic_bare_item {
     }
 
     /// For code of this library that has checked the text already.
-    struct unchecked {};
+    struct unchecked {
+      explicit unchecked() = default;
+    };
     basic_bare_item(unchecked, bare_item_type type, std::string_view text)
         : basic_bare_item(type, text) {}
     /// The same with room for `size` octets, which `fill` writes to the memory it gets; it returns how

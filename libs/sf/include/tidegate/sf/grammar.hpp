@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/sf/dialect.hpp>
 #include <tidegate/sf/error.hpp>
 
 #include <array>
@@ -69,20 +68,20 @@ inline constexpr auto classes = [] {
 }
 
 /// Key: RFC 9651, section 3.1.2; draft11, section 3.1.
-template <dialect D>
+template <bool IsDraft11>
 struct key {
-  static constexpr unsigned start = D == dialect::draft11 ? draft_key_start : rfc_key_start;
-  static constexpr unsigned rest = D == dialect::draft11 ? draft_key_char : rfc_key_char;
+  static constexpr unsigned start = IsDraft11 ? draft_key_start : rfc_key_start;
+  static constexpr unsigned rest = IsDraft11 ? draft_key_char : rfc_key_char;
   [[nodiscard]] static constexpr auto fault(std::string_view text) noexcept {
     return find_fault(text, start, rest);
   }
 };
 
 /// Token: RFC 9651, section 3.3.4; draft11, section 3.7.
-template <dialect D>
+template <bool IsDraft11>
 struct token {
-  static constexpr unsigned start = D == dialect::draft11 ? draft_token_start : rfc_token_start;
-  static constexpr unsigned rest = D == dialect::draft11 ? draft_token_char : rfc_token_char;
+  static constexpr unsigned start = IsDraft11 ? draft_token_start : rfc_token_start;
+  static constexpr unsigned rest = IsDraft11 ? draft_token_char : rfc_token_char;
   [[nodiscard]] static constexpr auto fault(std::string_view text) noexcept {
     return find_fault(text, start, rest);
   }

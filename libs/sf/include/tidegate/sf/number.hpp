@@ -11,6 +11,19 @@
 
 namespace tidegate::sf {
 
+namespace detail {
+
+template <class T>
+concept character = std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
+    std::same_as<T, char16_t> || std::same_as<T, char32_t>;
+
+/// A whole number that an Integer can always hold.
+template <class T>
+concept small_integer = std::integral<T> && sizeof(T) <= 4 && !std::same_as<T, bool> &&
+                        !character<T>;
+
+}  // namespace detail
+
 /// Integer (RFC 9651, section 3.3.1; draft11, section 3.4): up to fifteen digits and a sign.
 class integer {
  public:
@@ -19,8 +32,7 @@ class integer {
   constexpr integer() noexcept = default;
 
   /// Types of up to 32 bits always fit; others go through `make`.
-  template <std::integral T>
-    requires(sizeof(T) <= 4 && !std::same_as<T, bool> && !std::same_as<T, char>)
+  template <detail::small_integer T>
   constexpr integer(T value) noexcept : value_(value) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] static constexpr auto make(std::int64_t value) -> result<integer, make_error> {
@@ -39,7 +51,9 @@ class integer {
   auto operator<=>(integer const&) const = default;
 
   /// For code of this library that has checked the range already, such as the parser.
-  struct unchecked {};
+  struct unchecked {
+    explicit unchecked() = default;
+  };
   constexpr integer(unchecked, std::int64_t value) noexcept : value_(value) {}
 
  private:
@@ -68,7 +82,9 @@ class decimal {
   [[nodiscard]] constexpr auto thousandths() const noexcept -> std::int64_t { return thousandths_; }
   auto operator<=>(decimal const&) const = default;
 
-  struct unchecked {};
+  struct unchecked {
+    explicit unchecked() = default;
+  };
   constexpr decimal(unchecked, std::int64_t thousandths) noexcept : thousandths_(thousandths) {}
 
  private:
@@ -88,7 +104,9 @@ class floating {
   [[nodiscard]] constexpr auto value() const noexcept -> double { return value_; }
   auto operator<=>(floating const&) const = default;
 
-  struct unchecked {};
+  struct unchecked {
+    explicit unchecked() = default;
+  };
   constexpr floating(unchecked, double value) noexcept : value_(value) {}
 
  private:

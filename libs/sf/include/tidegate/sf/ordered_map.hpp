@@ -32,13 +32,7 @@ class ordered_map {
   ordered_map(ordered_map&&) noexcept = default;
   auto operator=(ordered_map&&) noexcept -> ordered_map& = default;
   ordered_map(ordered_map const& other) : entries_(other.entries_), index_(copy_of(other.index_)) {}
-  auto operator=(ordered_map const& other) -> ordered_map& {
-    if (this != &other) {
-      entries_ = other.entries_;
-      index_ = copy_of(other.index_);
-    }
-    return *this;
-  }
+  auto operator=(ordered_map const& other) -> ordered_map& { return *this = ordered_map(other); }
 
   /// Takes all entries at once; of a repeated key the first position and the last value stay.
   [[nodiscard]] static auto from_entries(std::vector<entry> entries) -> ordered_map {
@@ -76,10 +70,14 @@ class ordered_map {
     return position_of(key) != npos;
   }
 
-  /// Gives `key` the value: in its old position when it is there already, else at the end.
+  /// Gives `key` the value: in its old position when it is there already, else at the end. To add very
+  /// many, collect them for `from_entries`: one at a time, each moves a part of the index.
   auto set(Key key, Value value) -> Value& {
     if (auto* old = find(key.text())) {
       return *old = std::move(value);
+    }
+    if (index_) {
+      index_->reserve(entries_.size() + 1);
     }
     entries_.push_back({std::move(key), std::move(value)});
     if (index_) {
@@ -98,9 +96,13 @@ class ordered_map {
       return false;
     }
     entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(position));
-    index_.reset();
-    if (entries_.size() > linear_max) {
-      build_index();
+    if (entries_.size() <= linear_max) {
+      index_.reset();
+    } else {
+      std::erase_if(*index_, [=](auto indexed) { return position_in(indexed) == position; });
+      for (auto& indexed : *index_) {
+        indexed -= position_in(indexed) > position ? 1U : 0U;
+      }
     }
     return true;
   }

@@ -10,6 +10,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -27,7 +28,7 @@ struct grammar_machine;
 /// A bare item as it stands in the input. It borrows the field value it was read from.
 ///
 /// Its syntax is checked, down to base64 and UTF-8, but nothing is decoded before it is asked for.
-/// Each accessor is for one type only; ask `type()` first.
+/// Each `as_` accessor is for one type only: ask `type()` first, or use the `get_` accessors.
 class bare_item_view {
  public:
   constexpr bare_item_view() noexcept = default;
@@ -59,8 +60,25 @@ class bare_item_view {
     return raw();
   }
 
+  // The same for those who do not know the type: nothing when it is another.
+  [[nodiscard]] constexpr auto get_integer() const noexcept -> std::optional<integer> {
+    return is(bare_item_type::integer) ? std::optional(as_integer()) : std::nullopt;
+  }
+  [[nodiscard]] constexpr auto get_decimal() const noexcept -> std::optional<decimal> {
+    return is(bare_item_type::decimal) ? std::optional(as_decimal()) : std::nullopt;
+  }
+  [[nodiscard]] constexpr auto get_boolean() const noexcept -> std::optional<bool> {
+    return is(bare_item_type::boolean) ? std::optional(as_boolean()) : std::nullopt;
+  }
+  [[nodiscard]] constexpr auto get_date() const noexcept -> std::optional<date> {
+    return is(bare_item_type::date) ? std::optional(as_date()) : std::nullopt;
+  }
+  [[nodiscard]] constexpr auto get_token() const noexcept -> std::optional<std::string_view> {
+    return is(bare_item_type::token) ? std::optional(as_token()) : std::nullopt;
+  }
+
   /// The characters of a String, Token, Byte Sequence or Display String as they stand in the input,
-  /// without the delimiters around them.
+  /// without the delimiters around them; nothing for other types.
   [[nodiscard]] constexpr auto raw() const noexcept -> std::string_view { return {data_, size_}; }
   /// False when `raw()` is the decoded text already: a Token, or a String without escapes.
   [[nodiscard]] constexpr auto is_encoded() const noexcept -> bool { return encoded_; }
@@ -69,8 +87,8 @@ class bare_item_view {
   [[nodiscard]] constexpr auto decoded_size_max() const noexcept -> std::size_t {
     return type_ == bare_item_type::byte_sequence ? size_ / 4 * 3 + 3 : size_;
   }
-  /// Writes the text or octets of a String, Token, Byte Sequence or Display String to `out`, which
-  /// has room for `decoded_size_max()`; returns how many were written.
+  /// Writes the text or octets of a String, Token, Byte Sequence or Display String to `out`; returns
+  /// how many were written. The program ends when `out` has no room for `decoded_size_max()`.
   auto decode(std::span<char> out) const noexcept -> std::size_t;
   /// The decoded text: `raw()` itself where nothing is encoded, else decoded into `scratch`.
   [[nodiscard]] auto text(std::string& scratch) const -> std::string_view;
@@ -98,6 +116,11 @@ enum class event : std::uint8_t {
   failure,         ///< it is not valid: `error()`; whatever came before is to be ignored
 };
 
+/// True when nothing comes after this event: at `end` and at `failure` the reader stays.
+[[nodiscard]] constexpr auto is_final(event e) noexcept -> bool {
+  return e >= event::end;
+}
+
 namespace detail {
 
 /// The keys seen so far. Few are compared one by one; many live in a tree, which allocates.
@@ -123,7 +146,9 @@ struct no_key_set {};
 /// error. In the RFC dialects a repeated key is reported each time it comes; the last one counts.
 ///
 ///     sf::reader reader(sf::field_type::list, "\"default\";r=50;t=30");
-///     for (auto e = reader.next(); e != sf::event::end; e = reader.next()) { … }
+///     auto e = reader.next();
+///     for (; !sf::is_final(e); e = reader.next()) { … }
+///     if (e == sf::event::failure) { … reader.error() … }
 ///
 /// A field is valid only when the reader came to `event::end`: do not act on anything before.
 template <dialect D>

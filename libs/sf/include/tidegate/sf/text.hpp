@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/sf/dialect.hpp>
 #include <tidegate/sf/grammar.hpp>
 
 #include <concepts>
@@ -33,7 +34,7 @@ class checked_text {
     return checked_text(unchecked{}, std::move(text));
   }
 
-  /// A literal, checked while compiling.
+  /// A literal, checked while compiling. It ends with its first NUL.
   template <std::size_t N>
   consteval checked_text(char const (&literal)[N])  // NOLINT(google-explicit-constructor)
       requires std::same_as<Storage, std::string_view> : text_(literal, N - 1) {
@@ -61,7 +62,9 @@ class checked_text {
   }
 
   /// For code of this library that has checked the text already, such as the parser.
-  struct unchecked {};
+  struct unchecked {
+    explicit unchecked() = default;
+  };
   template <class Text>
   constexpr checked_text(unchecked, Text&& text) : text_(std::forward<Text>(text)) {}
 
@@ -70,13 +73,13 @@ class checked_text {
 };
 
 template <dialect D>
-using basic_key = checked_text<grammar::key<D>, std::string>;
+using basic_key = checked_text<grammar::key<D == dialect::draft11>, std::string>;
 template <dialect D>
-using basic_key_view = checked_text<grammar::key<D>, std::string_view>;
+using basic_key_view = checked_text<grammar::key<D == dialect::draft11>, std::string_view>;
 template <dialect D>
-using basic_token = checked_text<grammar::token<D>, std::string>;
+using basic_token = checked_text<grammar::token<D == dialect::draft11>, std::string>;
 template <dialect D>
-using basic_token_view = checked_text<grammar::token<D>, std::string_view>;
+using basic_token_view = checked_text<grammar::token<D == dialect::draft11>, std::string_view>;
 
 using string = checked_text<grammar::string, std::string>;
 using string_view = checked_text<grammar::string, std::string_view>;

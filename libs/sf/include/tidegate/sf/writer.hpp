@@ -13,8 +13,10 @@
 #include <type_traits>
 
 /// The streaming writers: a field built member by member at the end of a caller's buffer, without a
-/// tree. They take values that were checked when made, so nothing can fail; nothing is allocated but
-/// by the buffer when it has to grow.
+/// tree. They take values that were checked when made, so no value can fail; calling them in an order
+/// that makes no field is an error of the program, which asserts. The caller sees to it that no key
+/// comes twice, and that no value lies in the buffer itself. Nothing is allocated but by the buffer when
+/// it has to grow.
 namespace tidegate::sf {
 
 namespace detail {
@@ -84,7 +86,7 @@ class basic_writer {
   /// A parameter of what was written last: of the item, the inner item or the inner list.
   template <writable<D> T>
   void parameter(basic_key_view<D> key, T const& value) {
-    assert(started_);
+    assert(takes_parameters_);
     out_.push_back(';');
     out_.append(key.text());
     if constexpr (D != dialect::draft11) {
@@ -98,7 +100,7 @@ class basic_writer {
 
   /// A parameter without a value: true in the RFCs, null in draft11.
   void parameter(basic_key_view<D> key) {
-    assert(started_);
+    assert(takes_parameters_);
     out_.push_back(';');
     out_.append(key.text());
   }
@@ -114,16 +116,21 @@ class basic_writer {
     if constexpr (D == dialect::draft11) {
       out_.push_back(' ');  // section 4.1.1.1, step 2.3: after every item
     }
+    takes_parameters_ = D != dialect::draft11;
   }
 
   void end_inner_list() {
     assert(in_inner_list_);
     in_inner_list_ = false;
+    takes_parameters_ = true;
     out_.push_back(')');
   }
 
  protected:
   explicit basic_writer(std::string& out) noexcept : out_(out) {}
+  ~basic_writer() { assert(!in_inner_list_); }
+  basic_writer(basic_writer const&) = default;
+  auto operator=(basic_writer const&) -> basic_writer& = delete;
 
   void begin_member() {
     assert(!in_inner_list_);
@@ -131,17 +138,20 @@ class basic_writer {
       out_.append(", ", 2);
     }
     started_ = true;
+    takes_parameters_ = true;
   }
   void open_inner_list() {
     in_inner_list_ = true;
+    takes_parameters_ = false;
     inner_items_ = 0;
     out_.push_back('(');
   }
 
-  std::string& out_;             // NOLINT
-  bool started_ = false;         // NOLINT
-  bool in_inner_list_ = false;   // NOLINT
-  std::size_t inner_items_ = 0;  // NOLINT
+  std::string& out_;               // NOLINT
+  bool started_ = false;           // NOLINT
+  bool in_inner_list_ = false;     // NOLINT
+  bool takes_parameters_ = false;  // NOLINT
+  std::size_t inner_items_ = 0;    // NOLINT
 };
 
 /// Writes a List at the end of `out`, which must outlive the writer.
