@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <regex>
 
 namespace tidegate::e2e {
 namespace {
@@ -22,8 +21,7 @@ auto parse(std::string const& type, std::vector<std::string> values, std::string
 TEST(tidegate_command, prints_its_version_and_commit) {
   auto const answer = tidegate({"--version"});
   EXPECT_EQ(answer.status, 0);
-  EXPECT_TRUE(std::regex_match(answer.out, std::regex(R"(tidegate \d+\.\d+\.\d+ \([0-9a-z]+\)\n)")))
-      << answer.out;
+  EXPECT_THAT(answer.out, testing::MatchesRegex(R"(tidegate [0-9]+\.[0-9]+\.[0-9]+ \([0-9a-z]+\).)"));
 }
 
 TEST(tidegate_command, shows_its_subcommands_in_the_help) {
