@@ -21,7 +21,8 @@ auto parse(std::string const& type, std::vector<std::string> values, std::string
 TEST(tidegate_command, prints_its_version_and_commit) {
   auto const answer = tidegate({"--version"});
   EXPECT_EQ(answer.status, 0);
-  EXPECT_THAT(answer.out, testing::MatchesRegex(R"(tidegate [0-9]+\.[0-9]+\.[0-9]+ \([0-9a-z]+\).)"));
+  EXPECT_THAT(answer.out,
+              testing::MatchesRegex(R"(tidegate [0-9]+\.[0-9]+\.[0-9]+ \([0-9a-z]+\).)"));
 }
 
 TEST(tidegate_command, shows_its_subcommands_in_the_help) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/base/instant.hpp>
 #include <tidegate/base/result.hpp>

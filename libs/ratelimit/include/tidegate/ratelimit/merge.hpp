@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/ratelimit/fields.hpp>
+#include <tidegate/ratelimit/write.hpp>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+/// The intermediary's part (draft-09, section 7.2; draft-07, section 5.1): what the origin side says and
+/// what we enforce ourselves in one field each. The result is never more permissive than either, nothing of
+/// the origin's is taken away, and ours is added.
+namespace tidegate::ratelimit {
+
+/// The lines of both fields as they came from the origin side, of either draft; none where it sent none.
+struct origin_fields {
+  std::span<std::string_view const> policy;
+  std::span<std::string_view const> limit;
+};
+
+/// Which of the origin's fields were malformed and so left out, for a metric to count.
+struct dropped_fields {
+  std::optional<field_error> policy;
+  std::optional<field_error> limit;
+  auto operator==(dropped_fields const&) const -> bool = default;
+};
+
+/// The name under which an origin that speaks draft-07, which has no names, appears in draft-09.
+inline constexpr sf::string_view origin_name = "upstream";
+
+/// Appends both fields in the draft `version`: ours first, the origin's after them in the same line.
+/// `limits[i]` is how `policies[i]` stands. A field without anything to say stays empty and is left out.
+///
+/// In draft-09:
+/// - An item of the origin keeps all its parameters in their order.
+/// - An item with the name of one of ours becomes one with it, where ours stands: with the lower `r` and
+///   the later `t`, our `pk` if there is one, and the origin's comments after ours.
+/// - A policy with the name and the unit of one of ours becomes one with it too: with the lower `q`, and
+///   with the `w` that makes it the slower of the two rates, rounded up. So whoever keeps to it keeps to
+///   both. Where only one has a window, the window stays with it if its `q` is the lower one. With
+///   another unit the numbers cannot be compared, so the origin's item is kept as it is.
+/// - An origin of draft-07 appears as `"upstream"`: `limit` and `reset` as one item of RateLimit, with `r`
+///   as `limit` where it does not say what remains, and its policies as items of that name. Where it
+///   sent no policies, `limit` is the `q` of one without a window.
+///
+/// In draft-07:
+/// - RateLimit is the one closest to exhaustion among ours and the origin's. What the origin says in
+///   draft-09 takes part where it has a `t`; its limit is the `q` of the policy of that name, else `r`.
+/// - RateLimit-Policy has the origin's policies with a window after ours, less their names; of one quota
+///   there is one item, with the longer window and the comments of both.
+///
+/// A malformed field is left out and reported. The other one is not touched by that.
+[[nodiscard]] auto merge_fields(origin_fields const& origin,
+                                std::span<quota_policy_view const> policies,
+                                std::span<service_limit_view const> limits, draft version,
+                                std::string& policy_out, std::string& limit_out) -> dropped_fields;
+
+}  // namespace tidegate::ratelimit

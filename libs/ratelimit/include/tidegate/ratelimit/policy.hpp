@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+#include <tidegate/ratelimit/fields.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace tidegate::ratelimit {
+
+/// How units are counted over time. What each promises is said at `decide`.
+enum class algorithm : std::uint8_t { fixed, sliding, gcra };
+
+/// What an operator says of a policy.
+struct policy_settings {
+  std::int64_t quota = 0;
+  std::chrono::seconds window{0};  ///< none for concurrent requests
+  quota_unit unit = quota_unit::requests;
+  ratelimit::algorithm algorithm = ratelimit::algorithm::sliding;
+  std::optional<std::int64_t> burst;  ///< gcra only; the quota when it is missing
+};
+
+/// Why settings make no policy.
+enum class policy_fault : std::uint8_t {
+  quota_out_of_range,   ///< 0 to 999,999,999,999,999
+  window_out_of_range,  ///< 1 second to 366 days
+  window_not_allowed,   ///< concurrent requests have none
+  unit_not_allowed,     ///< not one that can be counted here
+  burst_not_allowed,    ///< only gcra has one
+  burst_out_of_range,   ///< 1 to the quota times 1,000, as long as it drains within ten years
+};
+
+[[nodiscard]] auto message(policy_fault fault) noexcept -> std::string_view;
+
+/// Settings that were checked.
+class policy {
+ public:
+  [[nodiscard]] static auto make(policy_settings const& settings) -> result<policy, policy_fault>;
+
+  [[nodiscard]] auto quota() const noexcept -> std::int64_t { return quota_; }
+  [[nodiscard]] auto window() const noexcept -> std::chrono::seconds {
+    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::nanoseconds(window_));
+  }
+  [[nodiscard]] auto unit() const noexcept -> quota_unit { return unit_; }
+  [[nodiscard]] auto algorithm() const noexcept -> ratelimit::algorithm { return algorithm_; }
+  [[nodiscard]] auto burst() const noexcept -> std::int64_t { return burst_; }
+  /// What a request can cost at most without being refused for ever.
+  [[nodiscard]] auto cost_max() const noexcept -> std::int64_t {
+    return algorithm_ == ratelimit::algorithm::gcra && unit_ != quota_unit::concurrent_requests
+               ? burst_
+               : quota_;
+  }
+
+  /// The same policy at temporarily reduced capacity: `capacity` of its quota and burst, from 0 to 1,
+  /// rounded down. Buckets keep their meaning, so a factor may change between two decisions.
+  [[nodiscard]] auto reduced(double capacity) const noexcept -> policy;
+
+  auto operator==(policy const&) const -> bool = default;
+
+ private:
+  friend struct decider;
+  policy() = default;
+
+  std::int64_t quota_ = 0;
+  std::int64_t window_ = 0;  // nanoseconds
+  std::int64_t burst_ = 0;
+  quota_unit unit_ = quota_unit::requests;
+  ratelimit::algorithm algorithm_ = ratelimit::algorithm::sliding;
+};
+
+}  // namespace tidegate::ratelimit

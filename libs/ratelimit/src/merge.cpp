@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/ratelimit/merge.hpp>
+
+#include <tidegate/sf/parse.hpp>
+#include <tidegate/sf/serialize.hpp>
+#include <tidegate/sf/writer.hpp>
+
+#include "parsed_field.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace tidegate::ratelimit {
+
+namespace {
+
+using detail::field_item;
+using detail::field_list;
+using detail::is_one_of;
+using detail::parsed_limits;
+using detail::parsed_policies;
+using bare_item = sf::basic_bare_item<field_dialect>;
+
+__extension__ using wide = unsigned __int128;  // a quota times a window
+
+using key_view = sf::basic_key_view<field_dialect>;
+
+void set(comment_parameters& parameters, key_view key, bare_item value) {
+  parameters.set(sf::basic_key<field_dialect>(key), std::move(value));
+}
+void set(comment_parameters& parameters, key_view key, std::int64_t value) {
+  set(parameters, key, bare_item(sf::integer::clamp(value)));
+}
+
+/// Of a parameter that was checked to be an Integer where it is there.
+[[nodiscard]] auto find_integer(comment_parameters const& parameters, std::string_view key) noexcept
+    -> std::optional<std::int64_t> {
+  auto const* value = parameters.find(key);
+  return value == nullptr ? std::nullopt : std::optional(value->as_integer().value());
+}
+
+/// Adds what is not there yet and is none of `left_out`.
+void add_others(comment_parameters& to, comment_parameters const& from,
+                std::span<std::string_view const> left_out) {
+  for (auto const& [key, value] : from) {
+    if (!is_one_of(key.text(), left_out) && !to.contains(key.text())) {
+      set(to, key, value);
+    }
+  }
+}
+
+[[nodiscard]] auto item_of(field_list::value_type& member) noexcept -> field_item& {
+  return *std::get_if<0>(&member);
+}
+
+/// Our own field as a tree: written and parsed again, so that what it says has one source.
+template <class Append>
+[[nodiscard]] auto own_items(Append append) -> field_list {
+  std::string text;
+  append(text);
+  auto list = sf::parse_list<field_dialect>(text);
+  assert(list.has_value());
+  return *std::move(list);
+}
+
+// ── draft-09 ──
+
+[[nodiscard]] auto have_same_unit(comment_parameters const& a, comment_parameters const& b) noexcept
+    -> bool {
+  auto name = [](comment_parameters const& policy) -> std::string_view {
+    auto const* unit = policy.find("qu");
+    return unit == nullptr ? "requests" : unit->as_string().text();
+  };
+  auto const unit = quota_unit_named(name(a));
+  return unit == quota_unit_named(name(b)) && (unit != quota_unit::other || name(a) == name(b));
+}
+
+/// A quota and the time it is for.
+struct rate {
+  std::int64_t quota = 0;
+  std::optional<std::int64_t> window;
+};
+
+/// The most that keeps to both: the lower quota, and the window in which it is the slower rate.
+[[nodiscard]] auto stricter(rate const& a, rate const& b) noexcept -> rate {
+  auto const& lower = b.quota < a.quota ? b : a;
+  if (!a.window || !b.window) {
+    bool const equal = a.quota == b.quota;
+    return {lower.quota, equal && !lower.window ? b.window : lower.window};
+  }
+  if (lower.quota == 0) {
+    return {0, std::max(*a.window, *b.window)};
+  }
+  auto times = [](std::int64_t x, std::int64_t y) {
+    return static_cast<wide>(x) * static_cast<wide>(y);
+  };
+  auto const& slower = times(b.quota, *a.window) < times(a.quota, *b.window) ? b : a;
+  auto const quota = static_cast<wide>(slower.quota);
+  auto const window = (times(lower.quota, *slower.window) + quota - 1) / quota;
+  return {lower.quota, static_cast<std::int64_t>(window)};
+}
+
+void restrict_policy(comment_parameters& ours, comment_parameters const& theirs) {
+  auto rate_of = [](comment_parameters const& policy) {
+    return rate{*find_integer(policy, "q"), find_integer(policy, "w")};
+  };
+  auto const strict = stricter(rate_of(ours), rate_of(theirs));
+  set(ours, "q", strict.quota);
+  if (strict.window) {
+    set(ours, "w", *strict.window);
+  } else {
+    ours.erase("w");
+  }
+  constexpr std::array<std::string_view, 3> settled{"q", "qu", "w"};
+  add_others(ours, theirs, settled);
+}
+
+void restrict_limit(comment_parameters& ours, comment_parameters const& theirs) {
+  set(ours, "r", std::min(*find_integer(ours, "r"), *find_integer(theirs, "r")));
+  if (auto const reset = find_integer(theirs, "t")) {
+    set(ours, "t", std::max(*reset, find_integer(ours, "t").value_or(0)));
+  }
+  constexpr std::array<std::string_view, 2> settled{"r", "t"};
+  add_others(ours, theirs, settled);
+}
+
+/// A policy of draft-07 as an item of draft-09, which has no window of 0.
+[[nodiscard]] auto named(quota_policy const& older) -> field_item {
+  field_item item{origin_name, {}};
+  set(item.parameters, "q", older.quota);
+  if (older.window.value_or(0) != 0) {
+    set(item.parameters, "w", *older.window);
+  }
+  add_others(item.parameters, older.comments, detail::policy_parameters);
+  return item;
+}
+
+[[nodiscard]] auto named(service_limit const& older) -> field_item {
+  field_item item{origin_name, {}};
+  set(item.parameters, "r", older.remaining ? *older.remaining : *older.limit);
+  set(item.parameters, "t", *older.reset);
+  add_others(item.parameters, older.comments, detail::limit_parameters);
+  return item;
+}
+
+[[nodiscard]] auto named_policies(parsed_policies&& policies, parsed_limits const& limits)
+    -> field_list {
+  if (policies.model.policies.empty() && limits.model.version == draft::draft_07) {
+    quota_policy policy;
+    policy.quota = *limits.model.limits.front().limit;
+    return {named(policy)};
+  }
+  if (policies.model.version == draft::draft_09) {
+    return std::move(policies.list);
+  }
+  field_list list;
+  for (auto const& policy : policies.model.policies) {
+    list.emplace_back(named(policy));
+  }
+  return list;
+}
+
+[[nodiscard]] auto named_limits(parsed_limits&& limits) -> field_list {
+  if (limits.model.version == draft::draft_09) {
+    return std::move(limits.list);
+  }
+  return {named(limits.model.limits.front())};
+}
+
+/// Puts `theirs` behind `ours`, or into the one of ours for which `match` holds.
+template <class Match, class Restrict>
+void put_together(field_list& ours, field_list theirs, Match match, Restrict restrict) {
+  auto const own_size = static_cast<std::ptrdiff_t>(ours.size());
+  for (auto& member : theirs) {
+    auto& item = item_of(member);
+    auto const last = ours.begin() + own_size;
+    auto const same =
+        std::find_if(ours.begin(), last, [&](auto& own) { return match(item_of(own), item); });
+    if (same != last) {
+      restrict(item_of(*same).parameters, item.parameters);
+    } else {
+      ours.push_back(std::move(member));
+    }
+  }
+}
+
+// ── draft-07 ──
+
+/// Adds a policy; of one quota there may be one only (section 3.5).
+void add_older(field_list& list, std::map<std::int64_t, std::size_t>& by_quota, std::int64_t quota,
+               comment_parameters parameters) {
+  auto const [known, added] = by_quota.try_emplace(quota, list.size());
+  if (added) {
+    list.emplace_back(field_item{sf::integer::clamp(quota), std::move(parameters)});
+    return;
+  }
+  auto& before = item_of(list[known->second]).parameters;
+  set(before, "w", std::max(*find_integer(before, "w"), *find_integer(parameters, "w")));
+  add_others(before, parameters, {});
+}
+
+[[nodiscard]] auto older_policies(field_list const& ours, parsed_policies const& theirs)
+    -> field_list {
+  field_list list;
+  std::map<std::int64_t, std::size_t> by_quota;
+  for (auto const& member : ours) {
+    auto const& item = *std::get_if<0>(&member);
+    add_older(list, by_quota, item.value.as_integer().value(), item.parameters);
+  }
+  for (std::size_t i = 0; i < theirs.list.size(); ++i) {
+    auto const& policy = theirs.model.policies[i];
+    auto const& item = *std::get_if<0>(&theirs.list[i]);
+    if (theirs.model.version == draft::draft_07) {
+      add_older(list, by_quota, policy.quota, item.parameters);
+    } else if (policy.window) {
+      comment_parameters parameters;
+      set(parameters, "w", *policy.window);
+      constexpr std::array<std::string_view, 1> settled{"q"};
+      add_others(parameters, item.parameters, settled);
+      add_older(list, by_quota, policy.quota, std::move(parameters));
+    }
+  }
+  return list;
+}
+
+void append_older_limit(std::string& out, std::optional<expiring_limit> closest,
+                        parsed_policies const& policies, parsed_limits const& limits) {
+  auto is_closer = [&closest](expiring_limit const& other) {
+    return !closest || other.remaining < closest->remaining ||
+           (other.remaining == closest->remaining && other.reset > closest->reset);
+  };
+  if (limits.model.version == draft::draft_07) {
+    auto const& theirs = limits.model.limits.front();
+    if (is_closer({*theirs.limit, theirs.remaining.value_or(*theirs.limit), *theirs.reset})) {
+      sf::serialize(limits.dictionary, out);
+      return;
+    }
+  } else {
+    std::map<std::string_view, std::int64_t> quotas;
+    for (auto const& policy : policies.model.policies) {
+      quotas.try_emplace(policy.name, policy.quota);
+    }
+    for (auto const& theirs : limits.model.limits) {
+      auto const quota = quotas.find(theirs.name);
+      if (theirs.reset) {
+        expiring_limit const other{quota == quotas.end() ? *theirs.remaining : quota->second,
+                                   *theirs.remaining, *theirs.reset};
+        closest = is_closer(other) ? other : closest;
+      }
+    }
+  }
+  if (closest) {
+    append_expiring_limit(out, *closest);
+  }
+}
+
+}  // namespace
+
+auto merge_fields(origin_fields const& origin, std::span<quota_policy_view const> policies,
+                  std::span<service_limit_view const> limits, draft version,
+                  std::string& policy_out, std::string& limit_out) -> dropped_fields {
+  dropped_fields dropped;
+  parsed_policies their_policies;
+  parsed_limits their_limits;
+  if (auto parsed = detail::parse_policies(origin.policy)) {
+    their_policies = *std::move(parsed);
+  } else {
+    dropped.policy = parsed.error();
+  }
+  if (auto parsed = detail::parse_limits(origin.limit)) {
+    their_limits = *std::move(parsed);
+  } else {
+    dropped.limit = parsed.error();
+  }
+  if (their_policies.model.policies.empty() && their_limits.model.limits.empty()) {
+    append_policies(policy_out, policies, limits, version);
+    append_limits(limit_out, policies, limits, version);
+    return dropped;
+  }
+
+  auto our_policies =
+      own_items([&](std::string& text) { append_policies(text, policies, limits, version); });
+  if (version == draft::draft_07) {
+    sf::serialize(older_policies(our_policies, their_policies), policy_out);
+    append_older_limit(limit_out, find_expiring_limit(policies, limits), their_policies,
+                       their_limits);
+    return dropped;
+  }
+  auto our_limits =
+      own_items([&](std::string& text) { append_limits(text, policies, limits, version); });
+  put_together(
+      our_policies, named_policies(std::move(their_policies), their_limits),
+      [](field_item const& ours, field_item const& theirs) {
+        return ours.value == theirs.value && have_same_unit(ours.parameters, theirs.parameters);
+      },
+      restrict_policy);
+  put_together(
+      our_limits, named_limits(std::move(their_limits)),
+      [](field_item const& ours, field_item const& theirs) { return ours.value == theirs.value; },
+      restrict_limit);
+  sf::serialize(our_policies, policy_out);
+  sf::serialize(our_limits, limit_out);
+  return dropped;
+}
+
+}  // namespace tidegate::ratelimit

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/ratelimit/write.hpp>
+
+#include <tidegate/sf/writer.hpp>
+
+#include "parsed_field.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
+#include <set>
+
+namespace tidegate::ratelimit {
+
+namespace {
+
+using writer = sf::basic_list_writer<field_dialect>;
+using dictionary_writer = sf::basic_dictionary_writer<field_dialect>;
+
+/// The nearest number that a non-negative Integer can carry.
+[[nodiscard]] auto count(std::int64_t value) noexcept -> sf::integer {
+  return sf::integer::clamp(std::max<std::int64_t>(value, 0));
+}
+
+[[nodiscard]] auto is_default(sf::string_view unit) noexcept -> bool {
+  return unit == "requests";
+}
+
+/// Comments never give a second value to a parameter that the draft defines.
+template <class Writer>
+void write_comments(Writer& out, comment_parameters const& comments,
+                    std::span<std::string_view const> defined) {
+  for (auto const& [key, value] : comments) {
+    if (!detail::is_one_of(key.text(), defined)) {
+      out.parameter(key, value);
+    }
+  }
+}
+
+/// An item of draft-09's RateLimit-Policy without its partition key, which comes last.
+void write_policy(writer& out, quota_policy_view const& policy) {
+  out.item(policy.name);
+  out.parameter("q", count(policy.quota));
+  if (!is_default(policy.unit)) {
+    out.parameter("qu", policy.unit);
+  }
+  if (policy.window) {
+    out.parameter("w", count(std::max<std::int64_t>(policy.window->count(), 1)));
+  }
+  if (policy.comments != nullptr) {
+    write_comments(out, *policy.comments, detail::policy_parameters);
+  }
+}
+
+/// An item of draft-07's.
+void write_older_policy(writer& out, quota_policy_view const& policy) {
+  out.item(count(policy.quota));
+  out.parameter("w", count(std::max<std::int64_t>(policy.window->count(), 1)));
+  if (policy.comments != nullptr) {
+    write_comments(out, *policy.comments, detail::older_policy_parameters);
+  }
+}
+
+/// Of the policies with one quota draft-07 shows the one with the longest window, the first of those.
+[[nodiscard]] auto is_shown_in_older(std::span<quota_policy_view const> policies,
+                                     std::size_t i) noexcept -> bool {
+  if (!policies[i].window) {
+    return false;
+  }
+  for (std::size_t j = 0; j < policies.size(); ++j) {
+    if (j != i && policies[j].window && count(policies[j].quota) == count(policies[i].quota) &&
+        (*policies[j].window > *policies[i].window ||
+         (*policies[j].window == *policies[i].window && j < i))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void append_partition_key(std::string& out, service_limit_view const& limit) {
+  if (limit.partition_key) {
+    out.append(";pk=", 4);
+    sf::write_bare_item<field_dialect>(out, sf::byte_sequence_view{*limit.partition_key});
+  }
+}
+
+constexpr auto two_digits = [] {
+  std::array<char, 200> table{};
+  for (std::size_t i = 0; i < 100; ++i) {
+    table[2 * i] = static_cast<char>('0' + i / 10);
+    table[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return table;
+}();
+
+/// Writes `value` so that it ends before `end`; returns where it begins.
+[[nodiscard]] auto digits_before(char* end, sf::integer value) noexcept -> char* {
+  auto rest = static_cast<std::uint64_t>(value.value());
+  for (; rest >= 10; rest /= 100) {
+    end -= 2;
+    std::memcpy(end, &two_digits[rest % 100 * 2], 2);
+    if (rest < 100) {
+      return end;
+    }
+  }
+  *--end = static_cast<char>('0' + rest);
+  return end;
+}
+
+/// The number that remains, `between`, and the seconds until the reset: put together on the stack, from
+/// its end, as each call of `append` costs more than the digits do.
+template <std::size_t N>
+void append_remaining_and_reset(std::string& out, std::int64_t remaining,
+                                char const (&between)[N],  // NOLINT(modernize-avoid-c-arrays)
+                                std::int64_t reset) {
+  std::array<char, 48> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  auto* const end = buffer.data() + buffer.size();
+  auto* begin = digits_before(end, count(reset)) - (N - 1);
+  std::memcpy(begin, between, N - 1);
+  begin = digits_before(begin, count(remaining));
+  out.append(begin, static_cast<std::size_t>(end - begin));
+}
+
+/// What follows `;r=` in an item of draft-09's RateLimit.
+void append_rest_of_limit(std::string& out, service_limit_view const& limit) {
+  if (limit.reset) {
+    append_remaining_and_reset(out, limit.remaining, ";t=", seconds_until(*limit.reset));
+  } else {
+    append_count(out, limit.remaining);
+  }
+  append_partition_key(out, limit);
+}
+
+[[nodiscard]] auto reset_of(service_limit_view const& limit, std::int64_t window) noexcept
+    -> std::int64_t {
+  return limit.reset ? seconds_until(*limit.reset) : window;
+}
+
+/// The index of the one with the least remaining, then the latest reset, among those with a window.
+/// `window_of(i)` is in seconds.
+template <class WindowOf>
+[[nodiscard]] auto find_closest(std::span<service_limit_view const> limits,
+                                WindowOf window_of) noexcept -> std::optional<std::size_t> {
+  std::optional<std::size_t> closest;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const window = window_of(i);
+    if (!window) {
+      continue;
+    }
+    if (!closest || limits[i].remaining < limits[*closest].remaining ||
+        (limits[i].remaining == limits[*closest].remaining &&
+         reset_of(limits[i], *window) > reset_of(limits[*closest], *window_of(*closest)))) {
+      closest = i;
+    }
+  }
+  return closest;
+}
+
+[[nodiscard]] auto window_of(quota_policy_view const& policy) noexcept
+    -> std::optional<std::int64_t> {
+  return policy.window ? std::optional(std::max<std::int64_t>(policy.window->count(), 1))
+                       : std::nullopt;
+}
+
+}  // namespace
+
+void append_policies(std::string& out, std::span<quota_policy_view const> policies,
+                     std::span<service_limit_view const> limits, draft version) {
+  assert(policies.size() == limits.size());
+  writer writer(out);
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    if (version == draft::draft_09) {
+      write_policy(writer, policies[i]);
+      append_partition_key(out, limits[i]);
+    } else if (is_shown_in_older(policies, i)) {
+      write_older_policy(writer, policies[i]);
+    }
+  }
+}
+
+void append_limits(std::string& out, std::span<quota_policy_view const> policies,
+                   std::span<service_limit_view const> limits, draft version) {
+  assert(policies.size() == limits.size());
+  if (version == draft::draft_09) {
+    writer writer(out);
+    for (std::size_t i = 0; i < policies.size(); ++i) {
+      writer.item(policies[i].name);
+      out.append(";r=", 3);
+      append_rest_of_limit(out, limits[i]);
+    }
+  } else if (auto const expiring = find_expiring_limit(policies, limits)) {
+    append_expiring_limit(out, *expiring);
+  }
+}
+
+auto closest_to_exhaustion(std::span<quota_policy_view const> policies,
+                           std::span<service_limit_view const> limits) noexcept
+    -> std::optional<std::size_t> {
+  assert(policies.size() == limits.size());
+  return find_closest(limits, [&](std::size_t i) { return window_of(policies[i]); });
+}
+
+auto find_expiring_limit(std::span<quota_policy_view const> policies,
+                         std::span<service_limit_view const> limits) noexcept
+    -> std::optional<expiring_limit> {
+  auto const closest = closest_to_exhaustion(policies, limits);
+  if (!closest) {
+    return std::nullopt;
+  }
+  auto const& limit = limits[*closest];
+  return expiring_limit{count(policies[*closest].quota).value(), count(limit.remaining).value(),
+                        count(reset_of(limit, *window_of(policies[*closest]))).value()};
+}
+
+void append_expiring_limit(std::string& out, expiring_limit const& limit) {
+  dictionary_writer writer(out);
+  writer.member("limit", count(limit.limit));
+  writer.member("remaining", count(limit.remaining));
+  writer.member("reset", count(limit.reset));
+}
+
+void append_count(std::string& out, std::int64_t value) {
+  sf::write_bare_item<field_dialect>(out, count(value));
+}
+
+void append_retry_after(std::string& out, std::chrono::nanoseconds wait) {
+  append_count(out, seconds_until(wait));
+}
+
+prepared_fields::prepared_fields(std::span<quota_policy_view const> policies, draft version)
+    : version_(version) {
+  parts_.reserve(policies.size());
+  writer writer(policy_text_);
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    part part;
+    part.window = window_of(policies[i]);
+    if (version == draft::draft_09) {
+      write_policy(writer, policies[i]);
+      if (i != 0) {
+        limit_text_.append(", ");
+      }
+      sf::write_bare_item<field_dialect>(limit_text_, policies[i].name);
+      limit_text_.append(";r=");
+    } else {
+      if (is_shown_in_older(policies, i)) {
+        write_older_policy(writer, policies[i]);
+      }
+      limit_text_.append("limit=");
+      append_count(limit_text_, policies[i].quota);
+      limit_text_.append(", remaining=");
+    }
+    part.policy_end = policy_text_.size();
+    part.limit_end = limit_text_.size();
+    parts_.push_back(part);
+  }
+}
+
+void prepared_fields::append_policies(std::string& out,
+                                      std::span<service_limit_view const> limits) const {
+  assert(limits.size() == parts_.size());
+  // The text is copied up to each place where a partition key goes in; without any in one piece.
+  std::size_t copied = 0;
+  if (version_ == draft::draft_09) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (limits[i].partition_key) {
+        out.append(policy_text_.data() + copied, parts_[i].policy_end - copied);
+        append_partition_key(out, limits[i]);
+        copied = parts_[i].policy_end;
+      }
+    }
+  }
+  out.append(policy_text_.data() + copied, policy_text_.size() - copied);
+}
+
+void prepared_fields::append_limits(std::string& out,
+                                    std::span<service_limit_view const> limits) const {
+  assert(limits.size() == parts_.size());
+  auto append_before_remaining = [&](std::size_t i) {
+    auto const begin = i == 0 ? 0 : parts_[i - 1].limit_end;
+    out.append(limit_text_.data() + begin, parts_[i].limit_end - begin);
+  };
+  if (version_ == draft::draft_09) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      append_before_remaining(i);
+      append_rest_of_limit(out, limits[i]);
+    }
+  } else if (auto const closest =
+                 find_closest(limits, [&](std::size_t i) { return parts_[i].window; })) {
+    append_before_remaining(*closest);
+    append_remaining_and_reset(out, limits[*closest].remaining,
+                               ", reset=", reset_of(limits[*closest], *parts_[*closest].window));
+  }
+}
+
+namespace {
+
+[[nodiscard]] auto fits(std::optional<std::int64_t> const& value) noexcept -> bool {
+  return value && *value >= 0 && *value <= sf::integer::max;
+}
+
+/// Which rule of its draft an item breaks, if any.
+[[nodiscard]] auto find_fault(quota_policy const& policy, draft version) noexcept
+    -> std::optional<field_rule> {
+  if (!fits(policy.quota)) {
+    return field_rule::quota_value;
+  }
+  if (version == draft::draft_07) {
+    if (!policy.window) {
+      return field_rule::window_missing;
+    }
+    return fits(policy.window) ? std::nullopt : std::optional(field_rule::window_value);
+  }
+  if (!sf::string_view::make(policy.name)) {
+    return field_rule::name_type;
+  }
+  if (!sf::string_view::make(policy.unit_name)) {
+    return field_rule::unit_type;
+  }
+  if (policy.window && (!fits(policy.window) || *policy.window == 0)) {
+    return field_rule::window_value;
+  }
+  return std::nullopt;
+}
+
+[[nodiscard]] auto find_fault(service_limit const& limit, draft version) noexcept
+    -> std::optional<field_rule> {
+  bool const older = version == draft::draft_07;
+  if (older && !limit.limit) {
+    return field_rule::limit_missing;
+  }
+  if (older && !fits(limit.limit)) {
+    return field_rule::limit_value;
+  }
+  if (!older && !sf::string_view::make(limit.name)) {
+    return field_rule::name_type;
+  }
+  if (!older && !limit.remaining) {
+    return field_rule::remaining_missing;
+  }
+  if (limit.remaining && !fits(limit.remaining)) {
+    return field_rule::remaining_value;
+  }
+  if (older && !limit.reset) {
+    return field_rule::reset_missing;
+  }
+  if (limit.reset && !fits(limit.reset)) {
+    return field_rule::reset_value;
+  }
+  return std::nullopt;
+}
+
+void write(writer& out, quota_policy const& policy, draft version) {
+  if (version == draft::draft_07) {
+    out.item(count(policy.quota));
+    out.parameter("w", count(*policy.window));
+    write_comments(out, policy.comments, detail::older_policy_parameters);
+    return;
+  }
+  out.item(*sf::string_view::make(policy.name));
+  out.parameter("q", count(policy.quota));
+  auto const unit = *sf::string_view::make(policy.unit_name);
+  if (!is_default(unit)) {
+    out.parameter("qu", unit);
+  }
+  if (policy.window) {
+    out.parameter("w", count(*policy.window));
+  }
+  if (policy.partition_key) {
+    out.parameter("pk", sf::byte_sequence_view{*policy.partition_key});
+  }
+  write_comments(out, policy.comments, detail::policy_parameters);
+}
+
+void write(writer& out, service_limit const& limit) {
+  out.item(*sf::string_view::make(limit.name));
+  out.parameter("r", count(*limit.remaining));
+  if (limit.reset) {
+    out.parameter("t", count(*limit.reset));
+  }
+  if (limit.partition_key) {
+    out.parameter("pk", sf::byte_sequence_view{*limit.partition_key});
+  }
+  write_comments(out, limit.comments, detail::limit_parameters);
+}
+
+void write_older(dictionary_writer& out, service_limit const& limit) {
+  out.member("limit", count(*limit.limit));
+  if (limit.remaining) {
+    out.member("remaining", count(*limit.remaining));
+  }
+  out.member("reset", count(*limit.reset));
+  for (auto const& [key, value] : limit.comments) {
+    if (!detail::is_one_of(key.text(), detail::older_limit_keys)) {
+      out.member(key, value);
+    }
+  }
+}
+
+}  // namespace
+
+auto write_policies(policy_field const& field, std::string& out) -> result<void, field_error> {
+  std::set<std::int64_t> quotas;
+  for (std::size_t i = 0; i < field.policies.size(); ++i) {
+    auto fault = find_fault(field.policies[i], field.version);
+    if (!fault && field.version == draft::draft_07 &&
+        !quotas.insert(field.policies[i].quota).second) {
+      fault = field_rule::quota_repeated;
+    }
+    if (fault) {
+      return failure(field_error{*fault, field_kind::policy, field.version, i, {}});
+    }
+  }
+  writer writer(out);
+  for (auto const& policy : field.policies) {
+    write(writer, policy, field.version);
+  }
+  return {};
+}
+
+auto write_limits(limit_field const& field, std::string& out) -> result<void, field_error> {
+  for (std::size_t i = 0; i < field.limits.size(); ++i) {
+    if (auto const fault = find_fault(field.limits[i], field.version)) {
+      return failure(field_error{*fault, field_kind::limit, field.version, i, {}});
+    }
+  }
+  if (field.version == draft::draft_09) {
+    writer writer(out);
+    for (auto const& limit : field.limits) {
+      write(writer, limit);
+    }
+  } else if (!field.limits.empty()) {
+    assert(field.limits.size() == 1);
+    dictionary_writer writer(out);
+    write_older(writer, field.limits.front());
+  }
+  return {};
+}
+
+}  // namespace tidegate::ratelimit

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/store/quota_table.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cassert>
+#include <limits>
+#include <new>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace tidegate::store {
+
+namespace {
+
+using ratelimit::bucket;
+
+void pause() noexcept {
+#if defined(__SSE2__)
+  _mm_pause();
+#endif
+}
+
+/// Held for a few dozen nanoseconds at a time, so waiting for it is done on the spot.
+class spin_lock {
+ public:
+  void lock() noexcept {
+    for (int tries = 0; locked_.exchange(true, std::memory_order_acquire); ++tries) {
+      while (locked_.load(std::memory_order_relaxed)) {
+        if (++tries > 100) {
+          std::this_thread::yield();  // whoever holds it was put aside by the scheduler
+        } else {
+          pause();
+        }
+      }
+    }
+  }
+  void unlock() noexcept { locked_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> locked_{false};
+};
+
+}  // namespace
+
+/// One bucket with whose it is: a line of the cache.
+struct alignas(64) quota_table::slot {
+  key_hash hash{};
+  bucket state;
+  std::int64_t expires = never_used;  // the bucket may be forgotten from then on
+
+  static constexpr std::int64_t never_used = std::numeric_limits<std::int64_t>::min();
+
+  [[nodiscard]] auto is_empty() const noexcept -> bool { return expires == never_used; }
+  [[nodiscard]] auto is_expired(std::int64_t now) const noexcept -> bool { return expires <= now; }
+};
+
+/// A part of the table with its own lock. Slots are found by probing from the hash on; a slot whose
+/// bucket has expired stays until it is reused or the shard is rebuilt.
+struct alignas(64) quota_table::shard {
+  /// The bucket that the partitions of a policy share when they find no room here.
+  struct shared_bucket {
+    std::uint32_t policy_id;
+    bucket state;
+  };
+
+  mutable spin_lock lock;
+  // For looking ahead without the lock: what is read then may be stale, and only warms the cache.
+  std::atomic<slot const*> hint{nullptr};
+  std::atomic<std::uint32_t> hint_size{0};
+  std::uint32_t slots_size = 0;
+  std::uint32_t taken = 0;  // slots that are not empty
+  std::unique_ptr<slot[]> slots;
+  std::vector<shared_bucket> shared;
+
+  [[nodiscard]] static auto home(key_hash const& hash, std::uint32_t size) noexcept -> std::size_t {
+    return static_cast<std::size_t>((hash.low & 0xffff'ffff) * size >> 32);
+  }
+  [[nodiscard]] auto after(std::size_t i) const noexcept -> std::size_t {
+    return i + 1 == slots_size ? 0 : i + 1;
+  }
+  void prefetch(key_hash const& hash) const noexcept {
+    if (auto const* const first = hint.load(std::memory_order_relaxed)) {
+      __builtin_prefetch(first + home(hash, hint_size.load(std::memory_order_relaxed)), 1);
+    }
+  }
+
+  /// The slot of a key, or null.
+  [[nodiscard]] auto find(key_hash const& hash) const noexcept -> slot* {
+    if (slots_size == 0) {
+      return nullptr;
+    }
+    for (auto i = home(hash, slots_size); !slots[i].is_empty(); i = after(i)) {
+      if (slots[i].hash == hash) {
+        return &slots[i];
+      }
+    }
+    return nullptr;
+  }
+
+  /// A slot for a key that has none: an expired one on its way, or an empty one.
+  [[nodiscard]] auto claim(key_hash const& hash, std::int64_t now) noexcept -> slot& {
+    auto i = home(hash, slots_size);
+    while (!slots[i].is_empty() && !slots[i].is_expired(now)) {
+      i = after(i);
+    }
+    if (slots[i].is_empty()) {
+      ++taken;
+    }
+    slots[i].hash = hash;
+    return slots[i];
+  }
+
+  /// Three quarters at most are taken, so that a search soon comes to an empty slot.
+  [[nodiscard]] static auto fits(std::size_t keys, std::size_t size) noexcept -> bool {
+    return keys * 4 <= size * 3;
+  }
+
+  static constexpr std::size_t slots_min = 32;
+
+  /// Sees to room for `more` keys; false when the shard is as large as it may be and all is live.
+  [[nodiscard]] auto make_room(std::size_t more, std::int64_t now, std::size_t slots_max) -> bool {
+    if (fits(taken + more, slots_size)) {
+      return true;
+    }
+    std::size_t live = 0;
+    for (std::size_t i = 0; i < slots_size; ++i) {
+      if (!slots[i].is_empty() && !slots[i].is_expired(now)) {
+        ++live;
+      }
+    }
+    // Grow by a quarter when it would soon be full again, else only clear out.
+    std::size_t wanted = slots_size;
+    if (!fits(live + live / 8 + more, wanted)) {
+      wanted =
+          std::min(std::max({wanted + wanted / 4, (live + more) * 3 / 2, slots_min}), slots_max);
+    }
+    if (!fits(live + more, wanted)) {
+      return false;
+    }
+    rebuild(wanted, now);
+    return true;
+  }
+
+  void rebuild(std::size_t size, std::int64_t now) {
+    auto fresh = std::make_unique<slot[]>(size);
+    auto const old_size = std::exchange(slots_size, static_cast<std::uint32_t>(size));
+    auto const old = std::exchange(slots, std::move(fresh));
+    hint.store(slots.get(), std::memory_order_relaxed);
+    hint_size.store(slots_size, std::memory_order_relaxed);
+    taken = 0;
+    for (std::size_t i = 0; i < old_size; ++i) {
+      if (!old[i].is_empty() && !old[i].is_expired(now)) {
+        claim(old[i].hash, slot::never_used) = old[i];
+      }
+    }
+  }
+
+  [[nodiscard]] auto shared_for(std::uint32_t policy_id) -> bucket& {
+    for (auto& s : shared) {
+      if (s.policy_id == policy_id) {
+        return s.state;
+      }
+    }
+    return shared.emplace_back(shared_bucket{policy_id, {}}).state;
+  }
+};
+
+/// Where the bucket of one charge is, while its shard is locked.
+struct quota_table::place {
+  key_hash hash;
+  shard* in;
+  slot* at;  // null for a partition that has no bucket yet
+};
+
+/// The shards of several places, locked in the order of their addresses so that no two requests wait
+/// for each other.
+class quota_table::locked {
+ public:
+  explicit locked(std::span<place const> places) : size_(places.size()) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      shards_[i] = places[i].in;
+    }
+    if (size_ > 1) {
+      std::sort(shards_.begin(), shards_.begin() + static_cast<std::ptrdiff_t>(size_));
+      size_ = static_cast<std::size_t>(
+          std::unique(shards_.begin(), shards_.begin() + static_cast<std::ptrdiff_t>(size_)) -
+          shards_.begin());
+    }
+    for (std::size_t i = 0; i < size_; ++i) {
+      shards_[i]->lock.lock();
+    }
+  }
+  ~locked() {
+    for (std::size_t i = size_; i > 0; --i) {
+      shards_[i - 1]->lock.unlock();
+    }
+  }
+  locked(locked const&) = delete;
+  auto operator=(locked const&) -> locked& = delete;
+
+ private:
+  std::array<shard*, charges_max> shards_;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::size_t size_;
+};
+
+quota_table::quota_table(options const& options) : seed_(options.randomness) {
+  // About a thousand partitions a shard: rebuilding one is short, and threads rarely meet.
+  auto const partitions = std::max<std::size_t>(options.partitions_max, 1);
+  shards_size_ = std::clamp<std::size_t>(std::bit_ceil(partitions / 1024), 1, 65536);
+  // A shard may get more than its share; that much room keeps even the fullest one below its bound.
+  auto const share = partitions / shards_size_ + 1;
+  slots_max_ = (share + share / 8 + 4 * charges_max) * 4 / 3 + 1;
+  shards_ = std::make_unique<shard[]>(shards_size_);
+}
+
+quota_table::~quota_table() = default;
+
+auto quota_table::shard_of(key_hash const& hash) const noexcept -> shard& {
+  return shards_[hash.high & (shards_size_ - 1)];
+}
+
+auto quota_table::hash_of(charge const& charge) const noexcept -> key_hash {
+  return hash_key(seed_, charge.policy_id, charge.partition);
+}
+
+auto quota_table::spend(std::span<charge const> charges, instant now, std::span<charged> results)
+    -> bool {
+  assert(charges.size() <= charges_max && results.size() >= charges.size());
+  auto const count = charges.size();
+  std::array<place, charges_max> places;  // NOLINT: only the first `count` are used
+  for (std::size_t i = 0; i < count; ++i) {
+    places[i].hash = hash_of(charges[i]);
+    places[i].in = &shard_of(places[i].hash);
+    places[i].in->prefetch(places[i].hash);
+  }
+  auto const at = now.time_since_epoch().count();
+  locked const lock(std::span<place const>(places.data(), count));
+
+  auto state_of = [&](std::size_t i) -> bucket {
+    if (results[i].shared) {
+      return places[i].in->shared_for(charges[i].policy_id);
+    }
+    return places[i].at == nullptr ? bucket{} : places[i].at->state;
+  };
+  bool admitted = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    places[i].at = places[i].in->find(places[i].hash);
+    results[i].shared = places[i].at == nullptr && !places[i].in->make_room(count, at, slots_max_);
+    results[i].decision = ratelimit::decide(*charges[i].policy, state_of(i), now, charges[i].cost);
+    admitted = admitted && (results[i].decision.admitted || !charges[i].enforced);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& decision = results[i].decision;
+    if (!decision.admitted) {
+      continue;
+    }
+    if (count > 1) {  // making room for another charge may have moved this one's slot
+      places[i].at = places[i].in->find(places[i].hash);
+    }
+    if (!admitted) {
+      // Not charged after all: say what is left as it stands.
+      decision.left = ratelimit::look(*charges[i].policy, state_of(i), now);
+    } else if (results[i].shared) {
+      places[i].in->shared_for(charges[i].policy_id) = decision.next;
+    } else {
+      auto& slot =
+          places[i].at == nullptr ? places[i].in->claim(places[i].hash, at) : *places[i].at;
+      slot.state = decision.next;
+      slot.expires =
+          ratelimit::expires(*charges[i].policy, decision.next).time_since_epoch().count();
+    }
+  }
+  return admitted;
+}
+
+void quota_table::settle(charge const& charge, charged const& was, instant admitted_at, instant now,
+                         std::int64_t units) {
+  auto const hash = hash_of(charge);
+  place const where{hash, &shard_of(hash), nullptr};
+  locked const lock(std::span<place const>(&where, 1));
+  auto& in = *where.in;
+  auto* found = was.shared ? nullptr : in.find(hash);
+  if (found == nullptr && !was.shared) {
+    if (units <= 0) {
+      return;  // there is nothing left to give back
+    }
+    if (in.make_room(1, now.time_since_epoch().count(), slots_max_)) {
+      found = &in.claim(hash, now.time_since_epoch().count());
+      found->state = {};
+    }
+  }
+  auto& state = found == nullptr ? in.shared_for(charge.policy_id) : found->state;
+  state = ratelimit::settle(*charge.policy, state, admitted_at, now, units);
+  if (found != nullptr) {
+    found->expires = ratelimit::expires(*charge.policy, state).time_since_epoch().count();
+  }
+}
+
+auto quota_table::look(charge const& charge, instant now) const -> ratelimit::service {
+  auto const hash = hash_of(charge);
+  place const where{hash, &shard_of(hash), nullptr};
+  locked const lock(std::span<place const>(&where, 1));
+  auto const* const found = where.in->find(hash);
+  return ratelimit::look(*charge.policy, found == nullptr ? bucket{} : found->state, now);
+}
+
+auto quota_table::size() const -> std::size_t {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < shards_size_; ++i) {
+    shards_[i].lock.lock();
+    sum += shards_[i].taken;
+    shards_[i].lock.unlock();
+  }
+  return sum;
+}
+
+auto quota_table::memory() const -> std::size_t {
+  std::size_t sum = sizeof *this + shards_size_ * sizeof(shard);
+  for (std::size_t i = 0; i < shards_size_; ++i) {
+    shards_[i].lock.lock();
+    sum += shards_[i].slots_size * sizeof(slot);
+    shards_[i].lock.unlock();
+  }
+  return sum;
+}
+
+}  // namespace tidegate::store

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/store/quota_table.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tidegate::store {
+namespace {
+
+using namespace std::chrono_literals;
+using ratelimit::algorithm;
+using ratelimit::policy;
+using ratelimit::quota_unit;
+
+auto at(std::chrono::nanoseconds t) -> instant {
+  return instant(t);
+}
+
+auto make(std::int64_t quota, std::chrono::seconds window, algorithm a = algorithm::fixed)
+    -> policy {
+  return policy::make({quota, window, quota_unit::requests, a, {}}).value();
+}
+
+struct table_of {
+  quota_table table;
+  explicit table_of(std::size_t partitions_max = 1000) : table({partitions_max, {1, 2, 3, 4}}) {}
+
+  auto spend(std::vector<charge> const& charges, std::chrono::nanoseconds now)
+      -> std::pair<bool, std::vector<charged>> {
+    std::vector<charged> results(charges.size());
+    bool const admitted = table.spend(charges, at(now), results);
+    return {admitted, results};
+  }
+};
+
+TEST(store_quota_table, counts_each_partition_and_each_policy_for_itself) {
+  table_of t;
+  auto const two = make(2, 10s);
+  auto const one = make(1, 10s);
+  EXPECT_TRUE(t.spend({{&two, 1, "a"}}, 0s).first);
+  EXPECT_TRUE(t.spend({{&two, 1, "a"}}, 0s).first);
+  EXPECT_FALSE(t.spend({{&two, 1, "a"}}, 0s).first);
+  EXPECT_TRUE(t.spend({{&two, 1, "b"}}, 0s).first);
+  EXPECT_TRUE(t.spend({{&one, 2, "a"}}, 0s).first);
+  EXPECT_FALSE(t.spend({{&one, 2, "a"}}, 0s).first);
+  EXPECT_TRUE(t.spend({{&two, 1, ""}}, 0s).first);
+  EXPECT_EQ(t.table.size(), 4U);
+}
+
+TEST(store_quota_table, charges_all_policies_of_a_request_or_none) {
+  table_of t;
+  auto const burst = make(1, 10s);
+  auto const daily = make(10, 24h);
+  std::vector<charge> const both = {{&burst, 1, "k"}, {&daily, 2, "k", 3}};
+  auto const first = t.spend(both, 0s);
+  EXPECT_TRUE(first.first);
+  EXPECT_EQ(first.second[0].decision.left.remaining, 0);
+  EXPECT_EQ(first.second[1].decision.left.remaining, 7);
+  auto const second = t.spend(both, 1s);
+  EXPECT_FALSE(second.first);
+  EXPECT_FALSE(second.second[0].decision.admitted);
+  EXPECT_EQ(second.second[0].decision.retry, 9s);
+  EXPECT_TRUE(second.second[1].decision.admitted) << "daily was not violated";
+  EXPECT_EQ(second.second[1].decision.left.remaining, 7) << "and was not charged";
+  EXPECT_EQ(t.table.look(both[1], at(1s)).remaining, 7);
+}
+
+TEST(store_quota_table, lets_a_shadow_policy_count_but_not_refuse) {
+  table_of t;
+  auto const shadow = make(1, 10s);
+  auto const real = make(3, 10s);
+  std::vector<charge> const both = {{&shadow, 1, "k", 1, false}, {&real, 2, "k"}};
+  EXPECT_TRUE(t.spend(both, 0s).second[0].decision.admitted);
+  auto const over = t.spend(both, 0s);
+  EXPECT_TRUE(over.first);
+  EXPECT_FALSE(over.second[0].decision.admitted);
+  EXPECT_TRUE(t.spend(both, 0s).first);
+  EXPECT_FALSE(t.spend(both, 0s).first);
+}
+
+TEST(store_quota_table, settles_what_was_charged) {
+  table_of t;
+  auto const bytes =
+      policy::make({100, 10s, quota_unit::content_bytes, algorithm::fixed, {}}).value();
+  charge const c{&bytes, 1, "k", 10};
+  auto const first = t.spend({c}, 0s);
+  t.table.settle(c, first.second[0], at(0s), at(1s), 60);
+  EXPECT_EQ(t.table.look(c, at(1s)).remaining, 30);
+  t.table.settle(c, first.second[0], at(0s), at(1s), -70);
+  EXPECT_EQ(t.table.look(c, at(1s)).remaining, 100);
+  // An overshoot that comes when the bucket is long forgotten counts in the next window.
+  t.table.settle({&bytes, 1, "new", 10}, first.second[0], at(0s), at(100s), 40);
+  EXPECT_EQ(t.table.look({&bytes, 1, "new"}, at(100s)).remaining, 60);
+}
+
+TEST(store_quota_table, gives_held_requests_back) {
+  table_of t;
+  auto const slots =
+      policy::make({2, 0s, quota_unit::concurrent_requests, algorithm::fixed, {}}).value();
+  charge const c{&slots, 1, "k"};
+  auto const held = t.spend({c}, 0s);
+  EXPECT_TRUE(t.spend({c}, 0s).first);
+  EXPECT_FALSE(t.spend({c}, 1000s).first);
+  t.table.settle(c, held.second[0], at(0s), at(1000s), -1);
+  EXPECT_TRUE(t.spend({c}, 1000s).first);
+}
+
+TEST(store_quota_table, reuses_what_has_expired_and_stays_within_its_memory) {
+  table_of t(10'000);
+  auto const p = make(5, 1s);
+  std::size_t largest = 0;
+  for (int round = 0; round < 50; ++round) {
+    for (int i = 0; i < 5'000; ++i) {
+      auto const key = std::to_string(round) + "/" + std::to_string(i);
+      EXPECT_FALSE(t.spend({{&p, 1, key}}, 2s * round).second[0].shared);
+    }
+    largest = std::max(largest, t.table.memory());
+  }
+  EXPECT_LT(largest, 10'000U * 100);
+  EXPECT_LE(t.table.size(), 10'000U);
+}
+
+TEST(store_quota_table, never_admits_more_than_the_quota_when_it_is_full) {
+  table_of t(100);
+  auto const p = make(3, 60s);
+  std::map<int, int> admitted;
+  int shared = 0;
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 1'000; ++i) {
+      auto const answer = t.spend({{&p, 1, std::to_string(i)}}, 0s);
+      admitted[i] += answer.first ? 1 : 0;
+      shared += answer.second[0].shared ? 1 : 0;
+    }
+  }
+  EXPECT_GT(shared, 0);
+  EXPECT_LT(t.table.memory(), 100'000U);
+  int total = 0;
+  for (auto const& [key, count] : admitted) {
+    EXPECT_LE(count, 3) << key;
+    total += count;
+  }
+  EXPECT_GE(total, 300);
+  EXPECT_TRUE(t.spend({{&p, 1, "later"}}, 120s).first);
+}
+
+TEST(store_quota_table, releases_from_the_bucket_that_was_shared) {
+  table_of t(1);
+  auto const slots =
+      policy::make({1, 0s, quota_unit::concurrent_requests, algorithm::fixed, {}}).value();
+  std::vector<std::pair<charge, charged>> held;
+  std::vector<std::string> keys(500);
+  for (int i = 0; i < 500; ++i) {
+    keys[static_cast<std::size_t>(i)] = std::to_string(i);
+    charge const c{&slots, 1, keys[static_cast<std::size_t>(i)]};
+    if (auto const answer = t.spend({c}, 0s); answer.first) {
+      held.emplace_back(c, answer.second[0]);
+    }
+  }
+  EXPECT_LT(held.size(), 500U);
+  EXPECT_TRUE(held.back().second.shared);
+  t.table.settle(held.back().first, held.back().second, at(0s), at(1s), -1);
+  EXPECT_TRUE(t.spend({{&slots, 1, "one more"}}, 1s).first);
+}
+
+TEST(store_quota_table, agrees_with_a_plain_map_over_random_requests) {
+  std::mt19937_64 random(5);
+  table_of t(100'000);
+  std::array<policy, 3> const policies = {make(3, 10s), make(20, 60s, algorithm::sliding),
+                                          make(10, 5s, algorithm::gcra)};
+  std::map<std::pair<std::uint32_t, std::string>, ratelimit::bucket> plain;
+  std::int64_t now = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    now += static_cast<std::int64_t>(random() % 20'000'000);
+    auto const key = "partition-" + std::to_string(random() % 2'000);
+    std::vector<charge> charges;
+    for (std::uint32_t p = 0; p < 3; ++p) {
+      if (random() % 2 == 0) {
+        charges.push_back({&policies[p], p, key, static_cast<std::int64_t>(random() % 3), true});
+      }
+    }
+    std::vector<ratelimit::decision> expected;
+    bool all = true;
+    for (auto const& c : charges) {
+      expected.push_back(ratelimit::decide(*c.policy, plain[{c.policy_id, key}],
+                                           at(std::chrono::nanoseconds(now)), c.cost));
+      all = all && expected.back().admitted;
+    }
+    auto const answer = t.spend(charges, std::chrono::nanoseconds(now));
+    ASSERT_EQ(answer.first, all);
+    for (std::size_t c = 0; c < charges.size(); ++c) {
+      ASSERT_EQ(answer.second[c].decision.admitted, expected[c].admitted);
+      ASSERT_FALSE(answer.second[c].shared);
+      if (all) {
+        ASSERT_EQ(answer.second[c].decision.left.remaining, expected[c].left.remaining);
+        plain[{charges[c].policy_id, key}] = expected[c].next;
+      }
+    }
+  }
+}
+
+TEST(store_quota_table, admits_exactly_the_quota_to_several_threads) {
+  table_of t(10'000);
+  auto const p = make(10'000, 3600s, algorithm::sliding);
+  auto const q = make(7'000, 3600s, algorithm::gcra);
+  std::atomic<int> admitted{0};
+  std::atomic<int> both{0};
+  auto work = [&](int worker) {
+    std::array<charged, 2> results;
+    for (int i = 0; i < 8'000; ++i) {
+      std::array<charge, 1> const one = {{{&p, 1, "hot"}}};
+      admitted += t.table.spend(one, at(1s), results) ? 1 : 0;
+      // Two policies in either order: neither thread waits for the other.
+      std::array<charge, 2> two = {{{&p, 2, "x"}, {&q, 3, "y"}}};
+      if (worker % 2 == 0) {
+        std::swap(two[0], two[1]);
+      }
+      both += t.table.spend(two, at(1s), results) ? 1 : 0;
+      auto const own = std::to_string(worker) + "/" + std::to_string(i);
+      std::array<charge, 1> const cold = {{{&p, 4, own}}};
+      EXPECT_TRUE(t.table.spend(cold, at(1s), results) || results[0].shared);
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int worker = 0; worker < 4; ++worker) {
+      threads.emplace_back(work, worker);
+    }
+  }
+  EXPECT_EQ(admitted, 10'000);
+  EXPECT_EQ(both, 7'000);
+}
+
+TEST(store_keyed_hash, depends_on_key_domain_and_seed) {
+  hash_seed const seed({1, 2, 3, 4});
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+  auto add = [&seen](key_hash h) { return seen.insert({h.low, h.high}).second; };
+  for (std::size_t size = 0; size < 100; ++size) {
+    std::string key(size, '\0');
+    EXPECT_TRUE(add(hash_key(seed, 0, key))) << size;
+    EXPECT_TRUE(add(hash_key(seed, 1, key))) << size;
+    EXPECT_TRUE(add(hash_key(hash_seed({1, 2, 3, 5}), 0, key))) << size;
+    for (std::size_t i = 0; i < size; ++i) {
+      key[i] = 'x';
+      EXPECT_TRUE(add(hash_key(seed, 0, key))) << size << " " << i;
+      key[i] = '\0';
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tidegate::store
