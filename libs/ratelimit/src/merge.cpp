@@ -91,13 +91,16 @@ struct rate {
     bool const equal = a.quota == b.quota;
     return {lower.quota, equal && !lower.window ? b.window : lower.window};
   }
-  if (lower.quota == 0) {
-    return {0, std::max(*a.window, *b.window)};
+  if (a.quota == b.quota) {
+    return {lower.quota, std::max(*a.window, *b.window)};
   }
   auto times = [](std::int64_t x, std::int64_t y) {
     return static_cast<wide>(x) * static_cast<wide>(y);
   };
   auto const& slower = times(b.quota, *a.window) < times(a.quota, *b.window) ? b : a;
+  if (slower.quota == 0) {
+    return slower;
+  }
   auto const quota = static_cast<wide>(slower.quota);
   auto const window = (times(lower.quota, *slower.window) + quota - 1) / quota;
   return {lower.quota, static_cast<std::int64_t>(window)};

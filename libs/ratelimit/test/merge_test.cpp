@@ -126,8 +126,9 @@ TEST(ratelimit_merge, makes_one_policy_of_one_name_that_keeps_to_both) {
            // Rounded up.
            {{.name = "a", .quota = 10, .window = 1s}, R"("a";q=300;w=100)", R"("a";q=10;w=4)"},
            // Nothing at all stays nothing.
-           {{.name = "a", .quota = 0, .window = 60s}, R"("a";q=100;w=90)", R"("a";q=0;w=90)"},
-           {{.name = "a", .quota = 100, .window = 60s}, R"("a";q=0;w=9)", R"("a";q=0;w=60)"},
+           {{.name = "a", .quota = 0, .window = 60s}, R"("a";q=100;w=90)", R"("a";q=0;w=60)"},
+           {{.name = "a", .quota = 100, .window = 60s}, R"("a";q=0;w=9)", R"("a";q=0;w=9)"},
+           {{.name = "a", .quota = 0, .window = 60s}, R"("a";q=0;w=9)", R"("a";q=0;w=60)"},
            // A window that is not known on one side.
            {{.name = "a", .quota = 100, .window = 60s}, R"("a";q=200)", R"("a";q=100;w=60)"},
            {{.name = "a", .quota = 100, .window = 60s}, R"("a";q=50)", R"("a";q=50)"},

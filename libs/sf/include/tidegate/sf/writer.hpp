@@ -129,8 +129,8 @@ class basic_writer {
  protected:
   explicit basic_writer(std::string& out) noexcept : out_(out) {}
   ~basic_writer() { assert(!in_inner_list_); }
-  basic_writer(basic_writer const&) = default;
-  auto operator=(basic_writer const&) -> basic_writer& = delete;
+  basic_writer(basic_writer&&) = delete;
+  auto operator=(basic_writer&&) -> basic_writer& = delete;
 
   void begin_member() {
     assert(!in_inner_list_);
