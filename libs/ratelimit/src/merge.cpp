@@ -8,10 +8,12 @@
 #include "parsed_field.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 namespace tidegate::ratelimit {
 
@@ -78,48 +80,57 @@ template <class Append>
   return unit == quota_unit_named(name(b)) && (unit != quota_unit::other || name(a) == name(b));
 }
 
-/// A quota and the time it is for.
-struct rate {
-  std::int64_t quota = 0;
-  std::optional<std::int64_t> window;
+/// What keeps to all policies of one name: the lowest quota, in the window that makes it the slowest rate.
+class strictest {
+ public:
+  explicit strictest(comment_parameters const& policy) { add(policy); }
+
+  void add(comment_parameters const& policy) {
+    auto const quota = *find_integer(policy, "q");
+    if (auto const window = find_integer(policy, "w")) {
+      timed_ = std::min(timed_.value_or(quota), quota);
+      if (!slowest_ || is_slower({quota, *window}, *slowest_)) {
+        slowest_ = {quota, *window};
+      }
+    } else {
+      untimed_ = std::min(untimed_.value_or(quota), quota);
+    }
+  }
+
+  void write_to(comment_parameters& policy) const {
+    // A quota whose window nobody knows is not given one.
+    bool const timed = timed_ && (!untimed_ || *timed_ <= *untimed_);
+    auto const quota = timed ? *timed_ : *untimed_;
+    set(policy, "q", quota);
+    if (!timed) {
+      policy.erase("w");
+    } else if (slowest_->quota == 0) {
+      set(policy, "w", slowest_->window);
+    } else {
+      auto const slowest = static_cast<wide>(slowest_->quota);
+      auto const window = (times(quota, slowest_->window) + slowest - 1) / slowest;
+      set(policy, "w", static_cast<std::int64_t>(window));
+    }
+  }
+
+ private:
+  struct rate {
+    std::int64_t quota = 0;
+    std::int64_t window = 0;
+  };
+  [[nodiscard]] static auto times(std::int64_t a, std::int64_t b) noexcept -> wide {
+    return static_cast<wide>(a) * static_cast<wide>(b);
+  }
+  [[nodiscard]] static auto is_slower(rate const& a, rate const& b) noexcept -> bool {
+    auto const left = times(a.quota, b.window);
+    auto const right = times(b.quota, a.window);
+    return left < right || (left == right && a.window > b.window);
+  }
+
+  std::optional<std::int64_t> timed_;    // the lowest quota with a window
+  std::optional<std::int64_t> untimed_;  // and without
+  std::optional<rate> slowest_;
 };
-
-/// The most that keeps to both: the lower quota, and the window in which it is the slower rate.
-[[nodiscard]] auto stricter(rate const& a, rate const& b) noexcept -> rate {
-  auto const& lower = b.quota < a.quota ? b : a;
-  if (!a.window || !b.window) {
-    bool const equal = a.quota == b.quota;
-    return {lower.quota, equal && !lower.window ? b.window : lower.window};
-  }
-  if (a.quota == b.quota) {
-    return {lower.quota, std::max(*a.window, *b.window)};
-  }
-  auto times = [](std::int64_t x, std::int64_t y) {
-    return static_cast<wide>(x) * static_cast<wide>(y);
-  };
-  auto const& slower = times(b.quota, *a.window) < times(a.quota, *b.window) ? b : a;
-  if (slower.quota == 0) {
-    return slower;
-  }
-  auto const quota = static_cast<wide>(slower.quota);
-  auto const window = (times(lower.quota, *slower.window) + quota - 1) / quota;
-  return {lower.quota, static_cast<std::int64_t>(window)};
-}
-
-void restrict_policy(comment_parameters& ours, comment_parameters const& theirs) {
-  auto rate_of = [](comment_parameters const& policy) {
-    return rate{*find_integer(policy, "q"), find_integer(policy, "w")};
-  };
-  auto const strict = stricter(rate_of(ours), rate_of(theirs));
-  set(ours, "q", strict.quota);
-  if (strict.window) {
-    set(ours, "w", *strict.window);
-  } else {
-    ours.erase("w");
-  }
-  constexpr std::array<std::string_view, 3> settled{"q", "qu", "w"};
-  add_others(ours, theirs, settled);
-}
 
 void restrict_limit(comment_parameters& ours, comment_parameters const& theirs) {
   set(ours, "r", std::min(*find_integer(ours, "r"), *find_integer(theirs, "r")));
@@ -173,21 +184,51 @@ void restrict_limit(comment_parameters& ours, comment_parameters const& theirs) 
   return {named(limits.model.limits.front())};
 }
 
-/// Puts `theirs` behind `ours`, or into the one of ours for which `match` holds.
+/// Puts `theirs` behind `ours`, or calls `restrict` with the index of the one of ours that `match` takes
+/// for the same.
 template <class Match, class Restrict>
 void put_together(field_list& ours, field_list theirs, Match match, Restrict restrict) {
   auto const own_size = static_cast<std::ptrdiff_t>(ours.size());
   for (auto& member : theirs) {
-    auto& item = item_of(member);
+    auto const& item = item_of(member);
     auto const last = ours.begin() + own_size;
     auto const same =
         std::find_if(ours.begin(), last, [&](auto& own) { return match(item_of(own), item); });
     if (same != last) {
-      restrict(item_of(*same).parameters, item.parameters);
+      restrict(static_cast<std::size_t>(same - ours.begin()), item.parameters);
     } else {
       ours.push_back(std::move(member));
     }
   }
+}
+
+void put_policies_together(field_list& ours, field_list theirs) {
+  std::vector<strictest> bounds;
+  for (auto& member : ours) {
+    bounds.emplace_back(item_of(member).parameters);
+  }
+  put_together(
+      ours, std::move(theirs),
+      [](field_item const& own, field_item const& their) {
+        return own.value == their.value && have_same_unit(own.parameters, their.parameters);
+      },
+      [&](std::size_t i, comment_parameters const& their) {
+        constexpr std::array<std::string_view, 3> settled{"q", "qu", "w"};
+        bounds[i].add(their);
+        add_others(item_of(ours[i]).parameters, their, settled);
+      });
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    bounds[i].write_to(item_of(ours[i]).parameters);
+  }
+}
+
+void put_limits_together(field_list& ours, field_list theirs) {
+  put_together(
+      ours, std::move(theirs),
+      [](field_item const& own, field_item const& their) { return own.value == their.value; },
+      [&](std::size_t i, comment_parameters const& their) {
+        restrict_limit(item_of(ours[i]).parameters, their);
+      });
 }
 
 // ── draft-07 ──
@@ -294,16 +335,8 @@ auto merge_fields(origin_fields const& origin, std::span<quota_policy_view const
   }
   auto our_limits =
       own_items([&](std::string& text) { append_limits(text, policies, limits, version); });
-  put_together(
-      our_policies, named_policies(std::move(their_policies), their_limits),
-      [](field_item const& ours, field_item const& theirs) {
-        return ours.value == theirs.value && have_same_unit(ours.parameters, theirs.parameters);
-      },
-      restrict_policy);
-  put_together(
-      our_limits, named_limits(std::move(their_limits)),
-      [](field_item const& ours, field_item const& theirs) { return ours.value == theirs.value; },
-      restrict_limit);
+  put_policies_together(our_policies, named_policies(std::move(their_policies), their_limits));
+  put_limits_together(our_limits, named_limits(std::move(their_limits)));
   sf::serialize(our_policies, policy_out);
   sf::serialize(our_limits, limit_out);
   return dropped;

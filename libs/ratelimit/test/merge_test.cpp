@@ -136,6 +136,8 @@ TEST(ratelimit_merge, makes_one_policy_of_one_name_that_keeps_to_both) {
            {{.name = "a", .quota = 100}, R"("a";q=100;w=60)", R"("a";q=100;w=60)"},
            {{.name = "a", .quota = 100, .window = 60s}, R"("a";q=100)", R"("a";q=100;w=60)"},
            {{.name = "a", .quota = 100}, R"("a";q=200;w=60)", R"("a";q=100)"},
+           // Three of a name, in which the first two alone have lost their window.
+           {{.name = "a", .quota = 50}, R"("a";q=101;w=60, "a";q=2;w=1)", R"("a";q=2;w=2)"},
            // The largest numbers do not overflow.
            {{.name = "a", .quota = 999'999'999'999'998, .window = 1s},
             R"("a";q=999999999999999;w=999999999999999)",

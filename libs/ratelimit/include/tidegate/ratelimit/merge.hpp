@@ -37,10 +37,10 @@ inline constexpr sf::string_view origin_name = "upstream";
 /// - An item of the origin keeps all its parameters in their order.
 /// - An item with the name of one of ours becomes one with it, where ours stands: with the lower `r` and
 ///   the later `t`, our `pk` if there is one, and the origin's comments after ours.
-/// - A policy with the name and the unit of one of ours becomes one with it too: with the lower `q`, and
-///   with the `w` that makes it the slower of the two rates, rounded up. So whoever keeps to it keeps to
-///   both. Where only one has a window, the window stays with it if its `q` is the lower one. With
-///   another unit the numbers cannot be compared, so the origin's item is kept as it is.
+/// - Policies with the name and the unit of one of ours become one with it too: with the lowest `q`, and
+///   with the `w` that makes it the slowest of their rates, rounded up. So whoever keeps to it keeps to
+///   all. If a policy without a window has the lowest `q`, there is no `w`. With another unit the numbers
+///   cannot be compared, so the origin's item is kept as it is.
 /// - An origin of draft-07 appears as `"upstream"`: `limit` and `reset` as one item of RateLimit, with `r`
 ///   as `limit` where it does not say what remains, and its policies as items of that name. Where it
 ///   sent no policies, `limit` is the `q` of one without a window.
