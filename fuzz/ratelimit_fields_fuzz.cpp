@@ -30,13 +30,13 @@ namespace sf = tidegate::sf;
 
 __extension__ using wide = unsigned __int128;
 
-#define CHECK(condition)                                                                  \
-  do {                                                                                    \
-    if (!(condition)) {                                                                   \
-      std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                       \
-    }                                                                                     \
-  } while (false)
+void check(bool holds, int line, char const* what) {
+  if (!holds) {
+    std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, line, what);
+    std::abort();
+  }
+}
+#define CHECK(condition) check((condition), __LINE__, #condition)
 
 auto split(std::string_view text) -> lines {
   lines out;

@@ -21,13 +21,13 @@ namespace {
 
 using namespace tidegate::ratelimit;
 
-#define CHECK(condition)                                                                  \
-  do {                                                                                    \
-    if (!(condition)) {                                                                   \
-      std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                       \
-    }                                                                                     \
-  } while (false)
+void check(bool holds, int line, char const* what) {
+  if (!holds) {
+    std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, line, what);
+    std::abort();
+  }
+}
+#define CHECK(condition) check((condition), __LINE__, #condition)
 
 // Mon, 05 Aug 2019 09:27:00 GMT
 constexpr std::chrono::sys_seconds now{std::chrono::seconds(1'564'997'220)};

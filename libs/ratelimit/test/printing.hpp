@@ -15,6 +15,7 @@ inline auto number_or_none(std::optional<std::int64_t> const& number) -> std::st
   return number ? std::to_string(*number) : "none";
 }
 
+// NOLINTBEGIN(readability-identifier-naming): GoogleTest asks for this name.
 inline void PrintTo(field_error const& error, std::ostream* out) {
   *out << to_string(error);
 }
@@ -31,5 +32,6 @@ inline void PrintTo(service_limit const& limit, std::ostream* out) {
 inline void PrintTo(legacy_reset const& reset, std::ostream* out) {
   *out << "form " << static_cast<int>(reset.form) << ", " << reset.seconds << " s";
 }
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace tidegate::ratelimit

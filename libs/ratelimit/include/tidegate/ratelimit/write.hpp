@@ -22,10 +22,10 @@ namespace tidegate::ratelimit {
 /// A policy to be advertised. Borrows its texts.
 struct quota_policy_view {
   sf::string_view name;
-  std::int64_t quota = 0;                        ///< written as 0 to 999,999,999,999,999
-  sf::string_view unit = "requests";             ///< the default is not written
-  std::optional<std::chrono::seconds> window{};  ///< at least 1 s
-  comment_parameters const* comments = nullptr;  ///< written after those above
+  std::int64_t quota = 0;             ///< written as 0 to 999,999,999,999,999
+  sf::string_view unit = "requests";  ///< the default is not written
+  std::optional<std::chrono::seconds> window = std::nullopt;  ///< at least 1 s
+  comment_parameters const* comments = nullptr;               ///< written after those above
 };
 
 /// How a policy stands for one partition, after the request that is answered. Borrows its text.
@@ -45,8 +45,8 @@ struct quota_policy_view {
 /// - A policy without a time at which more comes back, as for concurrent requests, has none.
 struct service_limit_view {
   std::int64_t remaining = 0;  ///< written as 0 to 999,999,999,999,999
-  std::optional<std::chrono::nanoseconds> reset{};
-  std::optional<std::string_view> partition_key{};  ///< any octets
+  std::optional<std::chrono::nanoseconds> reset = std::nullopt;
+  std::optional<std::string_view> partition_key = std::nullopt;  ///< any octets
 };
 
 /// Whole seconds until something that is `wait` away is over: rounded up, never below 0.
@@ -89,7 +89,7 @@ struct expiring_limit {
 /// Appends it as draft-07's RateLimit.
 void append_expiring_limit(std::string& out, expiring_limit const& limit);
 /// Appends one of its numbers: the value of an X-RateLimit-* field.
-void append_count(std::string& out, std::int64_t count);
+void append_count(std::string& out, std::int64_t value);
 
 /// Appends the value of Retry-After as delay-seconds, rounded up (RFC 9110, section 10.2.3).
 void append_retry_after(std::string& out, std::chrono::nanoseconds wait);
@@ -114,7 +114,7 @@ class prepared_fields {
   struct part {
     std::size_t policy_end = 0;  // in policy_text_: where its item ends
     std::size_t limit_end = 0;   // in limit_text_: where the text before its remaining ends
-    std::optional<std::int64_t> window{};  // seconds
+    std::optional<std::int64_t> window = std::nullopt;  // seconds
   };
 
   std::string policy_text_;  // all items with ", " between
