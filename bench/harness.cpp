@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness.hpp"
 
+#include "support/allocations.hpp"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -8,36 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <optional>
 
-namespace {
-
-std::uint64_t allocation_count = 0;
-
-}  // namespace
-
-// The benchmarks are single-threaded where they count.
-auto operator new(std::size_t size) -> void* {
-  ++allocation_count;
-  if (void* p = std::malloc(size == 0 ? 1 : size)) {
-    return p;
-  }
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept {
-  std::free(p);
-}
-void operator delete(void* p, std::size_t) noexcept {
-  std::free(p);
-}
-
 namespace tidegate::bench {
-
-auto allocations() noexcept -> std::uint64_t {
-  return allocation_count;
-}
-
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -64,9 +39,9 @@ using clock = std::chrono::steady_clock;
 [[nodiscard]] auto allocations_of(bench_case const& c) -> double {
   constexpr std::size_t iterations = 16;
   c.run(iterations);
-  auto const before = allocations();
+  auto const before = test::allocations();
   c.run(iterations);
-  return static_cast<double>(allocations() - before) / iterations;
+  return static_cast<double>(test::allocations() - before) / iterations;
 }
 
 /// Instructions that callgrind collects when this program runs one case so many times.

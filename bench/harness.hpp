@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -17,9 +16,6 @@ template <class T>
 inline void keep(T const& value) {
   asm volatile("" : : "r,m"(value) : "memory");
 }
-
-/// How often `operator new` was called in this process.
-[[nodiscard]] auto allocations() noexcept -> std::uint64_t;
 
 struct bench_case {
   std::string name;                      ///< such as `sf/a/reader`

@@ -4,8 +4,8 @@
 #include <tidegate/ratelimit/read.hpp>
 #include <tidegate/sf/parse.hpp>
 
-#include "allocations.hpp"
 #include "printing.hpp"
+#include "support/allocations.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "allocations.hpp"
+#include "support/allocations.hpp"
 
 #include <tidegate/sf.hpp>
 
