@@ -9,6 +9,8 @@
 // - what was read is written and read again as the same moment;
 // - a Retry-After is from 0 to its bound, and a date in it is that date less now;
 // - whatever time it is, its text in every form is read as that time.
+#include "check.hpp"
+
 #include <tidegate/http/date.hpp>
 #include <tidegate/http/retry_after.hpp>
 
@@ -17,7 +19,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <optional>
@@ -30,13 +31,7 @@ namespace {
 using namespace tidegate::http;
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
-
-void check(bool holds, char const* what) {
-  if (!holds) {
-    std::fprintf(stderr, "does not hold: %s\n", what);
-    std::abort();
-  }
-}
+using tidegate::fuzz::check;
 
 auto broken_down(sys_seconds time) -> std::tm {
   std::time_t const count = time.time_since_epoch().count();

@@ -3,12 +3,12 @@
 // Any bytes as the texts of a problem details object: what is written is valid JSON, and reading it back
 // gives the members in the order in which they were written, with their texts as they were but for
 // U+FFFD where they are not UTF-8. The name of an extension member is taken only if it may be one.
+#include "check.hpp"
+
 #include <tidegate/http/problem.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,13 +17,7 @@
 namespace {
 
 using namespace tidegate::http;
-
-void check(bool holds, char const* what) {
-  if (!holds) {
-    std::fprintf(stderr, "does not hold: %s\n", what);
-    std::abort();
-  }
-}
+using tidegate::fuzz::check;
 
 // ---- UTF-8, decoded to code points and encoded again, as the Encoding standard of the web has it ----
 

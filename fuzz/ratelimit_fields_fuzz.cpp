@@ -9,14 +9,14 @@
 //   rate; every other item of the origin is there unchanged, in its order;
 // - merging the result again with the same policies changes nothing;
 // - in draft-07 the limit that is shown has no more remaining than any of those it was chosen from.
+#include "check.hpp"
+
 #include <tidegate/ratelimit/merge.hpp>
 #include <tidegate/ratelimit/read.hpp>
 #include <tidegate/ratelimit/write.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,19 +24,12 @@
 namespace {
 
 using namespace tidegate::ratelimit;
+using tidegate::fuzz::check;
 using namespace std::chrono_literals;
 using lines = std::vector<std::string_view>;
 namespace sf = tidegate::sf;
 
 __extension__ using wide = unsigned __int128;
-
-void check(bool holds, int line, char const* what) {
-  if (!holds) {
-    std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, line, what);
-    std::abort();
-  }
-}
-#define CHECK(condition) check((condition), __LINE__, #condition)
 
 auto split(std::string_view text) -> lines {
   lines out;
@@ -101,19 +94,19 @@ auto merge(lines const& policy, lines const& limit, own const& ours, draft versi
                                     out.policy_text, out.limit_text);
   auto const policies = read_policies(policy);
   auto const limits = read_limits(limit);
-  CHECK(dropped.policy.has_value() == !policies.has_value());
-  CHECK(dropped.limit.has_value() == !limits.has_value());
-  CHECK(!dropped.policy || *dropped.policy == policies.error());
-  CHECK(!dropped.limit || *dropped.limit == limits.error());
+  check(dropped.policy.has_value() == !policies.has_value());
+  check(dropped.limit.has_value() == !limits.has_value());
+  check(!dropped.policy || *dropped.policy == policies.error());
+  check(!dropped.limit || *dropped.limit == limits.error());
   auto const policy_again =
       read_policies(out.policy_text.empty() ? lines() : lines{out.policy_text});
   auto const limit_again = read_limits(out.limit_text.empty() ? lines() : lines{out.limit_text});
-  CHECK(policy_again.has_value());
-  CHECK(limit_again.has_value());
+  check(policy_again.has_value());
+  check(limit_again.has_value());
   out.policy = *policy_again;
   out.limit = *limit_again;
-  CHECK(out.policy.policies.empty() || out.policy.version == version);
-  CHECK(out.limit.limits.empty() || out.limit.version == version);
+  check(out.policy.policies.empty() || out.policy.version == version);
+  check(out.limit.limits.empty() || out.limit.version == version);
   return out;
 }
 
@@ -124,13 +117,13 @@ auto is_no_faster(quota_policy const& a, std::int64_t quota, std::int64_t window
 
 void check_policies(std::vector<quota_policy> const& out, std::vector<quota_policy> const& theirs,
                     bool renamed, own const& ours) {
-  CHECK(out.size() >= ours.policies.size());
+  check(out.size() >= ours.policies.size());
   auto next = ours.policies.size();
   for (std::size_t i = 0; i < ours.policies.size(); ++i) {
     auto const& own = ours.policies[i];
-    CHECK(out[i].name == own.name.text());
-    CHECK(out[i].quota <= own.quota);
-    CHECK(!out[i].window || !own.window || is_no_faster(out[i], own.quota, own.window->count()));
+    check(out[i].name == own.name.text());
+    check(out[i].quota <= own.quota);
+    check(!out[i].window || !own.window || is_no_faster(out[i], own.quota, own.window->count()));
   }
   for (auto const& their : theirs) {
     auto const same =
@@ -141,65 +134,65 @@ void check_policies(std::vector<quota_policy> const& out, std::vector<quota_poli
         });
     if (same != ours.policies.end()) {
       auto const& together = out[static_cast<std::size_t>(same - ours.policies.begin())];
-      CHECK(together.quota <= their.quota);
-      CHECK(!together.window || !their.window ||
+      check(together.quota <= their.quota);
+      check(!together.window || !their.window ||
             is_no_faster(together, their.quota, *their.window));
     } else {
-      CHECK(next < out.size());
-      CHECK(out[next].name == their.name && out[next].quota == their.quota);
-      CHECK(renamed || out[next] == their);
+      check(next < out.size());
+      check(out[next].name == their.name && out[next].quota == their.quota);
+      check(renamed || out[next] == their);
       ++next;
     }
   }
-  CHECK(next == out.size());
+  check(next == out.size());
 }
 
 void check_limits(std::vector<service_limit> const& out, std::vector<service_limit> const& theirs,
                   bool renamed, own const& ours) {
-  CHECK(out.size() >= ours.limits.size());
+  check(out.size() >= ours.limits.size());
   auto next = ours.limits.size();
   for (std::size_t i = 0; i < ours.limits.size(); ++i) {
-    CHECK(out[i].name == ours.policies[i].name.text());
-    CHECK(out[i].remaining <= ours.limits[i].remaining);
-    CHECK(!ours.limits[i].reset || out[i].reset >= seconds_until(*ours.limits[i].reset));
+    check(out[i].name == ours.policies[i].name.text());
+    check(out[i].remaining <= ours.limits[i].remaining);
+    check(!ours.limits[i].reset || out[i].reset >= seconds_until(*ours.limits[i].reset));
   }
   for (auto const& their : theirs) {
     auto const same = std::find_if(ours.policies.begin(), ours.policies.end(),
                                    [&](auto const& own) { return own.name.text() == their.name; });
     if (same != ours.policies.end()) {
       auto const& together = out[static_cast<std::size_t>(same - ours.policies.begin())];
-      CHECK(together.remaining <= their.remaining);
-      CHECK(!their.reset || together.reset >= their.reset);
+      check(together.remaining <= their.remaining);
+      check(!their.reset || together.reset >= their.reset);
     } else {
-      CHECK(next < out.size());
-      CHECK(out[next].name == their.name && out[next].remaining == their.remaining &&
+      check(next < out.size());
+      check(out[next].name == their.name && out[next].remaining == their.remaining &&
             out[next].reset == their.reset);
-      CHECK(renamed || out[next] == their);
+      check(renamed || out[next] == their);
       ++next;
     }
   }
-  CHECK(next == out.size());
+  check(next == out.size());
 }
 
 void check_older(merged const& out, policy_field const& policies, limit_field const& limits,
                  own const& ours) {
   auto const expiring = find_expiring_limit(ours.policies, ours.limits);
   if (expiring) {
-    CHECK(out.limit.limits.size() == 1);
+    check(out.limit.limits.size() == 1);
   }
   if (out.limit.limits.empty()) {
     return;
   }
   auto const& shown = out.limit.limits[0];
   auto const remaining = shown.remaining ? shown.remaining : shown.limit;
-  CHECK(!expiring || remaining <= expiring->remaining);
+  check(!expiring || remaining <= expiring->remaining);
   for (auto const& limit : limits.limits) {
-    CHECK(!limit.reset || remaining <= (limit.remaining ? limit.remaining : limit.limit));
+    check(!limit.reset || remaining <= (limit.remaining ? limit.remaining : limit.limit));
   }
   for (auto const& policy : policies.policies) {
     auto const found = std::find_if(out.policy.policies.begin(), out.policy.policies.end(),
                                     [&](auto const& other) { return other.quota == policy.quota; });
-    CHECK(!policy.window ||
+    check(!policy.window ||
           (found != out.policy.policies.end() && *found->window >= *policy.window));
   }
 }
@@ -233,21 +226,21 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
   auto const limits = read_limits(limit_lines);
   if (policies) {
     std::string out;
-    CHECK(write_policies(*policies, out).has_value());
-    CHECK(read_policies(lines{out}) == *policies);
+    check(write_policies(*policies, out).has_value());
+    check(read_policies(lines{out}) == *policies);
   } else {
-    CHECK(policies.error().syntax.offset <= size_of(policy_lines));
-    CHECK(policies.error().item <= size);
-    CHECK(!to_string(policies.error()).empty());
+    check(policies.error().syntax.offset <= size_of(policy_lines));
+    check(policies.error().item <= size);
+    check(!to_string(policies.error()).empty());
   }
   if (limits) {
     std::string out;
-    CHECK(write_limits(*limits, out).has_value());
-    CHECK(read_limits(lines{out}) == *limits);
+    check(write_limits(*limits, out).has_value());
+    check(read_limits(lines{out}) == *limits);
   } else {
-    CHECK(limits.error().syntax.offset <= size_of(limit_lines));
-    CHECK(limits.error().item <= size);
-    CHECK(!to_string(limits.error()).empty());
+    check(limits.error().syntax.offset <= size_of(limit_lines));
+    check(limits.error().item <= size);
+    check(!to_string(limits.error()).empty());
   }
 
   numbers random(input);
@@ -270,8 +263,8 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
   check_limits(out.limit.limits, named(their_limits), their_limits.version == draft::draft_07,
                ours);
   auto const again = merge({out.policy_text}, {out.limit_text}, ours, draft::draft_09);
-  CHECK(again.policy == out.policy);
-  CHECK(again.limit == out.limit);
+  check(again.policy == out.policy);
+  check(again.limit == out.limit);
 
   check_older(merge(policy_lines, limit_lines, ours, draft::draft_07), their_policies, their_limits,
               ours);

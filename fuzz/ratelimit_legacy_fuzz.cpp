@@ -8,11 +8,11 @@
 // - the case of names and spaces around values do not matter;
 // - a reset that was taken for a moment comes nearer as time goes by, and one that was taken for a time
 //   from now does not.
+#include "check.hpp"
+
 #include <tidegate/ratelimit/legacy.hpp>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,14 +20,7 @@
 namespace {
 
 using namespace tidegate::ratelimit;
-
-void check(bool holds, int line, char const* what) {
-  if (!holds) {
-    std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, line, what);
-    std::abort();
-  }
-}
-#define CHECK(condition) check((condition), __LINE__, #condition)
+using tidegate::fuzz::check;
 
 // Mon, 05 Aug 2019 09:27:00 GMT
 constexpr std::chrono::sys_seconds now{std::chrono::seconds(1'564'997'220)};
@@ -52,24 +45,24 @@ void check_reset(std::string_view value) {
   if (!reset) {
     return;
   }
-  CHECK(reset->seconds >= 0);
-  CHECK(reset->seconds <= legacy_future_max.count());
-  CHECK(read_legacy_reset(" \t" + std::string(value) + " ", now) == reset);
+  check(reset->seconds >= 0);
+  check(reset->seconds <= legacy_future_max.count());
+  check(read_legacy_reset(" \t" + std::string(value) + " ", now) == reset);
   auto const later = read_legacy_reset(value, now + std::chrono::seconds(1));
   switch (reset->form) {
     case delta_seconds:
-    case duration: CHECK(later == reset); break;
+    case duration: check(later == reset); break;
     case delta_milliseconds:
       // What is just beyond a year today may be a moment in a second from now.
-      CHECK(later.has_value());
-      CHECK(later == reset || later->form == epoch_seconds);
+      check(later.has_value());
+      check(later == reset || later->form == epoch_seconds);
       break;
     case epoch_seconds:
     case epoch_milliseconds:
     case http_date:
     case rfc3339:
       // Two digits of a year may turn into another century, and a moment may be too long ago.
-      CHECK(!later || later->form != reset->form ||
+      check(!later || later->form != reset->form ||
             later->seconds == std::max<std::int64_t>(reset->seconds - 1, 0));
       break;
   }
@@ -96,18 +89,18 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
   }
   auto const fields = read_legacy(lines, now);
   for (auto const& policy : fields.policies) {
-    CHECK(makes_sense(policy.quota));
-    CHECK(makes_sense(policy.window));
-    CHECK(policy.window.value_or(0) > 0);
+    check(makes_sense(policy.quota));
+    check(makes_sense(policy.window));
+    check(policy.window.value_or(0) > 0);
   }
   for (auto const& limit : fields.limits) {
-    CHECK(limit.limit.has_value() || limit.remaining.has_value());
-    CHECK(makes_sense(limit.limit));
-    CHECK(makes_sense(limit.remaining));
-    CHECK(makes_sense(limit.reset));
+    check(limit.limit.has_value() || limit.remaining.has_value());
+    check(makes_sense(limit.limit));
+    check(makes_sense(limit.remaining));
+    check(makes_sense(limit.reset));
   }
-  CHECK(has_no_twins(fields.policies));
-  CHECK(has_no_twins(fields.limits));
+  check(has_no_twins(fields.policies));
+  check(has_no_twins(fields.limits));
 
   for (std::size_t i = 0; i < names.size(); ++i) {
     for (char& c : names[i]) {
@@ -118,6 +111,6 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
     values[i] = "\t " + values[i] + " ";
     lines[i] = {names[i], values[i]};
   }
-  CHECK(read_legacy(lines, now) == fields);
+  check(read_legacy(lines, now) == fields);
   return 0;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "check.hpp"
+
 #include <tidegate/sf.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -21,13 +22,7 @@
 /// - nothing looks behind the last byte (the sanitizers see to that).
 namespace tidegate::sf::fuzz {
 
-#define TIDEGATE_FUZZ_CHECK(condition)                                                    \
-  do {                                                                                    \
-    if (!(condition)) {                                                                   \
-      std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                       \
-    }                                                                                     \
-  } while (false)
+using tidegate::fuzz::check;
 
 /// An obvious model of a field: keys, values, and a search from the front.
 template <dialect D>
@@ -72,7 +67,7 @@ auto read(basic_reader<D>& reader, field_type type, model<D>& out) -> bool {
         node member;
         if (type == field_type::dictionary) {
           member.key = reader.key();
-          TIDEGATE_FUZZ_CHECK(basic_key<D>::make(member.key).has_value());
+          check(basic_key<D>::make(member.key).has_value());
         }
         member.is_inner_list = e == event::inner_list;
         if (!member.is_inner_list) {
@@ -108,8 +103,8 @@ auto read(basic_reader<D>& reader, field_type type, model<D>& out) -> bool {
         }
         return true;
       case event::failure:
-        TIDEGATE_FUZZ_CHECK(reader.next() == event::failure);
-        TIDEGATE_FUZZ_CHECK(reader.key().empty());
+        check(reader.next() == event::failure);
+        check(reader.key().empty());
         return false;
     }
   }
@@ -189,7 +184,7 @@ auto through_json(Value const& value) {
 }
 
 template <dialect D, field_type T>
-void check(std::string_view input) {
+void check_field(std::string_view input) {
   // Exactly as many bytes as there are, so that a look behind them is seen.
   std::vector<char> const exact(input.begin(), input.end());
   auto const text = std::string_view(exact.data(), exact.size());
@@ -198,23 +193,23 @@ void check(std::string_view input) {
   model<D> model;
   bool const valid = read<D>(reader, T, model);
   auto const tree = parse<D, T>(text);
-  TIDEGATE_FUZZ_CHECK(valid == tree.has_value());
+  check(valid == tree.has_value());
   if (!valid) {
-    TIDEGATE_FUZZ_CHECK(tree.error() == reader.error());
-    TIDEGATE_FUZZ_CHECK(tree.error().offset <= text.size());
+    check(tree.error() == reader.error());
+    check(tree.error().offset <= text.size());
     return;
   }
   auto const written = serialized(*tree);
-  TIDEGATE_FUZZ_CHECK(written == write<D>(model, T));
+  check(written == write<D>(model, T));
   auto const again = parse<D, T>(written);
-  TIDEGATE_FUZZ_CHECK(again.has_value());
-  TIDEGATE_FUZZ_CHECK(*again == *tree);
-  TIDEGATE_FUZZ_CHECK(serialized(*again) == written);
+  check(again.has_value());
+  check(*again == *tree);
+  check(serialized(*again) == written);
   auto const copy = *tree;
-  TIDEGATE_FUZZ_CHECK(copy == *tree);
+  check(copy == *tree);
   auto const json = through_json<D, T>(*tree);
-  TIDEGATE_FUZZ_CHECK(json.has_value());
-  TIDEGATE_FUZZ_CHECK(*json == *tree);
+  check(json.has_value());
+  check(*json == *tree);
 }
 
 }  // namespace tidegate::sf::fuzz
@@ -222,8 +217,8 @@ void check(std::string_view input) {
 /// The fuzz target of one dialect and one type of field.
 #define TIDEGATE_SF_FUZZ(DIALECT, TYPE)                                                      \
   extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t size)->int { \
-    ::tidegate::sf::fuzz::check<::tidegate::sf::dialect::DIALECT,                            \
-                                ::tidegate::sf::field_type::TYPE>(                           \
+    ::tidegate::sf::fuzz::check_field<::tidegate::sf::dialect::DIALECT,                      \
+                                      ::tidegate::sf::field_type::TYPE>(                     \
         {reinterpret_cast<char const*>(data), size});                                        \
     return 0;                                                                                \
   }

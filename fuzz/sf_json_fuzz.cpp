@@ -14,8 +14,8 @@ void check_written(tidegate::result<Value, json_error> const& value) {
     return;
   }
   auto const again = fuzz::parse<D, T>(serialized(*value));
-  TIDEGATE_FUZZ_CHECK(again.has_value());
-  TIDEGATE_FUZZ_CHECK(*again == *value);
+  fuzz::check(again.has_value());
+  fuzz::check(*again == *value);
 }
 
 template <dialect D>
