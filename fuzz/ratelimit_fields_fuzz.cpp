@@ -24,8 +24,8 @@
 namespace {
 
 using namespace tidegate::ratelimit;
-using tidegate::fuzz::check;
 using namespace std::chrono_literals;
+using tidegate::fuzz::check;
 using lines = std::vector<std::string_view>;
 namespace sf = tidegate::sf;
 
