@@ -29,6 +29,16 @@ __extension__ using int128 = __int128;
                : std::numeric_limits<std::int64_t>::max();
 }
 
+/// `a / b` rounded up, for a quotient that fits; `a` is not negative. Dividing 64 bits is the usual way,
+/// and many times faster.
+[[nodiscard]] auto divide_up(int128 a, std::int64_t b) noexcept -> int128 {
+  auto const sum = a + (b - 1);
+  if (sum <= std::numeric_limits<std::int64_t>::max()) {
+    return static_cast<std::int64_t>(sum) / b;
+  }
+  return sum / b;
+}
+
 [[nodiscard]] auto nanoseconds(instant t) noexcept -> std::int64_t {
   return t.time_since_epoch().count();
 }
@@ -122,10 +132,13 @@ struct decider {
     return b.time - now + weighs_at_most(b.used, p.quota_ - cost);
   }
 
-  [[nodiscard]] auto sliding_left(bucket const& b) const noexcept -> service {
-    auto const into = elapsed(b);
-    auto const used = saturating_add(weighted(b.previous, into), b.used);
-    auto const remaining = std::max<std::int64_t>(p.quota_ - used, 0);
+  /// What the quota has above both windows; below 0 after an overshoot.
+  [[nodiscard]] auto sliding_room(bucket const& b) const noexcept -> std::int64_t {
+    return p.quota_ - saturating_add(weighted(b.previous, elapsed(b)), b.used);
+  }
+
+  [[nodiscard]] auto sliding_left(bucket const& b, std::int64_t room) const noexcept -> service {
+    auto const remaining = std::max<std::int64_t>(room, 0);
     auto const reset = remaining == 0 && p.quota_ > 0 ? sliding_wait(b, 1)
                                                       : std::max<std::int64_t>(b.time - now, 0);
     return {remaining, std::chrono::nanoseconds(std::min(reset, p.window_))};
@@ -133,12 +146,12 @@ struct decider {
 
   [[nodiscard]] auto sliding(bucket const& old, std::int64_t cost) const noexcept -> decision {
     auto b = sliding_now(old);
-    auto const used = saturating_add(weighted(b.previous, elapsed(b)), b.used);
-    if (cost > p.quota_ - used) {
-      return {false, sliding_left(b), std::chrono::nanoseconds(sliding_wait(b, cost)), old};
+    auto const room = sliding_room(b);
+    if (cost > room) {
+      return {false, sliding_left(b, room), std::chrono::nanoseconds(sliding_wait(b, cost)), old};
     }
     b.used += cost;
-    return {true, sliding_left(b), {}, b};
+    return {true, sliding_left(b, room - cost), {}, b};
   }
 
   // ---- gcra, as a level that drains: `used` units and `previous` window-ths of one at `time` ----
@@ -150,13 +163,27 @@ struct decider {
       return {std::max(now, b.time), b.used, rest};
     }
     auto const drained = int128(since) * p.quota_;
+    if (drained < p.window_) {  // on a busy key: less than a unit, and nothing to divide
+      return gcra_drained(b.used, rest, 0, static_cast<std::int64_t>(drained));
+    }
     auto const whole = drained / p.window_;
-    if (whole > b.used || (whole == b.used && drained % p.window_ >= rest)) {
+    if (whole > b.used) {
       return {now, 0, 0};
     }
-    auto const left = rest - static_cast<std::int64_t>(drained % p.window_);
-    return {now, b.used - static_cast<std::int64_t>(whole) - (left < 0 ? 1 : 0),
-            left < 0 ? left + p.window_ : left};
+    return gcra_drained(b.used, rest, static_cast<std::int64_t>(whole),
+                        static_cast<std::int64_t>(drained - whole * p.window_));
+  }
+
+  /// A level of `used` and `rest` after `whole` units and `part` window-ths of one have drained.
+  [[nodiscard]] auto gcra_drained(std::int64_t used, std::int64_t rest, std::int64_t whole,
+                                  std::int64_t part) const noexcept -> bucket {
+    used -= whole;
+    rest -= part;
+    if (rest < 0) {
+      used -= 1;
+      rest += p.window_;
+    }
+    return used < 0 ? bucket{now, 0, 0} : bucket{now, used, rest};
   }
 
   /// How long until the level is at most `units`.
@@ -165,7 +192,7 @@ struct decider {
     if (excess <= 0) {
       return b.time - now;
     }
-    auto const wait = p.quota_ == 0 ? int128(p.window_) : (excess + p.quota_ - 1) / p.quota_;
+    auto const wait = p.quota_ == 0 ? int128(p.window_) : divide_up(excess, p.quota_);
     constexpr auto far = std::numeric_limits<std::int64_t>::max() / 4;
     return saturating_add(static_cast<std::int64_t>(std::min(wait, int128(far))), b.time - now);
   }
@@ -220,7 +247,10 @@ struct decider {
     }
     switch (p.algorithm_) {
       case algorithm::fixed: return fixed_left(fixed_now(b));
-      case algorithm::sliding: return sliding_left(sliding_now(b));
+      case algorithm::sliding: {
+        auto const moved = sliding_now(b);
+        return sliding_left(moved, sliding_room(moved));
+      }
       case algorithm::gcra: break;
     }
     return gcra_left(gcra_now(b));
@@ -274,7 +304,7 @@ struct decider {
       case algorithm::gcra: break;
     }
     auto const level = int128(b.used) * p.window_ + b.previous;
-    auto const drained = p.quota_ == 0 ? int128(0) : (level + p.quota_ - 1) / p.quota_;
+    auto const drained = p.quota_ == 0 ? int128(0) : divide_up(level, p.quota_);
     constexpr auto far = std::numeric_limits<std::int64_t>::max() / 4;
     return level == 0
                ? 0

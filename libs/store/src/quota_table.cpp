@@ -6,7 +6,9 @@
 #include <atomic>
 #include <bit>
 #include <cassert>
+#include <cstring>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <thread>
 #include <utility>
@@ -22,6 +24,10 @@ namespace {
 
 using ratelimit::bucket;
 
+// Other states are kept in the place of a bucket.
+static_assert(sizeof(bucket) == quota_table::state_octets_max);
+static_assert(std::is_trivially_copyable_v<bucket>);
+
 void pause() noexcept {
 #if defined(__SSE2__)
   _mm_pause();
@@ -32,7 +38,17 @@ void pause() noexcept {
 class spin_lock {
  public:
   void lock() noexcept {
-    for (int tries = 0; locked_.exchange(true, std::memory_order_acquire); ++tries) {
+    if (locked_.exchange(true, std::memory_order_acquire)) [[unlikely]] {
+      wait();
+    }
+  }
+  void unlock() noexcept { locked_.store(false, std::memory_order_release); }
+
+ private:
+  // Out of line, so that the usual way through `lock` stays short.
+  [[gnu::noinline]] void wait() noexcept {
+    int tries = 0;
+    do {
       while (locked_.load(std::memory_order_relaxed)) {
         if (++tries > 100) {
           std::this_thread::yield();  // whoever holds it was put aside by the scheduler
@@ -40,11 +56,9 @@ class spin_lock {
           pause();
         }
       }
-    }
+    } while (locked_.exchange(true, std::memory_order_acquire));
   }
-  void unlock() noexcept { locked_.store(false, std::memory_order_release); }
 
- private:
   std::atomic<bool> locked_{false};
 };
 
@@ -58,6 +72,10 @@ struct alignas(64) quota_table::slot {
 
   static constexpr std::int64_t never_used = std::numeric_limits<std::int64_t>::min();
 
+  void keep(ratelimit::policy const& p, bucket const& b) noexcept {
+    state = b;
+    expires = ratelimit::expires(p, b).time_since_epoch().count();
+  }
   [[nodiscard]] auto is_empty() const noexcept -> bool { return expires == never_used; }
   [[nodiscard]] auto is_expired(std::int64_t now) const noexcept -> bool { return expires <= now; }
 };
@@ -65,10 +83,11 @@ struct alignas(64) quota_table::slot {
 /// A part of the table with its own lock. Slots are found by probing from the hash on; a slot whose
 /// bucket has expired stays until it is reused or the shard is rebuilt.
 struct alignas(64) quota_table::shard {
-  /// The bucket that the partitions of a policy share when they find no room here.
-  struct shared_bucket {
-    std::uint32_t policy_id;
+  /// What the keys of a domain share when they find no room here.
+  struct shared_state {
+    std::uint32_t domain;
     bucket state;
+    std::int64_t expires;  // for `update`; a bucket knows by itself
   };
 
   mutable spin_lock lock;
@@ -78,7 +97,7 @@ struct alignas(64) quota_table::shard {
   std::uint32_t slots_size = 0;
   std::uint32_t taken = 0;  // slots that are not empty
   std::unique_ptr<slot[]> slots;
-  std::vector<shared_bucket> shared;
+  std::vector<shared_state> shared;
 
   [[nodiscard]] static auto home(key_hash const& hash, std::uint32_t size) noexcept -> std::size_t {
     return static_cast<std::size_t>((hash.low & 0xffff'ffff) * size >> 32);
@@ -97,12 +116,14 @@ struct alignas(64) quota_table::shard {
     if (slots_size == 0) {
       return nullptr;
     }
-    for (auto i = home(hash, slots_size); !slots[i].is_empty(); i = after(i)) {
-      if (slots[i].hash == hash) {
+    for (auto i = home(hash, slots_size);; i = after(i)) {
+      if (slots[i].hash == hash) {  // no key has the hash of an empty slot, in practice
         return &slots[i];
       }
+      if (slots[i].is_empty()) {
+        return nullptr;
+      }
     }
-    return nullptr;
   }
 
   /// A slot for a key that has none: an expired one on its way, or an empty one.
@@ -163,13 +184,13 @@ struct alignas(64) quota_table::shard {
     }
   }
 
-  [[nodiscard]] auto shared_for(std::uint32_t policy_id) -> bucket& {
+  [[nodiscard]] auto shared_for(std::uint32_t domain) -> shared_state& {
     for (auto& s : shared) {
-      if (s.policy_id == policy_id) {
-        return s.state;
+      if (s.domain == domain) {
+        return s;
       }
     }
-    return shared.emplace_back(shared_bucket{policy_id, {}}).state;
+    return shared.emplace_back(shared_state{domain, {}, slot::never_used});
   }
 };
 
@@ -184,15 +205,9 @@ struct quota_table::place {
 /// for each other.
 class quota_table::locked {
  public:
-  explicit locked(std::span<place const> places) : size_(places.size()) {
-    for (std::size_t i = 0; i < size_; ++i) {
-      shards_[i] = places[i].in;
-    }
-    if (size_ > 1) {
-      std::sort(shards_.begin(), shards_.begin() + static_cast<std::ptrdiff_t>(size_));
-      size_ = static_cast<std::size_t>(
-          std::unique(shards_.begin(), shards_.begin() + static_cast<std::ptrdiff_t>(size_)) -
-          shards_.begin());
+  explicit locked(std::span<place const> places) {
+    for (auto const& place : places) {
+      insert(place.in);
     }
     for (std::size_t i = 0; i < size_; ++i) {
       shards_[i]->lock.lock();
@@ -207,8 +222,22 @@ class quota_table::locked {
   auto operator=(locked const&) -> locked& = delete;
 
  private:
+  void insert(shard* in) noexcept {
+    auto at = size_;
+    while (at > 0 && shards_[at - 1] > in) {
+      --at;
+    }
+    if (at > 0 && shards_[at - 1] == in) {
+      return;
+    }
+    for (auto i = size_++; i > at; --i) {
+      shards_[i] = shards_[i - 1];
+    }
+    shards_[at] = in;
+  }
+
   std::array<shard*, charges_max> shards_;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  std::size_t size_;
+  std::size_t size_ = 0;
 };
 
 quota_table::quota_table(options const& options) : seed_(options.randomness) {
@@ -234,6 +263,43 @@ auto quota_table::hash_of(charge const& charge) const noexcept -> key_hash {
 auto quota_table::spend(std::span<charge const> charges, instant now, std::span<charged> results)
     -> bool {
   assert(charges.size() <= charges_max && results.size() >= charges.size());
+  return charges.size() == 1 ? spend_one(charges[0], now, results[0])
+                             : spend_several(charges, now, results);
+}
+
+/// What most requests need: one shard, and nothing to take back.
+auto quota_table::spend_one(charge const& charge, instant now, charged& result) -> bool {
+  auto const hash = hash_of(charge);
+  auto& in = shard_of(hash);
+  in.prefetch(hash);
+  std::lock_guard const lock(in.lock);
+  auto* slot = in.find(hash);
+  if (slot == nullptr) [[unlikely]] {
+    auto const at = now.time_since_epoch().count();
+    if (!in.make_room(1, at, slots_max_)) {
+      auto& state = in.shared_for(charge.policy_id).state;
+      result = {ratelimit::decide(*charge.policy, state, now, charge.cost), true};
+      state = result.decision.next;
+      return result.decision.admitted || !charge.enforced;
+    }
+    result = {ratelimit::decide(*charge.policy, {}, now, charge.cost), false};
+    if (result.decision.admitted) {
+      slot = &in.claim(hash, at);
+    }
+  } else {
+    // Made where it is to be: copying it there would take as long as deciding.
+    ::new (&result)
+        charged{ratelimit::decide(*charge.policy, slot->state, now, charge.cost), false};
+  }
+  if (!result.decision.admitted) {
+    return !charge.enforced;
+  }
+  slot->keep(*charge.policy, result.decision.next);
+  return true;
+}
+
+auto quota_table::spend_several(std::span<charge const> charges, instant now,
+                                std::span<charged> results) -> bool {
   auto const count = charges.size();
   std::array<place, charges_max> places;  // NOLINT: only the first `count` are used
   for (std::size_t i = 0; i < count; ++i) {
@@ -246,7 +312,7 @@ auto quota_table::spend(std::span<charge const> charges, instant now, std::span<
 
   auto state_of = [&](std::size_t i) -> bucket {
     if (results[i].shared) {
-      return places[i].in->shared_for(charges[i].policy_id);
+      return places[i].in->shared_for(charges[i].policy_id).state;
     }
     return places[i].at == nullptr ? bucket{} : places[i].at->state;
   };
@@ -269,13 +335,11 @@ auto quota_table::spend(std::span<charge const> charges, instant now, std::span<
       // Not charged after all: say what is left as it stands.
       decision.left = ratelimit::look(*charges[i].policy, state_of(i), now);
     } else if (results[i].shared) {
-      places[i].in->shared_for(charges[i].policy_id) = decision.next;
+      places[i].in->shared_for(charges[i].policy_id).state = decision.next;
     } else {
       auto& slot =
           places[i].at == nullptr ? places[i].in->claim(places[i].hash, at) : *places[i].at;
-      slot.state = decision.next;
-      slot.expires =
-          ratelimit::expires(*charges[i].policy, decision.next).time_since_epoch().count();
+      slot.keep(*charges[i].policy, decision.next);
     }
   }
   return admitted;
@@ -284,9 +348,8 @@ auto quota_table::spend(std::span<charge const> charges, instant now, std::span<
 void quota_table::settle(charge const& charge, charged const& was, instant admitted_at, instant now,
                          std::int64_t units) {
   auto const hash = hash_of(charge);
-  place const where{hash, &shard_of(hash), nullptr};
-  locked const lock(std::span<place const>(&where, 1));
-  auto& in = *where.in;
+  auto& in = shard_of(hash);
+  std::lock_guard const lock(in.lock);
   auto* found = was.shared ? nullptr : in.find(hash);
   if (found == nullptr && !was.shared) {
     if (units <= 0) {
@@ -297,27 +360,64 @@ void quota_table::settle(charge const& charge, charged const& was, instant admit
       found->state = {};
     }
   }
-  auto& state = found == nullptr ? in.shared_for(charge.policy_id) : found->state;
+  auto& state = found == nullptr ? in.shared_for(charge.policy_id).state : found->state;
   state = ratelimit::settle(*charge.policy, state, admitted_at, now, units);
   if (found != nullptr) {
-    found->expires = ratelimit::expires(*charge.policy, state).time_since_epoch().count();
+    found->keep(*charge.policy, state);
   }
 }
 
 auto quota_table::look(charge const& charge, instant now) const -> ratelimit::service {
   auto const hash = hash_of(charge);
-  place const where{hash, &shard_of(hash), nullptr};
-  locked const lock(std::span<place const>(&where, 1));
-  auto const* const found = where.in->find(hash);
+  auto& in = shard_of(hash);
+  std::lock_guard const lock(in.lock);
+  auto const* const found = in.find(hash);
   return ratelimit::look(*charge.policy, found == nullptr ? bucket{} : found->state, now);
+}
+
+auto quota_table::update_octets(std::uint32_t domain, std::string_view key, instant now,
+                                change_octets change, void* context) -> bool {
+  auto const hash = hash_key(seed_, domain, key);
+  auto const at = now.time_since_epoch().count();
+  // What comes back must not look like a slot that was never used.
+  auto const changed = [&](bucket& state) {
+    return std::max(change(context, &state).time_since_epoch().count(), slot::never_used + 1);
+  };
+  auto& in = shard_of(hash);
+  std::lock_guard const lock(in.lock);
+  auto* const found = in.find(hash);
+  if (found == nullptr && !in.make_room(1, at, slots_max_)) {
+    auto& shared = in.shared_for(domain);
+    if (shared.expires <= at) {
+      shared.state = {};
+    }
+    shared.expires = changed(shared.state);
+    return false;
+  }
+  auto state = found == nullptr || found->is_expired(at) ? bucket{} : found->state;
+  auto const expires = changed(state);
+  auto& slot = found == nullptr ? in.claim(hash, at) : *found;
+  slot.state = state;
+  slot.expires = expires;
+  return true;
+}
+
+void quota_table::peek_octets(std::uint32_t domain, std::string_view key, instant now, void* octets,
+                              std::size_t size) const {
+  auto const hash = hash_key(seed_, domain, key);
+  auto& in = shard_of(hash);
+  std::lock_guard const lock(in.lock);
+  auto const* const found = in.find(hash);
+  if (found != nullptr && !found->is_expired(now.time_since_epoch().count())) {
+    std::memcpy(octets, &found->state, size);
+  }
 }
 
 auto quota_table::size() const -> std::size_t {
   std::size_t sum = 0;
   for (std::size_t i = 0; i < shards_size_; ++i) {
-    shards_[i].lock.lock();
+    std::lock_guard const lock(shards_[i].lock);
     sum += shards_[i].taken;
-    shards_[i].lock.unlock();
   }
   return sum;
 }
@@ -325,9 +425,8 @@ auto quota_table::size() const -> std::size_t {
 auto quota_table::memory() const -> std::size_t {
   std::size_t sum = sizeof *this + shards_size_ * sizeof(shard);
   for (std::size_t i = 0; i < shards_size_; ++i) {
-    shards_[i].lock.lock();
+    std::lock_guard const lock(shards_[i].lock);
     sum += shards_[i].slots_size * sizeof(slot);
-    shards_[i].lock.unlock();
   }
   return sum;
 }

@@ -6,11 +6,14 @@
 #include <tidegate/store/keyed_hash.hpp>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 namespace tidegate::store {
 
@@ -62,7 +65,43 @@ class quota_table {
   /// What is left of a partition, without spending.
   [[nodiscard]] auto look(charge const& charge, instant now) const -> ratelimit::service;
 
-  /// How many buckets are kept, live or not yet reused, and how many bytes all of it takes.
+  static constexpr std::size_t state_octets_max = 24;
+
+  /// Changes another small state than a bucket that is kept for `key`: `fn(State&)` does it while nobody
+  /// else sees the state, and returns the instant from which on it may be forgotten. It must be short.
+  ///
+  /// A key without a state, or with one that may be forgotten, begins with zeros in every octet. `domain`
+  /// tells apart what states are of; no policy has that number. True when the state was the key's own.
+  /// False when the table was full: then `fn` was given the state that the keys of the domain share when
+  /// they find no room, so that it says of no single key what it did.
+  template <class State, class F>
+  auto update(std::uint32_t domain, std::string_view key, instant now, F&& fn) -> bool {
+    static_assert(std::is_trivially_copyable_v<State> && sizeof(State) <= state_octets_max);
+    auto change = [&fn](void* octets) -> instant {
+      State state{};
+      std::memcpy(&state, octets, sizeof state);
+      instant const forget = fn(state);
+      std::memcpy(octets, &state, sizeof state);
+      return forget;
+    };
+    return update_octets(
+        domain, key, now,
+        [](void* context, void* octets) {
+          return (*static_cast<decltype(change)*>(context))(octets);
+        },
+        &change);
+  }
+
+  /// The state of a key's own, or zeros; what keys share is not looked at.
+  template <class State>
+  [[nodiscard]] auto peek(std::uint32_t domain, std::string_view key, instant now) const -> State {
+    static_assert(std::is_trivially_copyable_v<State> && sizeof(State) <= state_octets_max);
+    std::array<std::byte, sizeof(State)> octets{};
+    peek_octets(domain, key, now, octets.data(), octets.size());
+    return std::bit_cast<State>(octets);
+  }
+
+  /// How many buckets and states are kept, live or not yet reused, and how many bytes all of it takes.
   [[nodiscard]] auto size() const -> std::size_t;
   [[nodiscard]] auto memory() const -> std::size_t;
 
@@ -71,9 +110,17 @@ class quota_table {
   struct shard;
   struct place;
   class locked;
+  using change_octets = instant (*)(void* context, void* octets);
 
   [[nodiscard]] auto shard_of(key_hash const& hash) const noexcept -> shard&;
   [[nodiscard]] auto hash_of(charge const& charge) const noexcept -> key_hash;
+  [[nodiscard]] auto spend_one(charge const& charge, instant now, charged& result) -> bool;
+  [[nodiscard]] auto spend_several(std::span<charge const> charges, instant now,
+                                   std::span<charged> results) -> bool;
+  auto update_octets(std::uint32_t domain, std::string_view key, instant now, change_octets change,
+                     void* context) -> bool;
+  void peek_octets(std::uint32_t domain, std::string_view key, instant now, void* octets,
+                   std::size_t size) const;
 
   hash_seed seed_;
   std::size_t shards_size_;
