@@ -283,15 +283,18 @@ void append_older_limit(std::string& out, std::optional<expiring_limit> closest,
       return;
     }
   } else {
-    std::map<std::string_view, std::int64_t> quotas;
+    std::map<std::string_view, quota_policy const*> by_name;
     for (auto const& policy : policies.model.policies) {
-      quotas.try_emplace(policy.name, policy.quota);
+      by_name.try_emplace(policy.name, &policy);
     }
     for (auto const& theirs : limits.model.limits) {
-      auto const quota = quotas.find(theirs.name);
-      if (theirs.reset) {
-        expiring_limit const other{quota == quotas.end() ? *theirs.remaining : quota->second,
-                                   *theirs.remaining, *theirs.reset};
+      auto const found = by_name.find(theirs.name);
+      auto const* policy = found == by_name.end() ? nullptr : found->second;
+      // A reset that is not known is the window, as in our own.
+      auto const reset = theirs.reset || policy == nullptr ? theirs.reset : policy->window;
+      if (reset) {
+        expiring_limit const other{policy == nullptr ? *theirs.remaining : policy->quota,
+                                   *theirs.remaining, *reset};
         closest = is_closer(other) ? other : closest;
       }
     }

@@ -251,6 +251,10 @@ TEST(ratelimit_merge, shows_the_closest_of_both_in_draft_07) {
             {R"("a";r=5;t=1, "b";r=4;t=2, "c";r=4;t=1)"},
             "limit=4, remaining=4, reset=2"},
            {"draft-09 without a reset", {}, {R"("a";r=5)"}, "limit=100, remaining=60, reset=58"},
+           {"draft-09 with a window instead",
+            {R"("a";q=9;w=7)"},
+            {R"("a";r=5)"},
+            "limit=9, remaining=5, reset=7"},
        }) {
     EXPECT_EQ(merge(policy, limit, our_policies, our_limits, draft::draft_07).limit, expected)
         << what;

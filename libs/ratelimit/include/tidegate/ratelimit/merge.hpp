@@ -47,7 +47,8 @@ inline constexpr sf::string_view origin_name = "upstream";
 ///
 /// In draft-07:
 /// - RateLimit is the one closest to exhaustion among ours and the origin's. What the origin says in
-///   draft-09 takes part where it has a `t`; its limit is the `q` of the policy of that name, else `r`.
+///   draft-09 takes part where it has a `t`, or else the policy of that name a `w`; its limit is the `q`
+///   of that policy, else `r`.
 /// - RateLimit-Policy has the origin's policies with a window after ours, less their names; of one quota
 ///   there is one item, with the longer window and the comments of both.
 ///
