@@ -57,10 +57,12 @@ auto decide(store::quota_table& table, std::span<ratelimit::policy const, N> pol
   std::array<store::charge, N> charges;
   std::array<store::charged, N> results;
   for (std::size_t i = 0; i < N; ++i) {
-    charges[i] = {&policies[i], static_cast<std::uint32_t>(i), key, 1, true};
+    charges[i].policy = &policies[i];
+    charges[i].policy_id = static_cast<std::uint32_t>(i);
+    charges[i].partition = key;
   }
   bool const admitted = table.spend(charges, instant(std::chrono::nanoseconds(now)), results);
-  bench::keep(results);
+  bench::keep(results.data());
   return admitted;
 }
 
@@ -322,6 +324,7 @@ auto counted_cases(std::span<ratelimit::policy const, 1> one,
 }  // namespace
 
 auto main(int argc, char** argv) -> int {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   auto const policies = make_policies();
   std::span<ratelimit::policy const, 3> const all(policies);
   auto const one = all.first<1>();

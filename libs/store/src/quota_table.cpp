@@ -72,9 +72,9 @@ struct alignas(64) quota_table::slot {
 
   static constexpr std::int64_t never_used = std::numeric_limits<std::int64_t>::min();
 
-  void keep(ratelimit::policy const& p, bucket const& b) noexcept {
-    state = b;
-    expires = ratelimit::expires(p, b).time_since_epoch().count();
+  /// After the bucket has changed.
+  void renew(ratelimit::policy const& p) noexcept {
+    expires = ratelimit::expires(p, state).time_since_epoch().count();
   }
   [[nodiscard]] auto is_empty() const noexcept -> bool { return expires == never_used; }
   [[nodiscard]] auto is_expired(std::int64_t now) const noexcept -> bool { return expires <= now; }
@@ -198,7 +198,8 @@ struct alignas(64) quota_table::shard {
 struct quota_table::place {
   key_hash hash;
   shard* in;
-  slot* at;  // null for a partition that has no bucket yet
+  slot* at;     // null for a partition that has no bucket yet
+  bucket next;  // the bucket once all are charged
 };
 
 /// The shards of several places, locked in the order of their addresses so that no two requests wait
@@ -256,46 +257,27 @@ auto quota_table::shard_of(key_hash const& hash) const noexcept -> shard& {
   return shards_[hash.high & (shards_size_ - 1)];
 }
 
-auto quota_table::hash_of(charge const& charge) const noexcept -> key_hash {
-  return hash_key(seed_, charge.policy_id, charge.partition);
-}
-
 auto quota_table::spend(std::span<charge const> charges, instant now, std::span<charged> results)
     -> bool {
   assert(charges.size() <= charges_max && results.size() >= charges.size());
-  return charges.size() == 1 ? spend_one(charges[0], now, results[0])
-                             : spend_several(charges, now, results);
-}
-
-/// What most requests need: one shard, and nothing to take back.
-auto quota_table::spend_one(charge const& charge, instant now, charged& result) -> bool {
-  auto const hash = hash_of(charge);
-  auto& in = shard_of(hash);
-  in.prefetch(hash);
-  std::lock_guard const lock(in.lock);
-  auto* slot = in.find(hash);
-  if (slot == nullptr) [[unlikely]] {
-    auto const at = now.time_since_epoch().count();
-    if (!in.make_room(1, at, slots_max_)) {
-      auto& state = in.shared_for(charge.policy_id).state;
-      result = {ratelimit::decide(*charge.policy, state, now, charge.cost), true};
-      state = result.decision.next;
+  if (charges.size() == 1) {
+    // What most requests need: one policy, and a partition that has been here before.
+    auto const& charge = charges[0];
+    auto const hash = hash_of(charge);
+    auto& in = shard_of(hash);
+    in.prefetch(hash);
+    std::lock_guard const lock(in.lock);
+    if (auto* const found = in.find(hash)) {
+      // Made where it is to be: copying it there would take as long as deciding.
+      auto const& result = *::new (&results[0]) charged{
+          ratelimit::spend(*charge.policy, found->state, now, charge.cost), false};
+      if (result.decision.admitted) {
+        found->renew(*charge.policy);
+      }
       return result.decision.admitted || !charge.enforced;
     }
-    result = {ratelimit::decide(*charge.policy, {}, now, charge.cost), false};
-    if (result.decision.admitted) {
-      slot = &in.claim(hash, at);
-    }
-  } else {
-    // Made where it is to be: copying it there would take as long as deciding.
-    ::new (&result)
-        charged{ratelimit::decide(*charge.policy, slot->state, now, charge.cost), false};
   }
-  if (!result.decision.admitted) {
-    return !charge.enforced;
-  }
-  slot->keep(*charge.policy, result.decision.next);
-  return true;
+  return spend_several(charges, now, results);
 }
 
 auto quota_table::spend_several(std::span<charge const> charges, instant now,
@@ -310,36 +292,37 @@ auto quota_table::spend_several(std::span<charge const> charges, instant now,
   auto const at = now.time_since_epoch().count();
   locked const lock(std::span<place const>(places.data(), count));
 
-  auto state_of = [&](std::size_t i) -> bucket {
-    if (results[i].shared) {
-      return places[i].in->shared_for(charges[i].policy_id).state;
-    }
-    return places[i].at == nullptr ? bucket{} : places[i].at->state;
-  };
   bool admitted = true;
   for (std::size_t i = 0; i < count; ++i) {
-    places[i].at = places[i].in->find(places[i].hash);
-    results[i].shared = places[i].at == nullptr && !places[i].in->make_room(count, at, slots_max_);
-    results[i].decision = ratelimit::decide(*charges[i].policy, state_of(i), now, charges[i].cost);
+    auto& place = places[i];
+    place.at = place.in->find(place.hash);
+    bool const shared = place.at == nullptr && !place.in->make_room(count, at, slots_max_);
+    place.next = place.at != nullptr ? place.at->state
+                 : shared            ? place.in->shared_for(charges[i].policy_id).state
+                                     : bucket{};
+    ::new (&results[i])
+        charged{ratelimit::spend(*charges[i].policy, place.next, now, charges[i].cost), shared};
     admitted = admitted && (results[i].decision.admitted || !charges[i].enforced);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    auto& decision = results[i].decision;
-    if (!decision.admitted) {
+    if (!results[i].decision.admitted) {
       continue;
     }
-    if (count > 1) {  // making room for another charge may have moved this one's slot
-      places[i].at = places[i].in->find(places[i].hash);
-    }
+    // Making room for another charge may have moved this one's slot.
+    auto& place = places[i];
+    place.at = place.in->find(place.hash);
     if (!admitted) {
       // Not charged after all: say what is left as it stands.
-      decision.left = ratelimit::look(*charges[i].policy, state_of(i), now);
+      auto const state = results[i].shared     ? place.in->shared_for(charges[i].policy_id).state
+                         : place.at != nullptr ? place.at->state
+                                               : bucket{};
+      results[i].decision.left = ratelimit::look(*charges[i].policy, state, now);
     } else if (results[i].shared) {
-      places[i].in->shared_for(charges[i].policy_id).state = decision.next;
+      place.in->shared_for(charges[i].policy_id).state = place.next;
     } else {
-      auto& slot =
-          places[i].at == nullptr ? places[i].in->claim(places[i].hash, at) : *places[i].at;
-      slot.keep(*charges[i].policy, decision.next);
+      auto& slot = place.at == nullptr ? place.in->claim(place.hash, at) : *place.at;
+      slot.state = place.next;
+      slot.renew(*charges[i].policy);
     }
   }
   return admitted;
@@ -363,7 +346,7 @@ void quota_table::settle(charge const& charge, charged const& was, instant admit
   auto& state = found == nullptr ? in.shared_for(charge.policy_id).state : found->state;
   state = ratelimit::settle(*charge.policy, state, admitted_at, now, units);
   if (found != nullptr) {
-    found->keep(*charge.policy, state);
+    found->renew(*charge.policy);
   }
 }
 

@@ -55,8 +55,8 @@ namespace detail {
 ///
 /// Fast and seeded, not cryptographic: it keeps strangers from colliding on purpose, and 128 bits keep a
 /// billion keys from colliding by chance.
-[[nodiscard]] inline auto hash_key(hash_seed const& seed, std::uint64_t domain,
-                                   std::string_view key) noexcept -> key_hash {
+[[nodiscard, gnu::always_inline]] inline auto hash_key(hash_seed const& seed, std::uint64_t domain,
+                                                       std::string_view key) noexcept -> key_hash {
   auto const word = [](char const* p) {
     std::uint64_t value = 0;
     std::memcpy(&value, p, sizeof value);

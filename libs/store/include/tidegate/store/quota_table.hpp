@@ -28,7 +28,7 @@ struct charge {
 
 /// What became of it.
 struct charged {
-  ratelimit::decision decision;
+  ratelimit::verdict decision;
   /// The table was full: this partition was counted together with all others that found no room.
   bool shared = false;
 };
@@ -112,9 +112,10 @@ class quota_table {
   class locked;
   using change_octets = instant (*)(void* context, void* octets);
 
-  [[nodiscard]] auto shard_of(key_hash const& hash) const noexcept -> shard&;
-  [[nodiscard]] auto hash_of(charge const& charge) const noexcept -> key_hash;
-  [[nodiscard]] auto spend_one(charge const& charge, instant now, charged& result) -> bool;
+  [[nodiscard]] inline auto shard_of(key_hash const& hash) const noexcept -> shard&;
+  [[nodiscard, gnu::always_inline]] auto hash_of(charge const& charge) const noexcept -> key_hash {
+    return hash_key(seed_, charge.policy_id, charge.partition);
+  }
   [[nodiscard]] auto spend_several(std::span<charge const> charges, instant now,
                                    std::span<charged> results) -> bool;
   auto update_octets(std::uint32_t domain, std::string_view key, instant now, change_octets change,
