@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
@@ -236,6 +237,170 @@ TEST(store_quota_table, admits_exactly_the_quota_to_several_threads) {
   }
   EXPECT_EQ(admitted, 10'000);
   EXPECT_EQ(both, 7'000);
+}
+
+TEST(store_quota_table, keeps_every_promise_at_once_to_several_threads) {
+  table_of t(10'000);
+  auto const requests = make(3'000, 3600s, algorithm::sliding);
+  auto const level = make(2'000, 3600s, algorithm::gcra);
+  auto const shadow = make(500, 3600s);
+  auto const held =
+      policy::make({2, 0s, quota_unit::concurrent_requests, algorithm::fixed, {}}).value();
+  auto const bytes =
+      policy::make({1'000'000, 3600s, quota_unit::content_bytes, algorithm::fixed, {}}).value();
+  std::array<std::atomic<std::int64_t>, 5> spent{};
+  std::atomic<int> running{0};
+  auto work = [&](unsigned worker) {
+    std::mt19937_64 random(worker);
+    for (int i = 0; i < 5'000; ++i) {
+      std::vector<charge> charges = {
+          {&held, 0, "h"},
+          {&requests, 1, "r"},
+          {&level, 2, "l"},
+          {&shadow, 3, "s", 1, false},
+          {&bytes, 4, "b", 200 + static_cast<std::int64_t>(random() % 100)}};
+      // The one that is held, with one to three of the others, in any order.
+      std::shuffle(charges.begin() + 1, charges.end(), random);
+      charges.resize(2 + random() % 3);
+      std::swap(charges[0], charges[random() % charges.size()]);
+      std::vector<charged> results(charges.size());
+      if (!t.table.spend(charges, at(1s), results)) {
+        continue;
+      }
+      EXPECT_LE(++running, 2);
+      --running;
+      for (std::size_t c = 0; c < charges.size(); ++c) {
+        if (!results[c].decision.admitted) {
+          EXPECT_FALSE(charges[c].enforced);
+          continue;
+        }
+        auto units = charges[c].cost;
+        if (charges[c].policy_id == 0) {
+          t.table.settle(charges[c], results[c], at(1s), at(1s), -1);
+          units = 0;
+        } else if (charges[c].policy_id == 4) {
+          auto const less = -static_cast<std::int64_t>(random() % 100);
+          t.table.settle(charges[c], results[c], at(1s), at(1s), less);
+          units += less;
+        }
+        spent[charges[c].policy_id] += units;
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned worker = 0; worker < 4; ++worker) {
+      threads.emplace_back(work, worker);
+    }
+  }
+  std::array<policy const*, 5> const policies = {&held, &requests, &level, &shadow, &bytes};
+  std::array<char const*, 5> const keys = {"h", "r", "l", "s", "b"};
+  for (std::uint32_t p = 0; p < policies.size(); ++p) {
+    EXPECT_GE(policies[p]->quota(), spent[p]) << keys[p];
+    EXPECT_EQ(t.table.look({policies[p], p, keys[p]}, at(1s)).remaining,
+              policies[p]->quota() - spent[p])
+        << keys[p];
+  }
+  EXPECT_EQ(spent[3], 500);
+}
+
+// ---- other states ----
+
+struct failures {
+  std::int64_t first = 0;
+  std::uint32_t count = 0;
+};
+
+constexpr std::uint32_t domain = 1'000'000;
+
+TEST(store_quota_table, keeps_another_state_until_it_may_be_forgotten) {
+  table_of t;
+  auto fail = [&](std::string_view key, std::chrono::seconds now) {
+    failures seen;
+    EXPECT_TRUE(t.table.update<failures>(domain, key, at(now), [&](failures& f) {
+      f.first = f.count == 0 ? now.count() : f.first;
+      ++f.count;
+      seen = f;
+      return at(now + 10s);
+    }));
+    return std::pair(seen.first, seen.count);
+  };
+  EXPECT_EQ(fail("a", 1s), std::pair(1L, 1U));
+  EXPECT_EQ(fail("a", 5s), std::pair(1L, 2U));
+  EXPECT_EQ(fail("b", 5s), std::pair(5L, 1U));
+  EXPECT_EQ(t.table.peek<failures>(domain, "a", at(14s)).count, 2U);
+  EXPECT_EQ(t.table.peek<failures>(domain, "a", at(15s)).count, 0U);
+  EXPECT_EQ(t.table.peek<failures>(domain, "c", at(5s)).count, 0U);
+  EXPECT_EQ(t.table.peek<failures>(domain + 1, "a", at(5s)).count, 0U);
+  EXPECT_EQ(fail("a", 15s), std::pair(15L, 1U));
+  EXPECT_EQ(t.table.size(), 2U);
+}
+
+TEST(store_quota_table, takes_any_instant_for_when_a_state_may_be_forgotten) {
+  table_of t;
+  for (auto forget : {instant::min(), at(-1s), at(0s), instant::max()}) {
+    for (int i = 0; i < 200; ++i) {
+      EXPECT_TRUE(t.table.update<failures>(domain, std::to_string(i), at(0s), [&](failures& f) {
+        EXPECT_EQ(f.count, 0U);
+        f.count = 1;
+        return forget;
+      }));
+    }
+  }
+  EXPECT_EQ(t.table.peek<failures>(domain, "7", at(1000h)).count, 1U);
+}
+
+TEST(store_quota_table, shares_a_state_of_the_domain_when_it_is_full) {
+  table_of t(1);
+  std::uint32_t own = 0;
+  std::uint32_t shared = 0;
+  for (int i = 0; i < 500; ++i) {
+    std::uint32_t count = 0;
+    bool const is_own =
+        t.table.update<failures>(domain, std::to_string(i), at(0s), [&](failures& f) {
+          count = ++f.count;
+          return at(10s);
+        });
+    own += is_own ? 1 : 0;
+    shared += is_own ? 0 : 1;
+    EXPECT_EQ(count, is_own ? 1 : shared);
+  }
+  EXPECT_GT(own, 0U);
+  EXPECT_GT(shared, 0U);
+  // When all of them may be forgotten there is room again.
+  EXPECT_TRUE(t.table.update<failures>(domain, "later", at(10s), [&](failures& f) {
+    EXPECT_EQ(f.count, 0U);
+    return at(20s);
+  }));
+}
+
+TEST(store_quota_table, loses_no_change_of_a_state_to_several_threads) {
+  table_of t(100'000);
+  constexpr int rounds = 5'000;
+  auto work = [&](int worker) {
+    for (int i = 0; i < rounds; ++i) {
+      auto count = [](failures& f) {
+        ++f.count;
+        ++f.first;
+        return instant::max();
+      };
+      EXPECT_TRUE(t.table.update<failures>(domain, std::to_string(i % 10), at(0s), count));
+      // Others come and make the table grow meanwhile.
+      auto const cold = std::to_string(worker) + "/" + std::to_string(i);
+      EXPECT_TRUE(t.table.update<failures>(domain, cold, at(0s), count));
+      auto const seen = t.table.peek<failures>(domain, std::to_string(i % 7), at(0s));
+      EXPECT_EQ(seen.first, seen.count);
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int worker = 0; worker < 4; ++worker) {
+      threads.emplace_back(work, worker);
+    }
+  }
+  for (int key = 0; key < 10; ++key) {
+    EXPECT_EQ(t.table.peek<failures>(domain, std::to_string(key), at(0s)).count, 4U * rounds / 10);
+  }
 }
 
 TEST(store_keyed_hash, depends_on_key_domain_and_seed) {
