@@ -293,9 +293,11 @@ auto quota_table::spend_several(std::span<charge const> charges, instant now,
   locked const lock(std::span<place const>(places.data(), count));
 
   bool admitted = true;
+  bool some_new = false;
   for (std::size_t i = 0; i < count; ++i) {
     auto& place = places[i];
     place.at = place.in->find(place.hash);
+    some_new = some_new || place.at == nullptr;
     bool const shared = place.at == nullptr && !place.in->make_room(count, at, slots_max_);
     place.next = place.at != nullptr ? place.at->state
                  : shared            ? place.in->shared_for(charges[i].policy_id).state
@@ -308,9 +310,10 @@ auto quota_table::spend_several(std::span<charge const> charges, instant now,
     if (!results[i].decision.admitted) {
       continue;
     }
-    // Making room for another charge may have moved this one's slot.
     auto& place = places[i];
-    place.at = place.in->find(place.hash);
+    if (some_new) {  // making room for another charge may have moved this one's slot
+      place.at = place.in->find(place.hash);
+    }
     if (!admitted) {
       // Not charged after all: say what is left as it stands.
       auto const state = results[i].shared     ? place.in->shared_for(charges[i].policy_id).state
