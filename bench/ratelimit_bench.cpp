@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -286,38 +287,35 @@ void fields() {
               static_cast<unsigned long long>(test::allocations() - before));
 }
 
-/// What `--instructions` counts; the harness runs one of them at a time under callgrind.
+/// What `--instructions` counts; the harness runs one of them at a time under callgrind. What they need is
+/// made beforehand.
 auto counted_cases(std::span<ratelimit::policy const, 1> one,
                    std::span<ratelimit::policy const, 3> all) -> std::vector<bench::bench_case> {
-  auto hot_key = [](auto policies) {
-    return [policies](std::size_t times) {
-      store::quota_table table({1000, {1, 2, 3, 4}});
-      for (std::int64_t now = start; times != 0; --times) {
-        bench::keep(decide(table, policies, hot, now += step));
+  struct requests {
+    store::quota_table table{{10'000, {1, 2, 3, 4}}};
+    std::vector<std::string> keys;
+    std::int64_t now = start;
+  };
+  auto on_keys = [](auto policies, std::size_t count) {
+    auto const r = std::make_shared<requests>();
+    for (std::size_t i = 0; i < count; ++i) {
+      r->keys.push_back(std::to_string(1'000'000 + i) + "-and-25-octets-of-the-key");
+      bench::keep(decide(r->table, policies, r->keys.back(), r->now));
+    }
+    return [r, policies](std::size_t times) {
+      for (std::size_t i = 0; i < times; ++i) {
+        bench::keep(decide(r->table, policies, r->keys[i % r->keys.size()], r->now += step));
       }
     };
   };
-  auto uniform = [one](std::size_t times) {
-    constexpr std::size_t count = 4096;
-    store::quota_table table({count, {1, 2, 3, 4}});
-    std::vector<std::string> keys;
-    for (std::size_t i = 0; i < count; ++i) {
-      keys.push_back(std::to_string(1'000'000 + i) + "-octets-that-make-it-long");
-      bench::keep(decide(table, one, keys.back(), start));
-    }
-    for (std::size_t i = 0; i < times; ++i) {
-      bench::keep(decide(table, one, keys[i * 1021 % count], start + step));
-    }
-  };
-  auto fields = [](std::size_t times) {
-    response to;
+  auto fields = [to = std::make_shared<response>()](std::size_t times) {
     for (; times != 0; --times) {
-      to.write(static_cast<std::int64_t>(times));
+      to->write(static_cast<std::int64_t>(times));
     }
   };
-  return {{"ratelimit/hot-key", hot_key(one)},
-          {"ratelimit/hot-key-3", hot_key(all)},
-          {"ratelimit/uniform", uniform},
+  return {{"ratelimit/hot-key", on_keys(one, 1)},
+          {"ratelimit/hot-key-3", on_keys(all, 1)},
+          {"ratelimit/uniform", on_keys(one, 4096)},
           {"ratelimit/fields", fields}};
 }
 
