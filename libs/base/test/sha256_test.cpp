@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/base/sha256.hpp>
 
+#include "sha256_compress.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -85,6 +87,26 @@ TEST(base_sha256, does_not_depend_on_where_a_message_is_split) {
       }
     }
   }
+}
+
+TEST(base_sha256, is_the_same_with_and_without_instructions_for_it) {
+#if defined(__x86_64__)
+  if (!detail::has_sha_instructions()) {
+    GTEST_SKIP() << "this processor has no instructions for SHA-256";
+  }
+  detail::sha256_words fast = {1, 2, 3, 4, 5, 6, 7, 8};
+  auto portable = fast;
+  for (std::size_t count = 0; count < 50; ++count) {
+    auto const message = message_of(count * sha256::block_size + 1);
+    // The blocks lie anywhere.
+    auto const* const blocks = reinterpret_cast<std::byte const*>(message.data()) + 1;
+    detail::compress_x86(fast, blocks, count);
+    detail::compress_portable(portable, blocks, count);
+    ASSERT_EQ(fast, portable) << count;
+  }
+#else
+  GTEST_SKIP() << "there is one way only";
+#endif
 }
 
 TEST(base_sha256, begins_anew_after_finish_and_goes_on_in_a_copy) {

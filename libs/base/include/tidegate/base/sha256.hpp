@@ -31,8 +31,6 @@ class sha256 {
   static constexpr std::size_t block_size = 64;
 
  private:
-  void compress(std::byte const* blocks, std::size_t count) noexcept;
-
   std::array<std::uint32_t, 8> state_;
   std::uint64_t size_ = 0;                     // of the message so far, in bytes
   std::array<std::byte, block_size> block_{};  // its last size_ % block_size bytes
