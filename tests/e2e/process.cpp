@@ -11,8 +11,6 @@
 #include <csignal>
 #include <stdexcept>
 
-extern char** environ;
-
 namespace tidegate::e2e {
 
 namespace {

@@ -9,7 +9,6 @@
 
 namespace tidegate::sf::test {
 
-using detail::json_type;
 using detail::json_value;
 
 namespace {
@@ -75,8 +74,8 @@ struct field<D, field_type::dictionary> {
 
 template <class F>
 void with_field(dialect d, field_type t, F f) {
-  with_dialect(d, [&](auto dialect_) {
-    constexpr dialect D = decltype(dialect_)::value;
+  with_dialect(d, [&](auto chosen) {
+    constexpr dialect D = decltype(chosen)::value;
     switch (t) {
       case field_type::item: f(field<D, field_type::item>{}); break;
       case field_type::list: f(field<D, field_type::list>{}); break;
@@ -88,8 +87,8 @@ void with_field(dialect d, field_type t, F f) {
 /// What the pull reader makes of the value: nothing, or where it failed.
 auto read_to_end(dialect d, field_type t, std::string_view text) -> std::optional<parse_error> {
   std::optional<parse_error> error;
-  with_dialect(d, [&](auto dialect_) {
-    basic_reader<decltype(dialect_)::value> reader(t, text);
+  with_dialect(d, [&](auto chosen) {
+    basic_reader<decltype(chosen)::value> reader(t, text);
     for (auto e = reader.next(); e != event::end; e = reader.next()) {
       if (e == event::failure) {
         error = reader.error();
