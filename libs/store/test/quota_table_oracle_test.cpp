@@ -175,7 +175,12 @@ class model {
 class traffic {
  public:
   traffic(std::vector<std::size_t> rules_met, unsigned seed)
-      : met_(std::move(rules_met)), random_(seed) {}
+      : met_(std::move(rules_met)), random_(seed) {
+    for (std::size_t i = 0; i < partitions; ++i) {
+      keys_.push_back("key-" + std::to_string(i));
+      addresses_.push_back("192.0.2." + std::to_string(i));
+    }
+  }
 
   void run() {
     while (decisions_ < decisions_of_a_mix && !testing::Test::HasFatalFailure()) {
@@ -191,11 +196,10 @@ class traffic {
   struct running {
     std::vector<charge> charges;
     std::vector<charged> results;
-    std::string keys;
     std::int64_t admitted_at;
   };
 
-  static constexpr std::size_t partitions = 200;
+  static constexpr std::size_t partitions = 60;
 
   auto below(std::int64_t n) -> std::int64_t {
     return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(n));
@@ -208,7 +212,7 @@ class traffic {
       case 1: now_ += 10 * second; break;
       case 2: now_ += 10 * second - 1; break;
       case 3: break;
-      default: now_ += below(second / 20); break;
+      default: now_ += below(second / 40); break;
     }
   }
 
@@ -224,15 +228,16 @@ class traffic {
   }
 
   void request() {
-    // Names that the charges borrow: one for all partitions of a request of either kind.
-    names_[0] = "key-" + std::to_string(below(partitions));
-    names_[1] = "192.0.2." + std::to_string(below(partitions / 2));
+    // Half of the policies count by API key, the others by address.
+    std::array<std::string_view, 2> const names = {
+        keys_[static_cast<std::size_t>(below(partitions))],
+        addresses_[static_cast<std::size_t>(below(partitions / 2))]};
     std::shuffle(met_.begin(), met_.end(), random_);
     auto const count = static_cast<std::size_t>(2 + below(3));
     std::vector<charge> charges;
     for (std::size_t i = 0; i < std::min(count, met_.size()); ++i) {
       auto const& r = rules_[met_[i]];
-      charges.push_back({&r.limits, static_cast<std::uint32_t>(met_[i]), names_[met_[i] % 2],
+      charges.push_back({&r.limits, static_cast<std::uint32_t>(met_[i]), names[met_[i] % 2],
                          cost_under(r), r.enforced});
     }
     std::vector<std::int64_t> rooms;
@@ -260,12 +265,12 @@ class traffic {
     decisions_ += static_cast<int>(charges.size());
     if (all) {
       ++admitted_;
-      keep_running(std::move(charges), std::move(results));
+      keep_running(charges, results);
     }
   }
 
-  void keep_running(std::vector<charge> charges, std::vector<charged> results) {
-    running r{{}, {}, names_[0] + names_[1], now_};
+  void keep_running(std::vector<charge> const& charges, std::vector<charged> const& results) {
+    running r{{}, {}, now_};
     for (std::size_t i = 0; i < charges.size(); ++i) {
       if (results[i].decision.admitted &&
           rules_[charges[i].policy_id].then != afterwards::nothing) {
@@ -274,12 +279,6 @@ class traffic {
       }
     }
     running_.push_back(std::move(r));
-    // Only now does the text stay where it is.
-    auto& kept = running_.back();
-    for (auto& c : kept.charges) {
-      c.partition = c.policy_id % 2 == 0 ? std::string_view(kept.keys).substr(0, names_[0].size())
-                                         : std::string_view(kept.keys).substr(names_[0].size());
-    }
   }
 
   /// Answers come in any order, most of them soon.
@@ -317,11 +316,12 @@ class traffic {
 
   std::vector<rule> const rules_ = make_rules();
   std::vector<std::size_t> met_;
+  std::vector<std::string> keys_;  // the charges borrow from these
+  std::vector<std::string> addresses_;
   std::mt19937_64 random_;
   quota_table table_{{10'000, {1, 2, 3, 4}}};
   std::map<std::pair<std::uint32_t, std::string>, model> models_;
   std::deque<running> running_;
-  std::array<std::string, 2> names_;
   std::int64_t now_ = 1'000'000'000;
   int requests_ = 0;
   int admitted_ = 0;
