@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/engine/loop.hpp>
+#include <tidegate/engine/socket.hpp>
+#include <tidegate/engine/timer.hpp>

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/instant.hpp>
+#include <tidegate/base/result.hpp>
+#include <tidegate/engine/socket.hpp>
+#include <tidegate/engine/timer.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace tidegate::engine {
+
+/// What a descriptor is ready for, told once when it becomes so: whoever is told reads or writes until the
+/// system has no more, or remembers that there is more.
+struct readiness {
+  bool readable = false;
+  bool writable = false;
+  bool hung_up = false;  ///< both directions are gone, or an error waits to be read
+};
+
+/// Something with a descriptor. Lives until the loop has let go of it: see `loop::dispose`.
+class watched {
+ public:
+  watched() = default;
+  watched(watched const&) = delete;
+  auto operator=(watched const&) -> watched& = delete;
+  virtual ~watched() = default;
+
+ private:
+  friend class loop;
+  virtual void ready(readiness what) = 0;
+  bool disposed_ = false;
+};
+
+/// One thread's worth of work: descriptors, timers and tasks, none of which may wait.
+class loop {
+ public:
+  /// When the system does not give what a loop needs.
+  [[nodiscard]] static auto make() -> result<std::unique_ptr<loop>, system_error>;
+  loop(loop const&) = delete;
+  auto operator=(loop const&) -> loop& = delete;
+  ~loop();
+
+  /// Works until `stop`.
+  void run();
+  /// One turn: waits for something to happen, at most `wait`, and does it.
+  void turn(std::chrono::milliseconds wait);
+  /// From any thread.
+  void stop() noexcept;
+  /// Has the loop do something in its next turn. From any thread.
+  void post(std::function<void()> task);
+
+  /// The time at the beginning of this turn.
+  [[nodiscard]] auto now() const noexcept -> instant { return now_; }
+  [[nodiscard]] auto timers() noexcept -> timer_wheel& { return timers_; }
+
+  /// Tells `who` when the descriptor can be read or written, until it is closed.
+  [[nodiscard]] auto watch(descriptor const& socket, watched& who) -> result<void, system_error>;
+  /// Destroys `who` at the end of this turn, when no event of it is left. Nothing of it is called any more.
+  void dispose(std::unique_ptr<watched> who);
+
+ private:
+  loop(descriptor poll, descriptor wake);
+  void run_posted();
+
+  descriptor poll_;
+  descriptor wake_;
+  instant now_;
+  timer_wheel timers_;
+  std::vector<std::unique_ptr<watched>> disposed_;
+  bool stopped_ = false;
+  std::mutex posted_mutex_;
+  std::vector<std::function<void()>> posted_;
+};
+
+}  // namespace tidegate::engine

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/engine/loop.hpp>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace tidegate::engine {
+
+namespace {
+
+auto read_clock() noexcept -> instant {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return instant(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+}
+
+}  // namespace
+
+auto loop::make() -> result<std::unique_ptr<loop>, system_error> {
+  descriptor poll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!poll.is_open()) {
+    return failure(system_error{"epoll_create1", errno});
+  }
+  descriptor wake(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake.is_open()) {
+    return failure(system_error{"eventfd", errno});
+  }
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = nullptr;
+  if (::epoll_ctl(poll.get(), EPOLL_CTL_ADD, wake.get(), &event) != 0) {
+    return failure(system_error{"epoll_ctl", errno});
+  }
+  return std::unique_ptr<loop>(new loop(std::move(poll), std::move(wake)));
+}
+
+loop::loop(descriptor poll, descriptor wake)
+    : poll_(std::move(poll)), wake_(std::move(wake)), now_(read_clock()), timers_(now_) {}
+
+loop::~loop() = default;
+
+auto loop::watch(descriptor const& socket, watched& who) -> result<void, system_error> {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.data.ptr = &who;
+  if (::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) {
+    return failure(system_error{"epoll_ctl", errno});
+  }
+  return {};
+}
+
+void loop::dispose(std::unique_ptr<watched> who) {
+  who->disposed_ = true;
+  disposed_.push_back(std::move(who));
+}
+
+void loop::run_posted() {
+  std::uint64_t count = 0;
+  (void)!::read(wake_.get(), &count, sizeof count);
+  std::vector<std::function<void()>> tasks;
+  {
+    std::lock_guard const lock(posted_mutex_);
+    tasks.swap(posted_);
+  }
+  for (auto const& task : tasks) {
+    task();
+  }
+}
+
+void loop::post(std::function<void()> task) {
+  {
+    std::lock_guard const lock(posted_mutex_);
+    posted_.push_back(std::move(task));
+  }
+  std::uint64_t const one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);
+}
+
+void loop::stop() noexcept {
+  post([this] { stopped_ = true; });
+}
+
+void loop::turn(std::chrono::milliseconds wait) {
+  auto const until_timer = timers_.next_in(now_);
+  if (until_timer != timer_wheel::none) {
+    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(until_timer));
+  }
+  std::array<epoll_event, 256> events;  // NOLINT: filled by the system
+  auto const count = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()),
+                                  static_cast<int>(wait.count()));
+  now_ = read_clock();
+  for (int i = 0; i < count; ++i) {
+    auto const& event = events[static_cast<std::size_t>(i)];
+    auto* const who = static_cast<watched*>(event.data.ptr);
+    if (who == nullptr) {
+      run_posted();
+    } else if (!who->disposed_) {
+      who->ready({(event.events & (EPOLLIN | EPOLLRDHUP)) != 0, (event.events & EPOLLOUT) != 0,
+                  (event.events & (EPOLLHUP | EPOLLERR)) != 0});
+    }
+  }
+  timers_.advance(now_);
+  // What is destroyed may dispose of others.
+  while (!disposed_.empty()) {
+    std::exchange(disposed_, {}).clear();
+  }
+}
+
+void loop::run() {
+  while (!stopped_) {
+    turn(std::chrono::seconds(60));
+  }
+}
+
+}  // namespace tidegate::engine
