@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+#include <tidegate/gateway/ip_network.hpp>
+#include <tidegate/gateway/route.hpp>
+#include <tidegate/ratelimit/abuse.hpp>
+#include <tidegate/ratelimit/advertise.hpp>
+#include <tidegate/ratelimit/fields.hpp>
+#include <tidegate/ratelimit/partition.hpp>
+#include <tidegate/ratelimit/policy.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What an operator says of the gateway: the tree that `parse_config` makes of a YAML file and
+/// `config_from_flags` of a command line. Every value in it was checked, what was left out has its
+/// default, and names are resolved to positions. docs/reference/config.md describes each option.
+namespace tidegate::gateway {
+
+/// Where to listen: an address as `inet_pton` takes it, and a port; port 0 is any free one.
+struct socket_address {
+  std::string host;  ///< `127.0.0.1`, `::1`
+  std::uint16_t port = 0;
+  auto operator==(socket_address const&) const -> bool = default;
+};
+
+/// `127.0.0.1:8080`, `[::1]:8080`.
+[[nodiscard]] auto to_string(socket_address const& address) -> std::string;
+
+struct tls_files {
+  std::string certificate;  ///< PEM, with the chain
+  std::string key;          ///< PEM
+  auto operator==(tls_files const&) const -> bool = default;
+};
+
+/// `listen`
+struct listener_config {
+  socket_address address;
+  std::optional<tls_files> tls;
+  bool http2 = true;
+  bool proxy_protocol = false;
+  auto operator==(listener_config const&) const -> bool = default;
+};
+
+/// One server of an upstream: an `http` or `https` URL without a path.
+struct upstream_server {
+  bool tls = false;
+  std::string host;  ///< a name or an address; IPv6 without its brackets
+  std::uint16_t port = 0;
+  auto operator==(upstream_server const&) const -> bool = default;
+};
+
+/// `http://127.0.0.1:3000`
+[[nodiscard]] auto to_string(upstream_server const& server) -> std::string;
+
+/// `upstreams.NAME.tls`, for servers with `https`.
+struct upstream_tls {
+  bool verify = true;
+  std::optional<std::string> ca;  ///< PEM; the system's when it is missing
+  std::optional<std::string>
+      server_name;  ///< for SNI and verification; the URL's when it is missing
+  auto operator==(upstream_tls const&) const -> bool = default;
+};
+
+/// `upstreams.NAME.overload`; at least one of the two is there.
+struct overload_config {
+  std::optional<std::int64_t> max_in_flight;
+  std::optional<std::chrono::nanoseconds> target_latency;
+  auto operator==(overload_config const&) const -> bool = default;
+};
+
+/// `upstreams.NAME`
+struct upstream_config {
+  std::string name;
+  std::vector<upstream_server> servers;  ///< at least one
+  std::chrono::nanoseconds connect_timeout{0};
+  std::chrono::nanoseconds timeout{0};       ///< until the head of the response
+  std::chrono::nanoseconds idle_timeout{0};  ///< between bytes
+  std::int64_t retries = 0;                  ///< of requests that are safe to retry
+  upstream_tls tls;
+  bool http2 = false;
+  std::optional<overload_config> overload;
+  auto operator==(upstream_config const&) const -> bool = default;
+};
+
+/// What is counted of a policy.
+enum class counted : std::uint8_t {
+  all,
+  successful,  ///< responses from 400 on are given back
+};
+
+/// What to do while the store of quotas does not answer.
+enum class store_failure : std::uint8_t { local, allow, deny };
+
+/// `policies.NAME`
+struct policy_config {
+  std::string name;          ///< printable ASCII: clients see it
+  ratelimit::policy policy;  ///< quota, window, unit, algorithm, burst
+  ratelimit::partition_rule partition;
+  ratelimit::advertisement advertisement;  ///< `max-advertised-rate` and `jitter`
+  bool shadow = false;                     ///< counted, never refuses and not in the fields
+  counted count = counted::all;
+  std::optional<ratelimit::abuse_settings> abuse;
+  store_failure on_store_failure = store_failure::local;
+};
+
+/// What answers the requests of a route.
+enum class route_service : std::uint8_t { upstream, echo };
+
+/// One of `routes`; the first that matches a request takes it.
+struct route_config {
+  std::string name;  ///< unique; the match as it is written when the operator gave none
+  request_match match;
+  route_service service = route_service::upstream;
+  std::size_t upstream = 0;  ///< position in `config::upstreams`, for `route_service::upstream`
+  std::vector<std::size_t> limits;  ///< positions in `config::policies`, in the order of the fields
+  cost_config cost;
+};
+
+/// `fields`
+struct fields_config {
+  std::optional<ratelimit::draft> ratelimit = ratelimit::draft::draft_09;  ///< missing for `none`
+  bool legacy = false;                                                     ///< X-RateLimit-* too
+  auto operator==(fields_config const&) const -> bool = default;
+};
+
+/// `http`: what a client may ask for, and how long it may take.
+struct http_config {
+  std::chrono::nanoseconds header_timeout{0};
+  std::chrono::nanoseconds body_timeout{0};
+  std::chrono::nanoseconds idle_timeout{0};
+  std::int64_t max_header_size = 0;
+  std::int64_t max_headers = 0;
+  std::int64_t max_uri = 0;
+  std::optional<std::int64_t> max_body;
+  std::int64_t max_connections = 0;
+  auto operator==(http_config const&) const -> bool = default;
+};
+
+/// `access-log`: one line of JSON for each request.
+struct access_log_config {
+  enum class destination : std::uint8_t { off, standard_output, file };
+  destination to = destination::off;
+  std::string file;  ///< for `destination::file`
+  auto operator==(access_log_config const&) const -> bool = default;
+};
+
+/// The whole of it. Paths of files are relative to the working directory: those of a configuration file
+/// were relative to its folder.
+struct config {
+  std::vector<listener_config> listen;  ///< at least one
+  std::optional<socket_address> admin;
+  std::optional<std::int64_t> workers;  ///< event loops; missing for `auto`, one for each core
+  std::string data;                     ///< folder of what outlives a request
+  std::string secrets;                  ///< file that keys are derived from
+  std::int64_t quota_partitions = 0;    ///< `stores.quota-partitions`: how many are kept in memory
+  std::vector<upstream_config> upstreams;
+  std::vector<policy_config> policies;
+  std::vector<route_config> routes;
+  fields_config fields;
+  std::vector<ip_network> trusted_proxies;
+  http_config http;
+  access_log_config access_log;
+};
+
+/// One thing that is wrong with a configuration, and where.
+struct config_fault {
+  std::string file;
+  std::size_t line = 1;    ///< from 1 on
+  std::size_t column = 1;  ///< in bytes, from 1 on
+  std::string message;     ///< what is wrong and what is allowed
+  auto operator==(config_fault const&) const -> bool = default;
+};
+
+/// `FILE:LINE:COLUMN: MESSAGE`
+[[nodiscard]] auto to_string(config_fault const& fault) -> std::string;
+
+/// What is read at most of a configuration.
+inline constexpr std::size_t config_octets_max = 1024 * 1024;
+
+/// Reads the YAML of a configuration. Reads no file: `file_name` is for the faults, and its folder is what
+/// relative paths in `text` are relative to.
+///
+/// All faults are collected, in the order of the text, up to a hundred.
+[[nodiscard]] auto parse_config(std::string_view text, std::string_view file_name)
+    -> result<config, std::vector<config_fault>>;
+
+/// The flags of `tidegate serve` that stand for a configuration file.
+struct serve_flags {
+  std::string upstream;                 ///< a URL
+  std::optional<std::string> listen{};  ///< `HOST:PORT`
+  std::vector<std::string> limits{};    ///< `100/1m by header:x-api-key`
+};
+
+/// The same configuration as a file with one upstream, one route `/**` and one policy for each limit would
+/// make. The faults name the flag instead of a file, and the character of its value.
+///
+/// A limit is `QUOTA/WINDOW`, then ` by ` and sources with `,` between them; without sources it is one for
+/// each client address.
+[[nodiscard]] auto config_from_flags(serve_flags const& flags)
+    -> result<config, std::vector<config_fault>>;
+
+/// JSON Schema (2020-12) of the file, for editors.
+[[nodiscard]] auto config_json_schema() -> std::string;
+
+/// docs/reference/config.md: every option with its default, what is allowed and what it does.
+[[nodiscard]] auto config_reference() -> std::string;
+
+}  // namespace tidegate::gateway
