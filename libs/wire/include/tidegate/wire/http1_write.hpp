@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/wire/http1_head.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+/// Everything here appends to the caller's text and allocates nothing when that has room.
+namespace tidegate::wire {
+
+/// The phrase that RFC 9110 or a later RFC gives a status; empty when there is none.
+[[nodiscard]] auto reason_phrase(int status) noexcept -> std::string_view;
+
+/// `HTTP/1.1 429 Too Many Requests` and the end of line. A status is 100 to 999.
+void append_status_line(std::string& out, int status);
+
+/// `name: value` and the end of line. The caller vouches for both.
+void append_field(std::string& out, std::string_view name, std::string_view value);
+void append_field(std::string& out, std::string_view name, std::uint64_t value);
+
+/// The empty line behind the fields of a head.
+inline void append_end_of_head(std::string& out) {
+  out.append("\r\n", 2);
+}
+
+/// The size of a chunk and the end of line; the content and `chunk_end` must follow. Not for 0, which
+/// would end the body.
+void append_chunk_size(std::string& out, std::uint64_t size);
+inline constexpr std::string_view chunk_end = "\r\n";
+
+/// The end of a chunked body without trailers. With trailers: `last_chunk`, the fields, the empty line.
+inline constexpr std::string_view last_chunk_and_end = "0\r\n\r\n";
+inline constexpr std::string_view last_chunk = "0\r\n";
+
+/// What a proxy changes in a request that it sends on.
+struct request_forwarding {
+  /// The request target; empty: the path and query of the request (of asterisk-form: "*").
+  std::string_view target{};
+  /// Empty: the request's own authority.
+  std::string_view host{};
+  /// Fields that are left out besides those of the connection, for instance because `field_lines` has
+  /// them anew. With `other` in it, every field that has no entry in `known_field` is left out.
+  field_set drop{};
+  /// Complete field lines behind the others, each with its end of line: `Via`, `X-Forwarded-For`, `Date`.
+  std::string_view field_lines{};
+  /// How the body is sent. Content-Length is sent on as it came or made anew.
+  body_framing body{};
+  /// Sends `Connection: upgrade` and the request's `Upgrade`.
+  bool upgrade = false;
+};
+
+/// Appends the head of a request as an HTTP/1.1 client sends it: Host first, then the fields of `head`
+/// from end to end in their order, then what is made anew, then the empty line.
+///
+/// Not sent on: the fields of the connection and those that `Connection` names. One that we know to be
+/// of the message (`Authorization`, say) is sent on even so: nobody may take fields out of a request by
+/// naming them. `TE: trailers` is sent on. Use it while the buffer of `head` lives.
+void append_request_head(std::string& out, request_head const& head,
+                         request_forwarding const& forwarding);
+
+/// What `Connection` says in a response.
+enum class connection_option : std::uint8_t { none, keep_alive, close };
+
+/// What a proxy changes in a response that it sends on.
+struct response_forwarding {
+  /// As for a request.
+  field_set drop{};
+  std::string_view field_lines{};
+  /// How the body is sent: `chunked` for what ended `until_close` before, for instance. Content-Length
+  /// is sent on as it came when this is `content_length`, and when it is `none`, as HEAD and 304 want it;
+  /// never in a 1xx or 204.
+  body_framing body{};
+  connection_option connection = connection_option::none;
+  /// Sends `Connection: upgrade` and the response's `Upgrade`, of a 101.
+  bool upgrade = false;
+};
+
+/// Appends the head of a response as an HTTP/1.1 server sends it, as above: the status and its phrase as
+/// they came.
+void append_response_head(std::string& out, response_head const& head,
+                          response_forwarding const& forwarding);
+
+}  // namespace tidegate::wire

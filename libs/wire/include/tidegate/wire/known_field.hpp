@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+namespace tidegate::wire {
+
+/// The field names that a proxy looks at or meets all the time. Every other name is `other`.
+enum class known_field : std::uint8_t {
+  other,
+  // What the head readers judge themselves.
+  host,
+  content_length,
+  transfer_encoding,
+  connection,
+  expect,
+  upgrade,
+  te,
+  // What else belongs to one connection.
+  keep_alive,
+  proxy_connection,
+  http2_settings,
+  // What goes from end to end, though a proxy may have a say in it.
+  trailer,
+  proxy_authenticate,
+  proxy_authorization,
+  via,
+  forwarded,
+  x_forwarded_for,
+  x_forwarded_proto,
+  x_forwarded_host,
+  x_forwarded_port,
+  x_real_ip,
+  x_request_id,
+  traceparent,
+  ratelimit,
+  ratelimit_policy,
+  ratelimit_limit,
+  ratelimit_remaining,
+  ratelimit_reset,
+  x_ratelimit_limit,
+  x_ratelimit_remaining,
+  x_ratelimit_reset,
+  retry_after,
+  idempotency_key,
+  x_api_key,
+  authorization,
+  www_authenticate,
+  cookie,
+  set_cookie,
+  date,
+  age,
+  server,
+  location,
+  content_type,
+  content_encoding,
+  cache_control,
+  etag,
+  last_modified,
+  vary,
+  link,
+  range,
+  accept,
+  accept_encoding,
+  accept_language,
+  accept_ranges,
+  user_agent,
+  referer,
+  origin,
+  if_match,
+  if_none_match,
+  if_modified_since,
+};
+
+/// How many there are, `other` among them: their numbers are 0 to this less 1.
+inline constexpr std::size_t known_fields_count =
+    static_cast<std::size_t>(known_field::if_modified_since) + 1;
+static_assert(known_fields_count <= 64, "a field_set has 64 bits");
+
+/// What a field name means, in any case of its letters. `other` for what has no entry, and for what is
+/// no field name at all.
+[[nodiscard]] auto find_known_field(std::string_view name) noexcept -> known_field;
+
+/// The name in lower case, as HTTP/2 sends it; empty for `other`.
+[[nodiscard]] auto name_of(known_field field) noexcept -> std::string_view;
+
+/// A set of known fields. `other` can be a member like the rest.
+class field_set {
+ public:
+  constexpr field_set() = default;
+  constexpr field_set(std::initializer_list<known_field> fields) noexcept {
+    for (auto const field : fields) {
+      insert(field);
+    }
+  }
+
+  constexpr void insert(known_field field) noexcept { bits_ |= bit(field); }
+  [[nodiscard]] constexpr auto contains(known_field field) const noexcept -> bool {
+    return (bits_ & bit(field)) != 0;
+  }
+  [[nodiscard]] constexpr auto empty() const noexcept -> bool { return bits_ == 0; }
+
+  constexpr auto operator|=(field_set const& other) noexcept -> field_set& {
+    bits_ |= other.bits_;
+    return *this;
+  }
+  [[nodiscard]] friend constexpr auto operator|(field_set a, field_set const& b) noexcept
+      -> field_set {
+    return a |= b;
+  }
+  auto operator==(field_set const&) const -> bool = default;
+
+ private:
+  [[nodiscard]] static constexpr auto bit(known_field field) noexcept -> std::uint64_t {
+    return std::uint64_t{1} << static_cast<unsigned>(field);
+  }
+
+  std::uint64_t bits_ = 0;
+};
+
+/// The fields that belong to one connection, whether `Connection` names them or not (RFC 9110, section
+/// 7.6.1): none of them is sent on as it came.
+inline constexpr field_set connection_specific_fields = {
+    known_field::connection,     known_field::transfer_encoding,
+    known_field::upgrade,        known_field::te,
+    known_field::keep_alive,     known_field::proxy_connection,
+    known_field::http2_settings,
+};
+
+}  // namespace tidegate::wire
