@@ -60,10 +60,11 @@ struct proxy_header {
 
 /// Reads the header at the beginning of `received`, all bytes of the connection so far.
 ///
-/// Nothing means: incomplete, call again with more; a fault is said as soon as the bytes that are there show
-/// it, at the latest when there are as many as the limit. Strict: one space between two words, no TLV that is
-/// cut off. Which TLVs there are is not looked at. Only a peer that is known to send the header may be asked
-/// for it, since anybody can write one.
+/// Nothing means: incomplete, call again with more. A wrong signature, version, command, family or
+/// length is said as soon as it is there, the rest when the header is whole; there are never more
+/// bytes than the limit to wait for. Strict: one space between two words, no TLV that is cut off.
+/// Which TLVs there are is not looked at. Only a peer that is known to send the header may be asked
+/// for it, since anybody can write one. Never allocates.
 [[nodiscard]] auto parse_proxy_header(std::string_view received) noexcept
     -> result<std::optional<proxy_header>, proxy_error>;
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/http/cookie.hpp>
+
+#include "octets.hpp"
+
+#include <algorithm>
+
+namespace tidegate::http {
+
+auto find_cookie(std::span<std::string_view const> lines, std::string_view name) noexcept
+    -> std::optional<std::string_view> {
+  for (auto rest : lines) {
+    while (!rest.empty()) {
+      auto const end = std::min(rest.find(';'), rest.size());
+      auto const pair = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      auto const equals = pair.find('=');
+      if (equals != std::string_view::npos && octets::without_ows(pair.substr(0, equals)) == name) {
+        return octets::without_ows(pair.substr(equals + 1));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tidegate::http
