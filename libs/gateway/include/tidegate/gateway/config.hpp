@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
-#include <tidegate/gateway/ip_network.hpp>
 #include <tidegate/gateway/route.hpp>
+#include <tidegate/http/ip_address.hpp>
 #include <tidegate/ratelimit/abuse.hpp>
 #include <tidegate/ratelimit/advertise.hpp>
 #include <tidegate/ratelimit/fields.hpp>
@@ -23,16 +23,6 @@
 /// default, and names are resolved to positions. docs/reference/config.md describes each option.
 namespace tidegate::gateway {
 
-/// Where to listen: an address as `inet_pton` takes it, and a port; port 0 is any free one.
-struct socket_address {
-  std::string host;  ///< `127.0.0.1`, `::1`
-  std::uint16_t port = 0;
-  auto operator==(socket_address const&) const -> bool = default;
-};
-
-/// `127.0.0.1:8080`, `[::1]:8080`.
-[[nodiscard]] auto to_string(socket_address const& address) -> std::string;
-
 struct tls_files {
   std::string certificate;  ///< PEM, with the chain
   std::string key;          ///< PEM
@@ -41,7 +31,7 @@ struct tls_files {
 
 /// `listen`
 struct listener_config {
-  socket_address address;
+  std::string address;  ///< `127.0.0.1:8080`, `[::1]:8080`, `:8080`, `unix:/path`: never a name
   std::optional<tls_files> tls;
   bool http2 = true;
   bool proxy_protocol = false;
@@ -155,7 +145,7 @@ struct access_log_config {
 /// were relative to its folder.
 struct config {
   std::vector<listener_config> listen;  ///< at least one
-  std::optional<socket_address> admin;
+  std::optional<std::string> admin;     ///< an address as of a listener
   std::optional<std::int64_t> workers;  ///< event loops; missing for `auto`, one for each core
   std::string data;                     ///< folder of what outlives a request
   std::string secrets;                  ///< file that keys are derived from
@@ -164,7 +154,7 @@ struct config {
   std::vector<policy_config> policies;
   std::vector<route_config> routes;
   fields_config fields;
-  std::vector<ip_network> trusted_proxies;
+  std::vector<http::cidr> trusted_proxies;
   http_config http;
   access_log_config access_log;
 };
