@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/allocations.hpp"
+
+#include <tidegate/http/query.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+
+namespace tidegate::http {
+namespace {
+
+using namespace std::string_view_literals;
+
+TEST(http_query, finds_the_first_value_of_a_name) {
+  struct row {
+    std::string_view query, name;
+    std::optional<std::string_view> value;
+  };
+  for (auto const& [query, name, value] : {
+           row{"a=1", "a", "1"},
+           {"a=1&b=2", "b", "2"},
+           {"a=1&a=2", "a", "1"},
+           {"a=1=2", "a", "1=2"},
+           {"a", "a", ""},
+           {"a=", "a", ""},
+           {"a&a=2", "a", ""},
+           {"ab=1&a=2", "a", "2"},
+           {"a=1&ab=2", "ab", "2"},
+           {"&&a=1&", "a", "1"},
+           {"A=1", "a", std::nullopt},
+           {"", "a", std::nullopt},
+           {"", "", std::nullopt},
+           {"&&", "", std::nullopt},
+           {"=1", "", "1"},
+           {"b=a=1", "a", std::nullopt},
+           {"a=1;b=2", "b", std::nullopt},  // only "&" divides
+           {"a=1;b=2", "a", "1;b=2"},
+           // decoding
+           {"a=x+y%20z", "a", "x y z"},
+           {"%61=1", "a", "1"},
+           {"a+b=1", "a b", "1"},
+           {"a%2Bb=1", "a+b", "1"},
+           {"a%3db=1", "a=b", "1"},
+           {"a%26b=1", "a&b", "1"},
+           {"a=%c3%A9", "a", "\xc3\xa9"},
+           {"a=%00%ff", "a", "\0\xff"sv},
+           {"a=%252b", "a", "%2b"},
+           // what is no escape stands for itself
+           {"a=100%", "a", "100%"},
+           {"a=%4", "a", "%4"},
+           {"a=%zz%%41", "a", "%zz%A"},
+           {"%=1", "%", "1"},
+           {"a%6=1&a=2", "a", "2"},
+       }) {
+    std::string scratch;
+    EXPECT_EQ(query_value(query, name, scratch), value) << query << " / " << name;
+  }
+}
+
+TEST(http_query, gives_a_plain_value_back_without_a_copy) {
+  std::string scratch = "untouched";
+  auto const query = "page=2&cursor=abc-_.~"sv;
+  auto const value = query_value(query, "cursor", scratch);
+  ASSERT_TRUE(value);
+  EXPECT_EQ(value->data(), query.data() + 14);
+  EXPECT_EQ(scratch, "untouched");
+  EXPECT_EQ(find_query_value("a=%41+", "a"), "%41+");
+}
+
+TEST(http_query, finds_any_name_and_value_again_however_they_are_escaped) {
+  std::mt19937_64 random(17);
+  auto const any_bytes = [&random] {
+    std::string bytes;
+    for (auto size = random() % 6; size > 0; --size) {
+      bytes.push_back(static_cast<char>(random()));
+    }
+    return bytes;
+  };
+  auto const escape = [&random](std::string_view bytes) {
+    constexpr std::string_view upper = "0123456789ABCDEF";
+    constexpr std::string_view lower = "0123456789abcdef";
+    std::string text;
+    for (char const c : bytes) {
+      bool const plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+      if (c == ' ' && random() % 2 == 0) {
+        text += '+';
+      } else if (plain && random() % 2 == 0) {
+        text += c;
+      } else {
+        auto const octet = static_cast<unsigned char>(c);
+        text += '%';
+        text += (random() % 2 == 0 ? upper : lower)[octet >> 4U];
+        text += (random() % 2 == 0 ? upper : lower)[octet & 15U];
+      }
+    }
+    return text;
+  };
+  std::string scratch;
+  for (int round = 0; round < 20'000; ++round) {
+    auto const name = "n" + any_bytes();
+    auto const value = any_bytes();
+    auto const query = "other=1&" + escape(name) + '=' + escape(value) + "&" + escape(name) + "=2";
+    ASSERT_EQ(query_value(query, name, scratch), value) << query;
+  }
+}
+
+TEST(http_query, allocates_nothing_when_the_string_has_room) {
+  std::string scratch;
+  scratch.reserve(64);
+  auto const before = test::allocations();
+  EXPECT_TRUE(query_value("a=1&key=x%20y+z", "key", scratch));
+  EXPECT_FALSE(query_value("a=1&key=x%20y+z", "none", scratch));
+  EXPECT_EQ(test::allocations(), before);
+}
+
+}  // namespace
+}  // namespace tidegate::http
