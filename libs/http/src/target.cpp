@@ -332,8 +332,8 @@ void append_normal_host(std::string& out, host_view const& host) {
     return;
   }
   auto name = host.name;
-  // "example.com." is the same name in DNS, written to its end; a dot alone stays.
-  if (name.size() > 1 && name.ends_with('.')) {
+  // "example.com." is the same name in DNS, written to its end; "." and "a.." are no names there and stay.
+  if (name.size() > 1 && name.ends_with('.') && !name.ends_with("..")) {
     name.remove_suffix(1);
   }
   for (char const c : name) {

@@ -413,6 +413,7 @@ TEST(http_host, reads_names_addresses_and_ports) {
            {"example.com:00080", {host_kind::reg_name, "example.com", 80}, "example.com"},
            {"example.com:65535", {host_kind::reg_name, "example.com", 65535}, "example.com"},
            {".", {host_kind::reg_name, ".", {}}, "."},
+           {"A..", {host_kind::reg_name, "A..", {}}, "a.."},
            {"my_host-1~!$&'()*+,;=",
             {host_kind::reg_name, "my_host-1~!$&'()*+,;=", {}},
             "my_host-1~!$&'()*+,;="},
