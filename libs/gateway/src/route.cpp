@@ -38,28 +38,32 @@ auto lower_case(std::string_view text) -> std::string {
   return out;
 }
 
-/// Takes the port off a host; `[::1]` keeps its brackets.
-auto without_port(std::string_view host) noexcept -> std::string_view {
-  auto const colon = host.rfind(':');
-  auto const bracket = host.rfind(']');
-  bool const inside = bracket != std::string_view::npos && colon < bracket;
-  return colon == std::string_view::npos || inside ? host : host.substr(0, colon);
-}
-
-/// Whether `host` is `lower`, which is in lower case, but for the case.
+/// Whether `host`, with or without a port, is `lower`, which is in lower case, but for the case.
 auto is_host(std::string_view host, std::string_view lower) noexcept -> bool {
-  return std::equal(host.begin(), host.end(), lower.begin(), lower.end(),
-                    [](char is, char wanted) { return to_lower(is) == wanted; });
+  return host.size() >= lower.size() &&
+         (host.size() == lower.size() || host[lower.size()] == ':') &&
+         std::equal(lower.begin(), lower.end(), host.begin(),
+                    [](char wanted, char is) { return to_lower(is) == wanted; });
 }
 
-/// Splits off the first segment: "v1/x" becomes "v1" and "x"; a last segment leaves nothing.
-auto next_segment(std::string_view path) noexcept
-    -> std::pair<std::string_view, std::optional<std::string_view>> {
-  auto const slash = path.find('/');
-  if (slash == std::string_view::npos) {
-    return {path, std::nullopt};
+/// What stands between two slashes of a path.
+struct segment_view {
+  std::string_view text;
+  /// The first seven octets and the length, so that one comparison of numbers finds most segments.
+  std::uint64_t key = 0;
+  /// What follows behind the slash; nothing after the last segment.
+  std::optional<std::string_view> rest;
+};
+
+auto first_segment(std::string_view path) noexcept -> segment_view {
+  std::size_t size = 0;
+  std::uint64_t key = 0;
+  for (; size < path.size() && path[size] != '/'; ++size) {
+    key = size < 7 ? key << 8 | static_cast<std::uint8_t>(path[size]) : key;
   }
-  return {path.substr(0, slash), path.substr(slash + 1)};
+  key = key << 8 | static_cast<std::uint8_t>(size);
+  return {path.substr(0, size), key,
+          size < path.size() ? std::optional(path.substr(size + 1)) : std::nullopt};
 }
 
 auto check_segment(std::string_view segment, bool last, std::size_t offset)
@@ -122,9 +126,9 @@ auto check_path_pattern(std::string_view pattern) -> result<void, path_pattern_e
   std::optional<std::string_view> rest = pattern.substr(1);
   while (rest) {
     auto const offset = static_cast<std::size_t>(rest->data() - pattern.data());
-    auto const [segment, after] = next_segment(*rest);
-    TIDEGATE_TRY_VOID(check_segment(segment, !after.has_value(), offset));
-    rest = after;
+    auto const segment = first_segment(*rest);
+    TIDEGATE_TRY_VOID(check_segment(segment.text, !segment.rest, offset));
+    rest = segment.rest;
   }
   return {};
 }
@@ -138,16 +142,22 @@ struct router::tree {
   /// A match whose path ends in a node, and what else it asks for.
   struct candidate {
     index position;
-    std::uint64_t methods;  // a bit for each of `methods`; 0 for any
-    index host;             // in `hosts`; `none` for any
+    std::vector<std::string> methods;  // none for any
+    std::string host;                  // in lower case; empty for any
+  };
+
+  struct child {
+    std::uint64_t key;
+    std::string segment;
+    index node;
   };
 
   struct node {
-    std::vector<std::pair<std::string, index>> children{};  // sorted by segment
-    index any = none;                                       // child for `*`
-    std::vector<candidate> exact{};                         // the path ends here
-    std::vector<candidate> below{};                         // `**` is next
-    index first = none;  // lowest position in and under this node
+    std::vector<child> children{};   // sorted by key
+    index any = none;                // child for `*`
+    std::vector<candidate> exact{};  // the path ends here
+    std::vector<candidate> below{};  // `**` is next
+    index first = none;              // lowest position in and under this node
   };
 
   /// One request on its way down.
@@ -158,61 +168,43 @@ struct router::tree {
   };
 
   std::vector<node> nodes{1};
-  std::vector<std::string> methods{};
-  std::vector<std::string> hosts{};
 
-  auto child_of(index parent, std::string_view segment) -> index {
+  /// The child of that name, if there is one.
+  [[nodiscard]] auto child_of(index parent, segment_view const& segment) const noexcept -> index {
+    auto const& children = nodes[parent].children;
+    auto at = std::lower_bound(
+        children.begin(), children.end(), segment.key,
+        [](child const& known, std::uint64_t wanted) { return known.key < wanted; });
+    for (; at != children.end() && at->key == segment.key; ++at) {
+      if (at->segment == segment.text) {
+        return at->node;
+      }
+    }
+    return none;
+  }
+
+  auto child_or_new(index parent, segment_view const& segment) -> index {
+    bool const any = segment.text == "*";
+    auto const known = any ? nodes[parent].any : child_of(parent, segment);
+    if (known != none) {
+      return known;
+    }
     auto const fresh = static_cast<index>(nodes.size());
+    nodes.emplace_back();
+    if (any) {
+      nodes[parent].any = fresh;
+      return fresh;
+    }
     auto& children = nodes[parent].children;
-    auto& slot = segment == "*" ? nodes[parent].any : named_child(children, segment, fresh);
-    if (slot == none) {
-      slot = fresh;
-    }
-    auto const found = slot;
-    if (found == fresh) {
-      nodes.emplace_back();
-    }
-    return found;
-  }
-
-  static auto named_child(std::vector<std::pair<std::string, index>>& children,
-                          std::string_view segment, index fresh) -> index& {
-    auto const at = std::lower_bound(
-        children.begin(), children.end(), segment,
-        [](auto const& child, std::string_view wanted) { return child.first < wanted; });
-    if (at != children.end() && at->first == segment) {
-      return at->second;
-    }
-    return children.emplace(at, segment, fresh)->second;
-  }
-
-  auto bit_of(std::string const& method) -> std::uint64_t {
-    auto at = std::find(methods.begin(), methods.end(), method);
-    if (at == methods.end()) {
-      at = methods.insert(at, method);
-    }
-    auto const bit = at - methods.begin();
-    assert(bit < 64);
-    return std::uint64_t{1} << bit;
-  }
-
-  auto position_of_host(std::string_view host) -> index {
-    if (host.empty()) {
-      return none;
-    }
-    auto const lower = lower_case(host);
-    auto at = std::find(hosts.begin(), hosts.end(), lower);
-    if (at == hosts.end()) {
-      at = hosts.insert(at, lower);
-    }
-    return static_cast<index>(at - hosts.begin());
+    auto const at = std::upper_bound(
+        children.begin(), children.end(), segment.key,
+        [](std::uint64_t wanted, child const& other) { return wanted < other.key; });
+    children.insert(at, {segment.key, std::string(segment.text), fresh});
+    return fresh;
   }
 
   void add(request_match const& match, index position) {
-    candidate wanted{position, 0, position_of_host(match.host)};
-    for (auto const& method : match.methods) {
-      wanted.methods |= bit_of(method);
-    }
+    candidate const wanted{position, match.methods, lower_case(match.host)};
     index at = 0;
     std::optional<std::string_view> rest = std::string_view(match.path).substr(1);
     while (true) {
@@ -221,32 +213,24 @@ struct router::tree {
         nodes[at].exact.push_back(wanted);
         return;
       }
-      auto const [segment, after] = next_segment(*rest);
-      if (segment == "**") {
+      auto const segment = first_segment(*rest);
+      if (segment.text == "**") {
         nodes[at].below.push_back(wanted);
         return;
       }
-      at = child_of(at, segment);
-      rest = after;
+      at = child_or_new(at, segment);
+      rest = segment.rest;
     }
   }
 
-  [[nodiscard]] auto meets(candidate const& wanted, search const& request) const noexcept -> bool {
-    if (wanted.host != none && !is_host(request.host, hosts[wanted.host])) {
-      return false;
-    }
-    if (wanted.methods == 0) {
-      return true;
-    }
-    for (auto bits = wanted.methods; bits != 0; bits &= bits - 1) {
-      if (methods[static_cast<std::size_t>(__builtin_ctzll(bits))] == request.method) {
-        return true;
-      }
-    }
-    return false;
+  [[nodiscard]] static auto meets(candidate const& wanted, search const& request) noexcept -> bool {
+    bool const method = wanted.methods.empty() ||
+                        std::find(wanted.methods.begin(), wanted.methods.end(), request.method) !=
+                            wanted.methods.end();
+    return method && (wanted.host.empty() || is_host(request.host, wanted.host));
   }
 
-  void take_first(std::vector<candidate> const& candidates, search& request) const noexcept {
+  static void take_first(std::vector<candidate> const& candidates, search& request) noexcept {
     for (auto const& wanted : candidates) {
       if (wanted.position >= request.best) {
         return;
@@ -258,26 +242,21 @@ struct router::tree {
     }
   }
 
-  // Recursion is as deep as the deepest pattern, which the operator wrote.
+  // Goes on in the child of that name and calls itself for `*`: as deep as the deepest pattern.
   void walk(index at, std::optional<std::string_view> rest, search& request) const noexcept {
-    auto const& here = nodes[at];
-    if (here.first >= request.best) {
-      return;
-    }
-    take_first(here.below, request);
-    if (!rest) {
-      take_first(here.exact, request);
-      return;
-    }
-    auto const [segment, after] = next_segment(*rest);
-    auto const child = std::lower_bound(
-        here.children.begin(), here.children.end(), segment,
-        [](auto const& known, std::string_view wanted) { return known.first < wanted; });
-    if (child != here.children.end() && child->first == segment) {
-      walk(child->second, after, request);
-    }
-    if (here.any != none && !segment.empty()) {
-      walk(here.any, after, request);
+    while (at != none && nodes[at].first < request.best) {
+      auto const& here = nodes[at];
+      take_first(here.below, request);
+      if (!rest) {
+        take_first(here.exact, request);
+        return;
+      }
+      auto const segment = first_segment(*rest);
+      if (here.any != none && !segment.text.empty()) {
+        walk(here.any, segment.rest, request);
+      }
+      at = child_of(at, segment);
+      rest = segment.rest;
     }
   }
 };
@@ -300,7 +279,7 @@ auto router::find(std::string_view method, std::string_view host,
   if (!path.starts_with('/')) {
     return std::nullopt;
   }
-  tree::search request{method, without_port(host)};
+  tree::search request{method, host};
   tree_->walk(0, path.substr(1), request);
   return request.best == tree::none ? std::nullopt : std::optional<std::size_t>(request.best);
 }
