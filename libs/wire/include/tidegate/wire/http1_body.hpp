@@ -61,8 +61,8 @@ struct body_progress {
   body_state state = body_state::more;
   body_fault fault = body_fault::none;
   std::size_t consumed = 0;  ///< how many of the bytes are done with, framing and content
-  std::string_view content;  ///< a part of the bytes, or empty
-  field trailer;             ///< borrows from the bytes too
+  std::string_view content;  ///< a part of the bytes, or empty; also with `trailer` and `done`
+  field trailer;             ///< with `trailer`; borrows from the bytes too
 };
 
 /// What came of passing bytes on as they are.
@@ -115,17 +115,20 @@ class body_decoder {
     refused,
   };
 
-  [[nodiscard]] auto refuse(body_progress& progress, body_fault fault) noexcept -> body_progress&;
-  void read_chunk_line(std::string_view bytes, body_limits const& limits,
-                       body_progress& progress) noexcept;
-  void read_trailers(std::string_view bytes, body_limits const& limits,
-                     body_progress& progress) noexcept;
+  void feed_chunked(std::string_view bytes, body_limits const& limits,
+                    body_progress& progress) noexcept;
+  [[nodiscard]] auto read_chunk_size(char c) noexcept -> body_fault;
+  [[nodiscard]] auto read_extension(std::string_view bytes, body_limits const& limits,
+                                    std::size_t& at) noexcept -> body_fault;
+  void read_trailer(std::string_view bytes, body_limits const& limits,
+                    body_progress& progress) noexcept;
+  void refuse(body_fault fault, body_progress& progress) noexcept;
 
   std::uint64_t remaining_ = 0;  // octets of the body or of the chunk; the size while it is read
   std::uint32_t extension_octets_ = 0;
   std::uint32_t trailer_octets_ = 0;
   std::uint32_t trailers_ = 0;
-  bool size_has_digits_ = false;
+  std::uint8_t size_digits_ = 0;
   state state_ = state::done;
   body_fault fault_ = body_fault::none;
 };

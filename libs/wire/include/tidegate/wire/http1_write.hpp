@@ -7,7 +7,8 @@
 #include <string>
 #include <string_view>
 
-/// Everything here appends to the caller's text and allocates nothing when that has room.
+/// Everything here appends to the caller's text and allocates nothing when that has room: for a head,
+/// 256 octets more than the parts that it is made of.
 namespace tidegate::wire {
 
 /// The phrase that RFC 9110 or a later RFC gives a status; empty when there is none.

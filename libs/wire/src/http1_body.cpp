@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/wire/http1_body.hpp>
+
+#include "field_line.hpp"
+#include "grammar.hpp"
+#include "scan.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace tidegate::wire {
+
+namespace {
+
+/// The value of a hexadecimal digit, or -1.
+[[nodiscard]] constexpr auto hex_value(char c) noexcept -> int {
+  if (grammar::is_digit(c)) {
+    return c - '0';
+  }
+  char const letter = grammar::lower(c);
+  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+}  // namespace
+
+auto to_string(body_fault fault) noexcept -> std::string_view {
+  switch (fault) {
+    case body_fault::none: return "none";
+    case body_fault::missing_chunk_size: return "missing_chunk_size";
+    case body_fault::invalid_chunk_size: return "invalid_chunk_size";
+    case body_fault::chunk_size_overflow: return "chunk_size_overflow";
+    case body_fault::invalid_chunk_extension: return "invalid_chunk_extension";
+    case body_fault::chunk_extensions_too_large: return "chunk_extensions_too_large";
+    case body_fault::bare_cr: return "bare_cr";
+    case body_fault::bare_lf: return "bare_lf";
+    case body_fault::missing_chunk_end: return "missing_chunk_end";
+    case body_fault::trailers_too_large: return "trailers_too_large";
+    case body_fault::too_many_trailers: return "too_many_trailers";
+    case body_fault::invalid_trailer: return "invalid_trailer";
+    case body_fault::forbidden_trailer: return "forbidden_trailer";
+  }
+  return "";
+}
+
+body_decoder::body_decoder(body_framing framing) noexcept {
+  switch (framing.kind) {
+    case body_kind::none: break;
+    case body_kind::content_length:
+      remaining_ = framing.length;
+      state_ = remaining_ == 0 ? state::done : state::content_length;
+      break;
+    case body_kind::chunked: state_ = state::chunk_size; break;
+    case body_kind::until_close: state_ = state::until_close; break;
+  }
+}
+
+auto body_decoder::feed(std::string_view bytes, body_limits const& limits) noexcept
+    -> body_progress {
+  body_progress progress;
+  switch (state_) {
+    case state::done: break;
+    case state::refused:
+      progress.state = body_state::refused;
+      progress.fault = fault_;
+      return progress;
+    case state::until_close:
+      progress.content = bytes;
+      progress.consumed = bytes.size();
+      break;
+    case state::content_length:
+      progress.content = bytes.substr(0, std::min<std::uint64_t>(remaining_, bytes.size()));
+      progress.consumed = progress.content.size();
+      remaining_ -= progress.consumed;
+      if (remaining_ == 0) {
+        state_ = state::done;
+      }
+      break;
+    default: feed_chunked(bytes, limits, progress);
+  }
+  if (state_ == state::done) {
+    progress.state = body_state::done;
+  }
+  return progress;
+}
+
+auto body_decoder::pass(std::string_view bytes, body_limits const& limits) noexcept
+    -> raw_progress {
+  raw_progress raw;
+  for (;;) {
+    auto const progress = feed(bytes.substr(raw.consumed), limits);
+    raw.consumed += progress.consumed;
+    raw.content_octets += progress.content.size();
+    bool const over = progress.state == body_state::done || progress.state == body_state::refused;
+    if (over) {
+      raw.state = progress.state;
+      raw.fault = progress.fault;
+    }
+    if (over || progress.consumed == 0) {
+      return raw;
+    }
+  }
+}
+
+void body_decoder::refuse(body_fault fault, body_progress& progress) noexcept {
+  state_ = state::refused;
+  fault_ = fault;
+  progress.state = body_state::refused;
+  progress.fault = fault;
+}
+
+/// chunked-body (RFC 9112, section 7.1).
+void body_decoder::feed_chunked(std::string_view bytes, body_limits const& limits,
+                                body_progress& progress) noexcept {
+  auto& at = progress.consumed;
+  while (at < bytes.size()) {
+    char const c = bytes[at];
+    auto fault = body_fault::none;
+    switch (state_) {
+      case state::chunk_size: fault = read_chunk_size(c); break;
+      case state::chunk_extension:
+        fault = read_extension(bytes, limits, at);
+        if (at == bytes.size()) {
+          return;
+        }
+        break;
+      case state::chunk_size_lf:
+        fault = c == '\n' ? body_fault::none : body_fault::bare_cr;
+        state_ = remaining_ == 0 ? state::trailers : state::chunk_content;
+        break;
+      case state::chunk_content: {
+        if (!progress.content.empty()) {
+          return;
+        }
+        progress.content = bytes.substr(at, std::min<std::uint64_t>(remaining_, bytes.size() - at));
+        at += progress.content.size();
+        remaining_ -= progress.content.size();
+        if (remaining_ == 0) {
+          state_ = state::chunk_end_cr;
+        }
+        continue;
+      }
+      case state::chunk_end_cr:
+        fault = c == '\r'   ? body_fault::none
+                : c == '\n' ? body_fault::bare_lf
+                            : body_fault::missing_chunk_end;
+        state_ = state::chunk_end_lf;
+        break;
+      case state::chunk_end_lf:
+        fault = c == '\n' ? body_fault::none : body_fault::bare_cr;
+        state_ = state::chunk_size;
+        size_digits_ = 0;
+        break;
+      default: return read_trailer(bytes, limits, progress);
+    }
+    if (fault != body_fault::none) {
+      return refuse(fault, progress);
+    }
+    ++at;
+  }
+}
+
+/// chunk-size: hexadecimal digits, then ";" or the end of the line. No white space.
+auto body_decoder::read_chunk_size(char c) noexcept -> body_fault {
+  constexpr std::uint64_t size_max = std::numeric_limits<std::int64_t>::max();
+  constexpr std::uint8_t digits_max = 16;  // zeros in front count too
+  if (auto const digit = hex_value(c); digit >= 0) {
+    if (size_digits_ == digits_max || remaining_ > (size_max >> 4)) {
+      return body_fault::chunk_size_overflow;
+    }
+    ++size_digits_;
+    remaining_ = remaining_ * 16 + static_cast<std::uint64_t>(digit);
+    return body_fault::none;
+  }
+  if (c == '\n') {
+    return body_fault::bare_lf;
+  }
+  if (size_digits_ == 0) {
+    return body_fault::missing_chunk_size;
+  }
+  if (c == '\r') {
+    state_ = state::chunk_size_lf;
+    return body_fault::none;
+  }
+  if (c == ';') {
+    state_ = state::chunk_extension;
+    ++extension_octets_;
+    return body_fault::none;
+  }
+  return body_fault::invalid_chunk_size;
+}
+
+/// chunk-ext: skipped up to the end of the line. Leaves `at` on that CR, on what is wrong, or behind the
+/// bytes.
+auto body_decoder::read_extension(std::string_view bytes, body_limits const& limits,
+                                  std::size_t& at) noexcept -> body_fault {
+  auto const* const begin = bytes.data();
+  auto const* const end = begin + bytes.size();
+  auto const* const stop = scan::find<scan::control>(begin, begin + at, end);
+  auto const size = static_cast<std::size_t>(stop - begin) - at;
+  auto const room =
+      limits.extension_octets_max - std::min(extension_octets_, limits.extension_octets_max);
+  if (extension_octets_ > limits.extension_octets_max || size > room) {
+    at += room;
+    return body_fault::chunk_extensions_too_large;
+  }
+  extension_octets_ += static_cast<std::uint32_t>(size);
+  at += size;
+  if (stop == end) {
+    return body_fault::none;
+  }
+  if (*stop == '\r') {
+    state_ = state::chunk_size_lf;
+    return body_fault::none;
+  }
+  return *stop == '\n' ? body_fault::bare_lf : body_fault::invalid_chunk_extension;
+}
+
+/// One line of the trailer section (RFC 9112, section 7.1.2).
+void body_decoder::read_trailer(std::string_view bytes, body_limits const& limits,
+                                body_progress& progress) noexcept {
+  auto const line = bytes.substr(progress.consumed);
+  if (line.starts_with("\r\n")) {
+    progress.consumed += 2;
+    state_ = state::done;
+    return;
+  }
+  auto const lf = line.find('\n');
+  auto const size = lf == line.npos ? line.size() : lf + 1;
+  if (size > limits.trailer_octets_max - std::min(trailer_octets_, limits.trailer_octets_max)) {
+    return refuse(body_fault::trailers_too_large, progress);
+  }
+  if (lf == line.npos) {
+    return;
+  }
+  auto const* const begin = line.data();
+  auto const read = detail::read_field_line(begin, begin, begin + size, progress.trailer);
+  if (read.state != detail::line_state::complete) {
+    progress.consumed += read.at == nullptr ? 0 : static_cast<std::size_t>(read.at - begin);
+    return refuse(read.fault == head_fault::bare_lf   ? body_fault::bare_lf
+                  : read.fault == head_fault::bare_cr ? body_fault::bare_cr
+                                                      : body_fault::invalid_trailer,
+                  progress);
+  }
+  if (fields_forbidden_in_trailers.contains(progress.trailer.known)) {
+    return refuse(body_fault::forbidden_trailer, progress);
+  }
+  if (trailers_ == limits.trailers_max) {
+    return refuse(body_fault::too_many_trailers, progress);
+  }
+  ++trailers_;
+  trailer_octets_ += static_cast<std::uint32_t>(size);
+  progress.consumed += size;
+  progress.state = body_state::trailer;
+}
+
+}  // namespace tidegate::wire
