@@ -90,10 +90,11 @@ struct alignas(64) quota_table::shard {
     std::int64_t expires;  // for `update`; a bucket knows by itself
   };
 
-  mutable spin_lock lock;
-  // For looking ahead without the lock: what is read then may be stale, and only warms the cache.
+  // For looking ahead without the lock: what is read then may be stale, and only warms the cache. On a
+  // line of its own, which every core keeps, while the one of the lock goes from core to core.
   std::atomic<slot const*> hint{nullptr};
   std::atomic<std::uint32_t> hint_size{0};
+  alignas(64) mutable spin_lock lock;
   std::uint32_t slots_size = 0;
   std::uint32_t taken = 0;  // slots that are not empty
   std::unique_ptr<slot[]> slots;
