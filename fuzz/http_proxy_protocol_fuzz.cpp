@@ -3,7 +3,8 @@
 // Any bytes as the beginning of a connection that has a PROXY header:
 //
 // - never a crash, and never a look outside of the bytes;
-// - the answer for a prefix is "incomplete" or the answer for the whole: bytes may come in any pieces;
+// - the answer for a prefix is "incomplete" or the answer for the whole: bytes may come in any
+//   pieces;
 // - what follows a whole header changes nothing;
 // - a header is not longer than its limit, and no more bytes are waited for.
 #include "check.hpp"

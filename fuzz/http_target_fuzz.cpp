@@ -4,8 +4,8 @@
 //
 // - never a crash, and never a look outside of the text;
 // - an error is at a place of the text, and leaves the string as it was;
-// - a normal path is its own normal form, begins with "/", has no dot segments, no escaped unreserved
-//   characters and nothing but what a URI may have;
+// - a normal path is its own normal form, begins with "/", has no dot segments, no escaped
+//   unreserved characters and nothing but what a URI may have;
 // - the quick look and the slow way agree on which paths are normal;
 // - the parts of a target lie in it, and an origin-form is its path and its query;
 // - the normal form of a host is a host with the same normal form;

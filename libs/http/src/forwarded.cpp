@@ -30,7 +30,8 @@ constexpr auto npos = std::string_view::npos;
   return address ? std::optional(*address) : std::nullopt;
 }
 
-/// Reads an address with or without a port; an IPv6 address may be in brackets, with a port it must be.
+/// Reads an address with or without a port; an IPv6 address may be in brackets, with a port it must
+/// be.
 [[nodiscard]] auto parse_node(std::string_view text) noexcept -> std::optional<ip_address> {
   if (text.starts_with('[')) {
     auto const end = text.find(']');
@@ -60,8 +61,8 @@ constexpr auto npos = std::string_view::npos;
   return token;
 }
 
-/// Takes a quoted-string (RFC 9110, section 5.6.4) from the beginning of `rest`; returns what is between
-/// the quotes as it is: what has a backslash is no address.
+/// Takes a quoted-string (RFC 9110, section 5.6.4) from the beginning of `rest`; returns what is
+/// between the quotes as it is: what has a backslash is no address.
 [[nodiscard]] auto take_quoted_string(std::string_view& rest) noexcept
     -> std::optional<std::string_view> {
   for (std::size_t i = 1; i < rest.size(); ++i) {
@@ -77,8 +78,8 @@ constexpr auto npos = std::string_view::npos;
   return std::nullopt;
 }
 
-/// The parameter `for` of a forwarded-element (RFC 7239, section 4); nothing when it has none, or two, or is
-/// malformed anywhere. Spaces around ";" are let pass.
+/// The parameter `for` of a forwarded-element (RFC 7239, section 4); nothing when it has none, or
+/// two, or is malformed anywhere. Spaces around ";" are let pass.
 [[nodiscard]] auto parse_forwarded_element(std::string_view rest) noexcept
     -> std::optional<ip_address> {
   std::optional<std::string_view> node;
@@ -133,8 +134,9 @@ constexpr auto npos = std::string_view::npos;
   return npos;
 }
 
-/// The last comma that is not in a quoted-string. It is looked for from the end, so that a quote which a
-/// stranger opened and never closed cannot swallow what trusted proxies have added behind it.
+/// The last comma that is not in a quoted-string. It is looked for from the end, so that a quote
+/// which a stranger opened and never closed cannot swallow what trusted proxies have added behind
+/// it.
 [[nodiscard]] auto last_comma_outside_quotes(std::string_view list) noexcept -> std::size_t {
   for (auto i = list.size(); i-- > 0;) {
     if (list[i] == ',') {
@@ -150,7 +152,8 @@ constexpr auto npos = std::string_view::npos;
   return npos;
 }
 
-/// The walk from the last entry of the last line to the first trustworthy address that is not trusted.
+/// The walk from the last entry of the last line to the first trustworthy address that is not
+/// trusted.
 template <class LastComma, class ParseEntry>
 [[nodiscard]] auto walk(ip_address const& peer, std::span<std::string_view const> lines,
                         cidr_set const& trusted, LastComma last_comma_of,

@@ -302,7 +302,8 @@ auto parse_cidr(std::string_view text) noexcept -> result<cidr, ip_error> {
   auto const address_text = text.substr(0, slash);
   auto const address = parse_ip_address(address_text);
   if (!address) {
-    // An address that ends too early before "/" has a wrong character there, as far as the text goes.
+    // An address that ends too early before "/" has a wrong character there, as far as the text
+    // goes.
     auto error = address.error();
     if (error.fault == ip_fault::unexpected_end && slash < text.size()) {
       error.fault = ip_fault::unexpected_character;
@@ -343,8 +344,8 @@ cidr_set::cidr_set(std::span<cidr const> networks) {
                       network.address.last_of_network(network.prefix_length)});
   }
   std::ranges::sort(sorted, {}, &range::first);
-  // Two networks are apart, or one is inside of the other; the outer one may come second when both begin
-  // at the same address.
+  // Two networks are apart, or one is inside of the other; the outer one may come second when both
+  // begin at the same address.
   for (auto const& next : sorted) {
     if (!ranges_.empty() && next.first <= ranges_.back().last) {
       ranges_.back().last = std::max(ranges_.back().last, next.last);

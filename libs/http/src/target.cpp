@@ -104,8 +104,8 @@ void append_escape(std::string& out, char octet) {
   out.push_back(digits[value & 15U]);
 }
 
-/// Appends the segment of `path` that begins at `i`, without looking whether it is a dot segment; returns
-/// where it ends.
+/// Appends the segment of `path` that begins at `i`, without looking whether it is a dot segment;
+/// returns where it ends.
 [[nodiscard]] auto append_segment(std::string& out, std::string_view path, std::size_t i)
     -> result<std::size_t, target_error> {
   while (i < path.size() && path[i] != '/') {
@@ -332,7 +332,8 @@ void append_normal_host(std::string& out, host_view const& host) {
     return;
   }
   auto name = host.name;
-  // "example.com." is the same name in DNS, written to its end; "." and "a.." are no names there and stay.
+  // "example.com." is the same name in DNS, written to its end; "." and "a.." are no names there
+  // and stay.
   if (name.size() > 1 && name.ends_with('.') && !name.ends_with("..")) {
     name.remove_suffix(1);
   }

@@ -212,7 +212,8 @@ auto remove_dot_segments(std::string input) -> std::string {
 }
 
 TEST(http_target, agrees_with_the_steps_of_the_rfc_and_is_its_own_normal_form) {
-  // The three last ones are faults. No other piece begins with a hexadecimal digit, so "%" stays one.
+  // The three last ones are faults. No other piece begins with a hexadecimal digit, so "%" stays
+  // one.
   constexpr std::array pieces = {"/"sv,
                                  "/"sv,
                                  "."sv,

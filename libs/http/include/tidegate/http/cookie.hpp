@@ -7,12 +7,14 @@
 
 namespace tidegate::http {
 
-/// The value of the first cookie named `name` in the Cookie lines of a request, in the order of the message: a
-/// view into a line. User agents send the cookie with the longest path first (RFC 6265, section 5.4).
+/// The value of the first cookie named `name` in the Cookie lines of a request, in the order of the
+/// message: a view into a line. User agents send the cookie with the longest path first (RFC 6265,
+/// section 5.4).
 ///
-/// Names are compared to the letter. Pairs are divided by ";", also inside quotes, which have no meaning in
-/// a Cookie field and are part of the value; name and value by the first "=", with spaces and tabs around
-/// both left out. A pair without "=" is no cookie that has a name. Never allocates.
+/// Names are compared to the letter. Pairs are divided by ";", also inside quotes, which have no
+/// meaning in a Cookie field and are part of the value; name and value by the first "=", with
+/// spaces and tabs around both left out. A pair without "=" is no cookie that has a name. Never
+/// allocates.
 [[nodiscard]] auto find_cookie(std::span<std::string_view const> lines,
                                std::string_view name) noexcept -> std::optional<std::string_view>;
 

@@ -15,8 +15,9 @@
 /// IP addresses as clients, proxies and operators write them. Nothing here knows of sockets.
 namespace tidegate::http {
 
-/// An IPv4 or IPv6 address. An IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) is the IPv4 address: a socket
-/// that listens for both shows IPv4 clients like that, and one client must not have two names.
+/// An IPv4 or IPv6 address. An IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) is the IPv4 address: a
+/// socket that listens for both shows IPv4 clients like that, and one client must not have two
+/// names.
 ///
 /// All IPv4 addresses come before all IPv6 addresses; else the order is that of the bytes.
 class ip_address {
@@ -36,8 +37,8 @@ class ip_address {
     return {bytes_.data(), size_};
   }
 
-  /// The first address of its network: all bits after the first `prefix_length` are 0. As it is when
-  /// `prefix_length` is `bits()` or more.
+  /// The first address of its network: all bits after the first `prefix_length` are 0. As it is
+  /// when `prefix_length` is `bits()` or more.
   [[nodiscard]] auto first_of_network(unsigned prefix_length) const noexcept -> ip_address;
   /// The last address of its network: all bits after the first `prefix_length` are 1.
   [[nodiscard]] auto last_of_network(unsigned prefix_length) const noexcept -> ip_address;
@@ -71,8 +72,8 @@ struct ip_error {
 /// One sentence for people, without the offset.
 [[nodiscard]] auto message(ip_fault fault) noexcept -> std::string_view;
 
-/// Reads an IPv4 address of four decimal numbers (RFC 3986, section 3.2.2) or an IPv6 address in any form
-/// of RFC 4291, section 2.2. Nothing around it: no brackets, port, zone or prefix.
+/// Reads an IPv4 address of four decimal numbers (RFC 3986, section 3.2.2) or an IPv6 address in
+/// any form of RFC 4291, section 2.2. Nothing around it: no brackets, port, zone or prefix.
 [[nodiscard]] auto parse_ip_address(std::string_view text) noexcept -> result<ip_address, ip_error>;
 
 /// An address and perhaps a port, as proxies write them.
@@ -82,14 +83,15 @@ struct endpoint {
   auto operator==(endpoint const&) const -> bool = default;
 };
 
-/// Appends the address in its canonical form: RFC 5952 for IPv6. Allocates nothing when `out` has room for
-/// 39 more bytes.
+/// Appends the address in its canonical form: RFC 5952 for IPv6. Allocates nothing when `out` has
+/// room for 39 more bytes.
 void append_ip_address(std::string& out, ip_address const& address);
 [[nodiscard]] auto to_string(ip_address const& address) -> std::string;
 
-/// Appends the text that stands for a client in keys: an IPv4 address as it is, an IPv6 address cut to its
-/// network, such as `2001:db8:1:2::/64`. A household or a rented server has a whole /64 at its disposal and
-/// would get a new quota for each address in it. With 128 the address stays whole and has no "/".
+/// Appends the text that stands for a client in keys: an IPv4 address as it is, an IPv6 address cut
+/// to its network, such as `2001:db8:1:2::/64`. A household or a rented server has a whole /64 at
+/// its disposal and would get a new quota for each address in it. With 128 the address stays whole
+/// and has no "/".
 void append_client_key(std::string& out, ip_address const& address,
                        unsigned ipv6_prefix_length = 64);
 
@@ -98,13 +100,14 @@ struct cidr {
   ip_address address{};  ///< the first address of the network, when `parse_cidr` made it
   unsigned prefix_length = 0;
 
-  /// An IPv4 network has no IPv6 address in it, and the other way round: 0.0.0.0/0 and ::/0 are two things.
+  /// An IPv4 network has no IPv6 address in it, and the other way round: 0.0.0.0/0 and ::/0 are two
+  /// things.
   [[nodiscard]] auto contains(ip_address const& candidate) const noexcept -> bool;
   auto operator==(cidr const&) const -> bool = default;
 };
 
-/// Reads `ADDRESS/LENGTH`; an address alone is the network of that one address. Bits behind the prefix are
-/// cleared. An IPv4-mapped network of 96 bits or more is the IPv4 network.
+/// Reads `ADDRESS/LENGTH`; an address alone is the network of that one address. Bits behind the
+/// prefix are cleared. An IPv4-mapped network of 96 bits or more is the IPv4 network.
 [[nodiscard]] auto parse_cidr(std::string_view text) noexcept -> result<cidr, ip_error>;
 
 /// `10.0.0.0/8`

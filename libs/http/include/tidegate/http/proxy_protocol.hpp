@@ -9,8 +9,8 @@
 #include <optional>
 #include <string_view>
 
-/// The PROXY protocol, versions 1 and 2: what a load balancer without HTTP says before the first byte of a
-/// connection.
+/// The PROXY protocol, versions 1 and 2: what a load balancer without HTTP says before the first
+/// byte of a connection.
 namespace tidegate::http {
 
 /// The longest header of version 2 that is taken, with its TLVs; that of version 1 is 107 by its
@@ -52,8 +52,8 @@ struct proxied_connection {
 /// A whole PROXY header.
 struct proxy_header {
   std::size_t size = 0;  ///< how many bytes it has; what follows them is of the connection
-  /// Nothing for LOCAL (the proxy speaks for itself), UNKNOWN and whatever is no TCP over IP: then the
-  /// addresses of the socket are the right ones.
+  /// Nothing for LOCAL (the proxy speaks for itself), UNKNOWN and whatever is no TCP over IP: then
+  /// the addresses of the socket are the right ones.
   std::optional<proxied_connection> connection{};
   auto operator==(proxy_header const&) const -> bool = default;
 };

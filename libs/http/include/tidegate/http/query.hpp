@@ -10,18 +10,19 @@ namespace tidegate::http {
 
 /// The value of the first parameter named `name`, still encoded: a view into `query`.
 ///
-/// `query` is without its "?". Parameters are divided by "&", name and value by the first "="; a parameter
-/// without "=" has an empty value. `name` is compared with what the name in the query decodes to. Never
-/// allocates.
+/// `query` is without its "?". Parameters are divided by "&", name and value by the first "="; a
+/// parameter without "=" has an empty value. `name` is compared with what the name in the query
+/// decodes to. Never allocates.
 [[nodiscard]] auto find_query_value(std::string_view query, std::string_view name) noexcept
     -> std::optional<std::string_view>;
 
-/// Appends what `encoded` decodes to: "+" is a space, "%" and two hexadecimal digits are a byte, any byte; a
-/// "%" without them stands for itself. Allocates nothing when `out` has room for as many bytes.
+/// Appends what `encoded` decodes to: "+" is a space, "%" and two hexadecimal digits are a byte,
+/// any byte; a "%" without them stands for itself. Allocates nothing when `out` has room for as
+/// many bytes.
 void append_query_decoded(std::string& out, std::string_view encoded);
 
-/// The first value of `name`, decoded: a view into `query` when it has nothing to decode; else a view of
-/// `scratch`, whose text it replaces.
+/// The first value of `name`, decoded: a view into `query` when it has nothing to decode; else a
+/// view of `scratch`, whose text it replaces.
 [[nodiscard]] auto query_value(std::string_view query, std::string_view name, std::string& scratch)
     -> std::optional<std::string_view>;
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-/// What a request asks for: the request-target (RFC 9112, section 3.2), the one spelling of its path by which
-/// routes are found, and the host.
+/// What a request asks for: the request-target (RFC 9112, section 3.2), the one spelling of its
+/// path by which routes are found, and the host.
 namespace tidegate::http {
 
 /// What is wrong with a request-target, path or host. Each of them is answered with 400.
@@ -30,8 +30,9 @@ enum class target_fault : std::uint8_t {
 
 /// What is wrong and at which byte of the text.
 ///
-/// `offset` is the first byte with which nothing valid could go on, the length of the text when it ends too
-/// early; for an escape it is its "%", and for a scheme, a port and an IP literal where that begins.
+/// `offset` is the first byte with which nothing valid could go on, the length of the text when it
+/// ends too early; for an escape it is its "%", and for a scheme, a port and an IP literal where
+/// that begins.
 struct target_error {
   target_fault fault{};
   std::size_t offset{};
@@ -44,7 +45,8 @@ struct target_error {
 /// How a host is written (RFC 3986, section 3.2.2).
 enum class host_kind : std::uint8_t { reg_name, ipv4, ipv6 };
 
-/// A host and perhaps a port: a Host field or the authority of a target. Views into what was parsed.
+/// A host and perhaps a port: a Host field or the authority of a target. Views into what was
+/// parsed.
 struct host_view {
   host_kind kind{};
   std::string_view name{};  ///< as it was sent; an IPv6 address without its brackets
@@ -54,20 +56,21 @@ struct host_view {
 
 /// Reads the value of a Host field (RFC 9110, section 7.2): `uri-host [ ":" port ]`.
 ///
-/// A name consists of unreserved characters and sub-delims. Percent escapes, which RFC 3986 would let
-/// stand there, are refused: no name in use has them, and they would give one host many spellings. What
-/// only resembles an IPv4 address is a name. A port may be missing after ":".
+/// A name consists of unreserved characters and sub-delims. Percent escapes, which RFC 3986 would
+/// let stand there, are refused: no name in use has them, and they would give one host many
+/// spellings. What only resembles an IPv4 address is a name. A port may be missing after ":".
 [[nodiscard]] auto parse_host(std::string_view text) noexcept -> result<host_view, target_error>;
 
-/// Appends the host by which routes are found: a name in lower case and without a dot at its end, an IPv6
-/// address as RFC 5952 writes it, in brackets; never the port. Allocates nothing when `out` has room.
+/// Appends the host by which routes are found: a name in lower case and without a dot at its end,
+/// an IPv6 address as RFC 5952 writes it, in brackets; never the port. Allocates nothing when `out`
+/// has room.
 void append_normal_host(std::string& out, host_view const& host);
 
 /// The four forms of a request-target (RFC 9112, section 3.2).
 enum class target_form : std::uint8_t { origin, absolute, authority, asterisk };
 
-/// The parts of a request-target. Views into what was parsed, but for the path "/" of an absolute URI that
-/// has none.
+/// The parts of a request-target. Views into what was parsed, but for the path "/" of an absolute
+/// URI that has none.
 struct target_view {
   target_form form{};
   std::string_view scheme{};                ///< of an absolute URI, as it was sent
@@ -79,33 +82,35 @@ struct target_view {
 
 /// Splits the target of a request with the method `method` (RFC 9112, section 3.2).
 ///
-/// Every byte is checked to be visible ASCII other than "#"; escapes are not looked at: those of the path
-/// are for `append_normal_path`, and a query may hold any "%". An absolute URI must be of http or https and
-/// have no user information. The absolute URI of an OPTIONS request without path and query means "*"
-/// (section 3.2.4): its form is `asterisk`, with scheme and host.
+/// Every byte is checked to be visible ASCII other than "#"; escapes are not looked at: those of
+/// the path are for `append_normal_path`, and a query may hold any "%". An absolute URI must be of
+/// http or https and have no user information. The absolute URI of an OPTIONS request without path
+/// and query means "*" (section 3.2.4): its form is `asterisk`, with scheme and host.
 [[nodiscard]] auto parse_target(std::string_view method, std::string_view target) noexcept
     -> result<target_view, target_error>;
 
-/// Whether `raw_path` is valid and `append_normal_path` would append it as it is. One look at each byte.
+/// Whether `raw_path` is valid and `append_normal_path` would append it as it is. One look at each
+/// byte.
 [[nodiscard]] auto is_normal_path(std::string_view raw_path) noexcept -> bool;
 
 /// Appends `raw_path` in the one spelling that all its equivalents share (RFC 3986, section 6.2.2):
 ///
 /// - escaped unreserved characters are decoded, the digits of all other escapes are in upper case;
-/// - "." and ".." are removed (section 5.2.4), also when they were escaped. What leads above the root stays
-///   at the root, as the RFC says: then gateway and origin, which does the same, see the same path;
+/// - "." and ".." are removed (section 5.2.4), also when they were escaped. What leads above the
+///   root stays at the root, as the RFC says: then gateway and origin, which does the same, see the
+///   same path;
 /// - characters that no URI has, such as `"`, `\` and `|`, but clients send, are escaped;
 /// - "//" is kept, since an origin may tell it from "/", and so is `%2F`, which is no separator.
 ///
-/// Control characters, spaces, "#", "?", what is not ASCII, incomplete escapes and `%00` are errors; then
-/// `out` is as it was. The result is its own normal form. Allocates nothing when `out` has room for as many
-/// bytes as `raw_path` has, thrice when it has characters to be escaped. `raw_path` must not be part of
-/// `out`.
+/// Control characters, spaces, "#", "?", what is not ASCII, incomplete escapes and `%00` are
+/// errors; then `out` is as it was. The result is its own normal form. Allocates nothing when `out`
+/// has room for as many bytes as `raw_path` has, thrice when it has characters to be escaped.
+/// `raw_path` must not be part of `out`.
 [[nodiscard]] auto append_normal_path(std::string& out, std::string_view raw_path)
     -> result<void, target_error>;
 
-/// The normal form of `raw_path`: `raw_path` itself where that is normal, as it nearly always is; else a view
-/// of `scratch`, whose text it replaces.
+/// The normal form of `raw_path`: `raw_path` itself where that is normal, as it nearly always is;
+/// else a view of `scratch`, whose text it replaces.
 [[nodiscard]] auto normal_path(std::string_view raw_path, std::string& scratch)
     -> result<std::string_view, target_error>;
 
