@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -22,13 +23,42 @@ namespace tidegate::http::octets {
 
 /// sub-delims of RFC 3986, section 2.2
 [[nodiscard]] constexpr auto is_sub_delim(char c) noexcept -> bool {
-  return c != '\0' && std::string_view("!$&'()*+,;=").find(c) != std::string_view::npos;
+  switch (c) {
+    case '!':
+    case '$':
+    case '&':
+    case '\'':
+    case '(':
+    case ')':
+    case '*':
+    case '+':
+    case ',':
+    case ';':
+    case '=': return true;
+    default: return false;
+  }
 }
 
 /// tchar of RFC 9110, section 5.6.2
 [[nodiscard]] constexpr auto is_tchar(char c) noexcept -> bool {
-  return is_alpha(c) || is_digit(c) ||
-         (c != '\0' && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos);
+  switch (c) {
+    case '!':
+    case '#':
+    case '$':
+    case '%':
+    case '&':
+    case '\'':
+    case '*':
+    case '+':
+    case '-':
+    case '.':
+    case '^':
+    case '_':
+    case '`':
+    case '|':
+    case '~': return true;
+    default: return is_alpha(c) || is_digit(c);
+  }
 }
 
 /// The value of a hexadecimal digit, or -1.
