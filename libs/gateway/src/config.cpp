@@ -1,0 +1,1006 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads a configuration by the table of options. Faults are collected and reading goes on with the default,
+// so that an operator sees all of them at once.
+#include <tidegate/gateway/config.hpp>
+
+#include "config_options.hpp"
+#include "config_values.hpp"
+#include "config_yaml.hpp"
+
+#include <tidegate/http/target.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+constexpr std::size_t faults_max = 100;
+constexpr std::string_view not_available = " is not available in this version";
+
+auto shown(std::string_view text) -> std::string {
+  constexpr std::size_t shown_max = 60;
+  return "\"" + std::string(text.substr(0, shown_max)) + (text.size() > shown_max ? "...\"" : "\"");
+}
+
+/// How many characters must be changed, added or removed to make one text of the other (Levenshtein).
+auto distance(std::string_view a, std::string_view b) -> std::size_t {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    auto diagonal = row[0]++;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      auto const changed = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+/// `; did you mean "x"?` when one of the candidates is near enough to be meant.
+auto did_you_mean(std::string_view text, std::vector<std::string_view> const& candidates)
+    -> std::string {
+  constexpr std::size_t text_max = 64;
+  auto best = std::min(text.size() / 2, std::size_t{3}) + 1;
+  std::string_view meant;
+  for (auto const candidate : candidates) {
+    if (text.size() > text_max || candidate.size() > text_max) {
+      continue;
+    }
+    if (auto const away = distance(text, candidate); away < best) {
+      best = away;
+      meant = candidate;
+    }
+  }
+  return meant.empty() ? "" : "; did you mean " + shown(meant) + "?";
+}
+
+auto joined(std::vector<std::string_view> const& words, std::string_view separator) -> std::string {
+  std::string out;
+  for (auto const word : words) {
+    out += out.empty() ? "" : separator;
+    out += word;
+  }
+  return out;
+}
+
+/// One value as it is written.
+struct scalar {
+  std::string_view text;
+  bool in_quotes = false;
+};
+
+// How each type of option is read. An error says what is wrong; what is allowed is added to it.
+
+template <class T>
+using value = result<T, std::string>;
+
+auto no(scalar const& given, std::string_view what) -> std::unexpected<std::string> {
+  return failure(shown(given.text) + " is no " + std::string(what));
+}
+
+auto in_range(option const& rule, std::int64_t number, scalar const& given) -> value<std::int64_t> {
+  if (number < rule.min || number > rule.max) {
+    return failure(shown(given.text) + " is out of range");
+  }
+  return number;
+}
+
+auto read_boolean(option const&, scalar const& given) -> value<bool> {
+  if (given.in_quotes || (given.text != "true" && given.text != "false")) {
+    return no(given, given.in_quotes ? "boolean but text in quotes" : "boolean");
+  }
+  return given.text == "true";
+}
+
+auto read_integer(option const& rule, scalar const& given) -> value<std::int64_t> {
+  auto const number = parse_count(given.text);
+  if (!number || given.in_quotes) {
+    return no(given, given.in_quotes ? "number but text in quotes" : "decimal number");
+  }
+  return in_range(rule, *number, given);
+}
+
+auto read_duration(option const& rule, scalar const& given) -> value<std::chrono::nanoseconds> {
+  auto const duration = parse_duration(given.text);
+  if (!duration) {
+    return no(given, "duration");
+  }
+  auto const milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(*duration);
+  TIDEGATE_TRY_VOID(in_range(rule, milliseconds.count(), given));
+  return *duration;
+}
+
+auto read_size(option const& rule, scalar const& given) -> value<std::int64_t> {
+  auto const size = parse_size(given.text);
+  return size ? in_range(rule, *size, given) : no(given, "size");
+}
+
+auto read_quota(option const& rule, scalar const& given) -> value<std::int64_t> {
+  auto const units = parse_size(given.text);
+  return units ? in_range(rule, *units, given) : no(given, "quota");
+}
+
+auto read_rate(option const&, scalar const& given) -> value<ratelimit::rate> {
+  auto const rate = parse_rate(given.text);
+  return rate ? value<ratelimit::rate>(*rate) : no(given, "rate");
+}
+
+auto read_choice(option const& rule, scalar const& given) -> value<std::string_view> {
+  auto const words = split_words(rule.words);
+  auto const found = std::find(words.begin(), words.end(), given.text);
+  if (found == words.end()) {
+    return failure(shown(given.text) + " is unknown" + did_you_mean(given.text, words));
+  }
+  return *found;
+}
+
+auto read_file(option const&, scalar const& given) -> value<std::string> {
+  return given.text.empty() ? no(given, "path") : value<std::string>(std::string(given.text));
+}
+
+auto read_address(option const&, scalar const& given) -> value<std::string> {
+  return parse_listen_address(given.text);
+}
+
+auto read_url(option const&, scalar const& given) -> value<upstream_server> {
+  return parse_server_url(given.text);
+}
+
+auto read_network(option const&, scalar const& given) -> value<http::cidr> {
+  auto const network = http::parse_cidr(given.text);
+  if (!network) {
+    return no(given, "network: " + std::string(http::message(network.error().fault)));
+  }
+  auto const address = http::parse_ip_address(given.text.substr(0, given.text.find('/')));
+  if (address && *address != network->address) {
+    return failure(shown(given.text) + " has bits behind its prefix; did you mean " +
+                   shown(to_string(*network)) + "?");
+  }
+  return *network;
+}
+
+auto read_path(option const&, scalar const& given) -> value<std::string> {
+  if (auto const checked = check_path_pattern(given.text); !checked) {
+    return no(given, "path pattern: " + std::string(message(checked.error().fault)));
+  }
+  return std::string(given.text);
+}
+
+auto read_method(option const&, scalar const& given) -> value<std::string> {
+  // Methods are case-sensitive (RFC 9110, section 9.1), so `get` would match nothing that anybody sends.
+  bool const lower = std::any_of(given.text.begin(), given.text.end(),
+                                 [](char c) { return c >= 'a' && c <= 'z'; });
+  return lower || !is_token(given.text) ? no(given, "method")
+                                        : value<std::string>(std::string(given.text));
+}
+
+auto read_host(option const&, scalar const& given) -> value<std::string> {
+  auto const host = http::parse_host(given.text);
+  if (!host || host->name.empty()) {
+    return no(given, "host");
+  }
+  std::string normal;
+  http::append_normal_host(normal, *host);
+  if (host->port || given.text.ends_with(':')) {
+    return failure(shown(given.text) + " has a port");
+  }
+  return normal;
+}
+
+auto read_source(option const&, scalar const& given) -> value<ratelimit::partition_source> {
+  auto source = ratelimit::parse_partition_source(given.text);
+  return source ? value<ratelimit::partition_source>(*std::move(source)) : no(given, "source");
+}
+
+auto read_name(option const&, scalar const& given) -> value<std::string> {
+  return is_printable_name(given.text) ? value<std::string>(std::string(given.text))
+                                       : no(given, "name");
+}
+
+auto is_word(option const& rule, std::string_view text) -> bool {
+  auto const words = split_words(rule.words);
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+/// One mapping of the file and where in the table its options are. Without a node all have their default.
+struct section {
+  std::string path;
+  yaml_node const* node = nullptr;
+  yaml_place place{};
+
+  [[nodiscard]] auto find(std::string_view key) const -> yaml_node::member const* {
+    if (node == nullptr) {
+      return nullptr;
+    }
+    auto const found =
+        std::find_if(node->members.begin(), node->members.end(),
+                     [&](yaml_node::member const& member) { return member.key->text == key; });
+    return found == node->members.end() ? nullptr : &*found;
+  }
+
+  [[nodiscard]] auto path_of(std::string_view key) const -> std::string {
+    return path.empty() ? std::string(key) : path + "." + std::string(key);
+  }
+  [[nodiscard]] auto rule(std::string_view key) const -> option const& {
+    return option_at(path_of(key));
+  }
+  [[nodiscard]] auto place_of(std::string_view key) const -> yaml_place {
+    auto const* const member = find(key);
+    return member == nullptr ? place : member->value->place;
+  }
+};
+
+class config_reader {
+ public:
+  config_reader(std::string_view file_name, std::vector<config_fault>& faults)
+      : file_name_(file_name), faults_(faults) {}
+
+  auto read(yaml_node const& root) -> config {
+    config made;
+    section const top = root.is == yaml_node::kind::null ? open_empty() : open(root, "");
+    read_process(top, made);
+    read_fields(top, made);
+    read_http(top, made);
+    read_upstreams(top, made);
+    read_policies(top, made);
+    read_routes(top, made);
+    return made;
+  }
+
+  void fault(yaml_place place, std::string message) {
+    faults_.push_back({file_name_, place.line, place.column, std::move(message)});
+  }
+
+ private:
+  using names = std::map<std::string, std::optional<std::size_t>, std::less<>>;
+
+  // ---- the tree ----
+
+  /// Checks the keys of a mapping.
+  auto open(yaml_node const& node, std::string path) -> section {
+    section opened{std::move(path), nullptr, node.place};
+    if (node.is != yaml_node::kind::mapping) {
+      fault(node.place, "expected a mapping" +
+                            (opened.path.empty() ? "" : " for " + shown(key_of(opened.path))) +
+                            "; allowed keys: " + keys_of(opened.path));
+      return opened;
+    }
+    opened.node = &node;
+    auto const rules = options_under(opened.path);
+    check_repetitions(node, "key");
+    for (auto const& [key, value] : node.members) {
+      check_key(*key, rules);
+    }
+    check_required(opened, rules);
+    return opened;
+  }
+
+  auto open_empty() -> section {
+    section opened{};
+    check_required(opened, options_under(""));
+    return opened;
+  }
+
+  /// The mapping at `key`; when there is none, one where all options have their default.
+  auto open_at(section const& parent, std::string_view key) -> section {
+    auto const* const member = parent.find(key);
+    if (member == nullptr || has_no_value(*member)) {
+      return {parent.path_of(key), nullptr, parent.place};
+    }
+    return open(*member->value, parent.path_of(key));
+  }
+
+  static auto key_of(std::string_view path) -> std::string_view {
+    return path.substr(path.rfind('.') + 1);
+  }
+
+  static auto keys_of(std::string_view path) -> std::string {
+    std::vector<std::string_view> keys;
+    for (auto const* const rule : options_under(path)) {
+      if (rule->available != availability::later) {
+        keys.push_back(rule->key());
+      }
+    }
+    return joined(keys, ", ");
+  }
+
+  void check_key(yaml_node const& key, std::vector<option const*> const& rules) {
+    auto const found = std::find_if(rules.begin(), rules.end(),
+                                    [&](option const* rule) { return rule->key() == key.text; });
+    if (found == rules.end()) {
+      std::vector<std::string_view> known;
+      for (auto const* const rule : rules) {
+        known.push_back(rule->key());
+      }
+      fault(key.place, "unknown key " + shown(key.text) + did_you_mean(key.text, known) +
+                           "; allowed: " + keys_of(parent_of(*rules.front())));
+    } else if ((*found)->available == availability::later) {
+      fault(key.place, shown(key.text) + std::string(not_available));
+    }
+  }
+
+  static auto parent_of(option const& rule) -> std::string_view {
+    auto const dot = rule.path.rfind('.');
+    return dot == std::string_view::npos ? std::string_view() : rule.path.substr(0, dot);
+  }
+
+  void check_repetitions(yaml_node const& mapping, std::string_view what) {
+    std::map<std::string_view, yaml_place> seen;
+    for (auto const& [key, value] : mapping.members) {
+      auto const [at, first] = seen.try_emplace(key->text, key->place);
+      if (!first) {
+        fault(key->place, "duplicate " + std::string(what) + " " + shown(key->text) +
+                              "; it is already in line " + std::to_string(at->second.line));
+      }
+    }
+  }
+
+  void check_required(section const& opened, std::vector<option const*> const& rules) {
+    for (auto const* const rule : rules) {
+      if (rule->available == availability::required && opened.find(rule->key()) == nullptr) {
+        fault(opened.place, shown(rule->key()) + " is missing; " + shown(rule->key()) + " is " +
+                                allowed_values(*rule));
+      }
+    }
+  }
+
+  auto has_no_value(yaml_node::member const& member) -> bool {
+    if (member.value->is != yaml_node::kind::null) {
+      return false;
+    }
+    fault(member.key->place, shown(member.key->text) + " has no value");
+    return true;
+  }
+
+  // ---- values ----
+
+  /// Reads one value by its rule. Nothing for a word, such as `none`, and after a fault.
+  template <class Read>
+  auto take_node(option const& rule, yaml_node const& node, Read read) {
+    using type = typename std::invoke_result_t<Read, option const&, scalar const&>::value_type;
+    auto const allowed = "; allowed: " + allowed_values(rule);
+    if (node.is != yaml_node::kind::scalar) {
+      fault(node.place, std::string(rule.key()) + ": expected a value" + allowed);
+      return std::optional<type>();
+    }
+    for (auto const later : split_words(rule.later)) {
+      if (node.text.starts_with(later)) {
+        fault(node.place, std::string(rule.key()) + ": " + shown(node.text) +
+                              std::string(not_available) + allowed);
+        return std::optional<type>();
+      }
+    }
+    if (rule.type != option_type::choice && is_word(rule, node.text)) {
+      return std::optional<type>();
+    }
+    auto value = read(rule, {node.text, node.quoted});
+    if (!value) {
+      fault(node.place, std::string(rule.key()) + ": " + value.error() + allowed);
+      return std::optional<type>();
+    }
+    return std::optional<type>(*std::move(value));
+  }
+
+  /// The value at `key`, or its default.
+  template <class Read>
+  auto take(section const& from, std::string_view key, Read read) {
+    using type = typename std::invoke_result_t<Read, option const&, scalar const&>::value_type;
+    auto const& rule = from.rule(key);
+    auto const* const member = from.find(key);
+    if (member != nullptr) {
+      return has_no_value(*member) ? std::optional<type>() : take_node(rule, *member->value, read);
+    }
+    if (rule.initial.empty() || (rule.type != option_type::choice && is_word(rule, rule.initial))) {
+      return std::optional<type>();
+    }
+    return std::optional<type>(*read(rule, {rule.initial}));
+  }
+
+  /// The same for an option that has a default: after a fault any value will do.
+  template <class Read>
+  auto take_or_default(section const& from, std::string_view key, Read read) {
+    using type = typename std::invoke_result_t<Read, option const&, scalar const&>::value_type;
+    return take(from, key, read).value_or(type{});
+  }
+
+  /// The values of a list, or the one value that stands for a list of one.
+  auto items_at(section const& from, std::string_view key) -> std::vector<yaml_node const*> {
+    auto const* const member = from.find(key);
+    if (member == nullptr || has_no_value(*member)) {
+      return {};
+    }
+    if (member->value->is == yaml_node::kind::sequence) {
+      return member->value->items;
+    }
+    if (from.rule(key).form == option_form::one_or_list) {
+      return {member->value};
+    }
+    fault(member->value->place, std::string(key) + ": expected a list");
+    return {};
+  }
+
+  template <class Read>
+  auto take_list(section const& from, std::string_view key, Read read) {
+    using type = typename std::invoke_result_t<Read, option const&, scalar const&>::value_type;
+    std::vector<type> values;
+    for (auto const* const item : items_at(from, key)) {
+      if (auto value = take_node(from.rule(key), *item, read)) {
+        values.push_back(*std::move(value));
+      }
+    }
+    return values;
+  }
+
+  /// The members of a mapping from names to values.
+  auto named_at(section const& from, std::string_view key) -> std::vector<yaml_node::member> {
+    auto const* const member = from.find(key);
+    if (member == nullptr || has_no_value(*member)) {
+      return {};
+    }
+    if (member->value->is != yaml_node::kind::mapping) {
+      fault(member->value->place, std::string(key) + ": expected a mapping from names");
+      return {};
+    }
+    check_repetitions(*member->value, "name");
+    for (auto const& [name, value] : member->value->members) {
+      if (!is_printable_name(name->text)) {
+        fault(name->place, shown(name->text) +
+                               " is no name; allowed: printable ASCII without spaces at its ends");
+      }
+    }
+    return member->value->members;
+  }
+
+  /// Paths in the file are relative to its folder.
+  [[nodiscard]] auto beside_file(std::string_view path) const -> std::string {
+    return (std::filesystem::path(file_name_).parent_path() / path).lexically_normal().string();
+  }
+
+  // ---- parts of the configuration ----
+
+  void read_process(section const& top, config& made) {
+    read_listeners(top, made);
+    made.admin = take(top, "admin", read_address);
+    if (made.admin && std::any_of(made.listen.begin(), made.listen.end(), [&](auto const& other) {
+          return other.address == *made.admin && !other.address.ends_with(":0");
+        })) {
+      fault(top.place_of("admin"), "admin: the gateway listens on " + shown(*made.admin) +
+                                       " too; allowed: another address");
+    }
+    made.workers = take(top, "workers", read_integer);
+    made.data = beside_file(take_or_default(top, "data", read_file));
+    auto const secrets = take(top, "secrets", read_file);
+    made.secrets = secrets ? beside_file(*secrets)
+                           : (std::filesystem::path(made.data) / "secrets.key").string();
+    auto const stores = open_at(top, "stores");
+    (void)take(stores, "quota", read_choice);  // checked only: there is one so far
+    made.quota_partitions = take_or_default(stores, "quota-partitions", read_integer);
+    if (auto const file = take(top, "access-log", read_file)) {
+      made.access_log = {access_log_config::destination::file, beside_file(*file)};
+    } else if (auto const* const given = top.find("access-log");
+               given != nullptr && given->value->text == "stdout") {
+      made.access_log.to = access_log_config::destination::standard_output;
+    }
+  }
+
+  void read_listeners(section const& top, config& made) {
+    made.trusted_proxies = take_list(top, "trusted-proxies", read_network);
+    auto const& rule = top.rule("listen");
+    auto const items = items_at(top, "listen");
+    if (top.find("listen") == nullptr) {
+      made.listen.push_back({*read_address(rule, {rule.initial}), std::nullopt, true, false});
+    } else if (items.empty()) {
+      fault(top.place_of("listen"), "listen: an empty list; allowed: at least one address");
+    }
+    std::set<std::string> seen;
+    for (auto const* const item : items) {
+      listener_config listener;
+      if (item->is == yaml_node::kind::mapping) {
+        listener = read_listener(open(*item, "listen"), made);
+      } else {
+        listener.address = take_node(rule, *item, read_address).value_or("");
+      }
+      bool const any_port = listener.address.ends_with(":0");
+      if (!listener.address.empty() && !any_port && !seen.insert(listener.address).second) {
+        fault(item->place, "listen: " + shown(listener.address) + " is there twice");
+      }
+      made.listen.push_back(std::move(listener));
+    }
+  }
+
+  auto read_listener(section const& from, config const& made) -> listener_config {
+    listener_config listener;
+    listener.address = take_or_default(from, "address", read_address);
+    if (from.find("tls") != nullptr) {
+      auto const tls = open_at(from, "tls");
+      listener.tls = {beside_file(take_or_default(tls, "certificate", read_file)),
+                      beside_file(take_or_default(tls, "key", read_file))};
+    }
+    listener.http2 = take_or_default(from, "http2", read_boolean);
+    listener.proxy_protocol = take_or_default(from, "proxy-protocol", read_boolean);
+    if (listener.proxy_protocol && made.trusted_proxies.empty()) {
+      fault(from.place_of("proxy-protocol"),
+            "proxy-protocol: believed only from trusted-proxies, and there are none");
+    }
+    return listener;
+  }
+
+  void read_fields(section const& top, config& made) {
+    auto const fields = open_at(top, "fields");
+    auto const version = take(fields, "ratelimit", read_choice);
+    if (version == "none") {
+      made.fields.ratelimit = std::nullopt;
+    } else if (version == "draft-07") {
+      made.fields.ratelimit = ratelimit::draft::draft_07;
+    }
+    made.fields.legacy = take_or_default(fields, "legacy", read_boolean);
+  }
+
+  void read_http(section const& top, config& made) {
+    auto const http = open_at(top, "http");
+    made.http = {
+        .header_timeout = take_or_default(http, "header-timeout", read_duration),
+        .body_timeout = take_or_default(http, "body-timeout", read_duration),
+        .idle_timeout = take_or_default(http, "idle-timeout", read_duration),
+        .max_header_size = take_or_default(http, "max-header-size", read_size),
+        .max_headers = take_or_default(http, "max-headers", read_integer),
+        .max_uri = take_or_default(http, "max-uri", read_size),
+        .max_body = take(http, "max-body", read_size),
+        .max_connections = take_or_default(http, "max-connections", read_integer),
+    };
+  }
+
+  void read_upstreams(section const& top, config& made) {
+    for (auto const& member : named_at(top, "upstreams")) {
+      upstreams_.try_emplace(member.key->text, made.upstreams.size());
+      made.upstreams.push_back(read_upstream(top, member));
+    }
+  }
+
+  auto read_upstream(section const& top, yaml_node::member const& member) -> upstream_config {
+    upstream_config upstream;
+    upstream.name = member.key->text;
+    section from{"upstreams", nullptr, member.key->place};
+    if (member.value->is == yaml_node::kind::mapping) {
+      from = open(*member.value, "upstreams");
+      upstream.servers = read_servers(from);
+    } else if (!has_no_value(member)) {
+      if (auto server = take_node(top.rule("upstreams"), *member.value, read_url)) {
+        upstream.servers.push_back(*std::move(server));
+      }
+    }
+    upstream.connect_timeout = take_or_default(from, "connect-timeout", read_duration);
+    upstream.timeout = take_or_default(from, "timeout", read_duration);
+    upstream.idle_timeout = take_or_default(from, "idle-timeout", read_duration);
+    upstream.retries = take_or_default(from, "retries", read_integer);
+    upstream.http2 = take_or_default(from, "http2", read_boolean);
+    read_upstream_tls(from, upstream);
+    read_overload(from, upstream);
+    return upstream;
+  }
+
+  auto read_servers(section const& from) -> std::vector<upstream_server> {
+    std::vector<upstream_server> servers;
+    auto const items = items_at(from, "servers");
+    if (auto const* const given = from.find("servers");
+        given != nullptr && given->value->is == yaml_node::kind::sequence && items.empty()) {
+      fault(given->value->place, "servers: an empty list; allowed: at least one URL");
+    }
+    for (auto const* const item : items) {
+      auto server = take_node(from.rule("servers"), *item, read_url);
+      if (!server) {
+        continue;
+      }
+      if (std::find(servers.begin(), servers.end(), *server) != servers.end()) {
+        fault(item->place, "servers: " + shown(to_string(*server)) + " is there twice");
+      }
+      servers.push_back(*std::move(server));
+    }
+    return servers;
+  }
+
+  void read_upstream_tls(section const& from, upstream_config& upstream) {
+    auto const tls = open_at(from, "tls");
+    upstream.tls.verify = take_or_default(tls, "verify", read_boolean);
+    if (auto const ca = take(tls, "ca", read_file)) {
+      upstream.tls.ca = beside_file(*ca);
+    }
+    upstream.tls.server_name = take(tls, "server-name", read_host);
+    bool const any_tls = std::any_of(upstream.servers.begin(), upstream.servers.end(),
+                                     [](upstream_server const& server) { return server.tls; });
+    if (tls.node != nullptr && !upstream.servers.empty() && !any_tls) {
+      fault(tls.place, "tls: none of the servers is https://");
+    }
+  }
+
+  void read_overload(section const& from, upstream_config& upstream) {
+    if (from.find("overload") == nullptr) {
+      return;
+    }
+    auto const overload = open_at(from, "overload");
+    upstream.overload = {take(overload, "max-in-flight", read_integer),
+                         take(overload, "target-latency", read_duration)};
+    if (overload.node != nullptr && overload.node->members.empty()) {
+      fault(overload.place, "overload: nothing to go by; allowed: " + keys_of(overload.path));
+    }
+  }
+
+  void read_policies(section const& top, config& made) {
+    for (auto const& member : named_at(top, "policies")) {
+      auto const faults_before = faults_.size();
+      auto const from = has_no_value(member) ? section{"policies", nullptr, member.key->place}
+                                             : open(*member.value, "policies");
+      auto policy = read_policy(from, member.key->text);
+      // A policy with faults has a name all the same, which routes may use.
+      if (policy && faults_.size() == faults_before) {
+        policies_.try_emplace(member.key->text, made.policies.size());
+        made.policies.push_back(*std::move(policy));
+      } else {
+        policies_.try_emplace(member.key->text, std::nullopt);
+      }
+    }
+  }
+
+  auto read_policy(section const& from, std::string_view name) -> std::optional<policy_config> {
+    auto const policy = read_limit(from);
+    auto const form = take(from, "partition-key", read_choice);
+    auto sources = read_sources(from);
+    auto const shadow = take(from, "enforce", read_choice) == "shadow";
+    auto const count = take(from, "count", read_choice);
+    auto const jitter = take_or_default(from, "jitter", read_duration);
+    auto const max_rate = take(from, "max-advertised-rate", read_rate);
+    auto const abuse = read_abuse(from);
+    auto const failure = take(from, "on-store-failure", read_choice);
+    if (!policy) {
+      return std::nullopt;
+    }
+    using ratelimit::partition_key_form;
+    return policy_config{
+        .name = std::string(name),
+        .policy = *policy,
+        .partition = ratelimit::partition_rule(std::move(sources),
+                                               form == "hashed"  ? partition_key_form::hashed
+                                               : form == "plain" ? partition_key_form::plain
+                                                                 : partition_key_form::none),
+        .advertisement = {.max_rate = max_rate, .jitter = jitter},
+        .shadow = shadow,
+        .count = count == "successful" ? counted::successful : counted::all,
+        .abuse = abuse,
+        .on_store_failure = failure == "allow"  ? store_failure::allow
+                            : failure == "deny" ? store_failure::deny
+                                                : store_failure::local,
+    };
+  }
+
+  /// Quota, window, unit, algorithm and burst, which depend on each other.
+  auto read_limit(section const& from) -> std::optional<ratelimit::policy> {
+    ratelimit::policy_settings settings;
+    auto const unit = take(from, "unit", read_choice);
+    auto const algorithm = take(from, "algorithm", read_choice);
+    auto const quota = take(from, "quota", read_quota);
+    auto const window = take(from, "window", read_duration);
+    settings.burst = take(from, "burst", read_quota);
+    if (!unit || !algorithm || from.node == nullptr) {
+      return std::nullopt;
+    }
+    settings.unit = ratelimit::quota_unit_named(*unit);
+    settings.algorithm = *algorithm == "fixed"  ? ratelimit::algorithm::fixed
+                         : *algorithm == "gcra" ? ratelimit::algorithm::gcra
+                                                : ratelimit::algorithm::sliding;
+    check_units(from, settings.unit);
+    bool const concurrent = settings.unit == ratelimit::quota_unit::concurrent_requests;
+    if (concurrent) {
+      for (auto const* const key : {"window", "algorithm", "burst"}) {
+        if (auto const* const given = from.find(key)) {
+          fault(given->key->place, std::string(key) + ": not for concurrent-requests");
+        }
+      }
+    } else if (from.find("window") == nullptr) {
+      fault(from.place,
+            "\"window\" is missing; \"window\" is " + allowed_values(from.rule("window")));
+    } else if (window && *window % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
+      fault(from.place_of("window"), "window: not in whole seconds; allowed: whole seconds");
+    }
+    if (!concurrent && settings.burst && settings.algorithm != ratelimit::algorithm::gcra) {
+      fault(from.find("burst")->key->place, "burst: only for algorithm gcra");
+      settings.burst = std::nullopt;
+    }
+    if (!quota || (concurrent ? settings.burst.has_value() : !window)) {
+      return std::nullopt;
+    }
+    settings.quota = *quota;
+    settings.window = concurrent ? std::chrono::seconds(0)
+                                 : std::chrono::duration_cast<std::chrono::seconds>(*window);
+    auto const policy = ratelimit::policy::make(settings);
+    if (!policy) {
+      // What is left are bounds that depend on several values.
+      fault(from.place_of("burst"), std::string(ratelimit::message(policy.error())));
+      return std::nullopt;
+    }
+    return *policy;
+  }
+
+  /// A size such as 10MiB is for octets.
+  void check_units(section const& from, ratelimit::quota_unit unit) {
+    for (auto const* const key : {"quota", "burst"}) {
+      auto const* const given = from.find(key);
+      if (unit != ratelimit::quota_unit::content_bytes && given != nullptr &&
+          parse_size(given->value->text) && !parse_count(given->value->text)) {
+        fault(given->value->place,
+              std::string(key) + ": a size is for unit content-bytes; allowed: a number");
+      }
+    }
+  }
+
+  auto read_sources(section const& from) -> std::vector<ratelimit::partition_source> {
+    if (from.find("partition") == nullptr) {
+      auto const& rule = from.rule("partition");
+      return {*read_source(rule, {rule.initial})};
+    }
+    std::vector<ratelimit::partition_source> sources;
+    for (auto const* const item : items_at(from, "partition")) {
+      auto source = take_node(from.rule("partition"), *item, read_source);
+      if (source && std::find(sources.begin(), sources.end(), *source) != sources.end()) {
+        fault(item->place, "partition: " + shown(item->text) + " is there twice");
+      } else if (source) {
+        sources.push_back(*std::move(source));
+      }
+    }
+    return sources;
+  }
+
+  auto read_abuse(section const& from) -> std::optional<ratelimit::abuse_settings> {
+    auto const* const given = from.find("abuse");
+    if (given == nullptr || (given->value->is == yaml_node::kind::scalar &&
+                             is_word(from.rule("abuse"), given->value->text))) {
+      return std::nullopt;
+    }
+    auto const abuse = open_at(from, "abuse");
+    return ratelimit::abuse_settings{
+        .refusals = static_cast<std::uint32_t>(take_or_default(abuse, "refusals", read_integer)),
+        .within = take_or_default(abuse, "within", read_duration),
+        .block = take_or_default(abuse, "block", read_duration),
+    };
+  }
+
+  void read_routes(section const& top, config& made) {
+    auto const items = items_at(top, "routes");
+    if (auto const* const given = top.find("routes");
+        given != nullptr && given->value->is == yaml_node::kind::sequence && items.empty()) {
+      fault(given->value->place, "routes: an empty list; allowed: at least one route");
+    }
+    std::map<std::string, std::size_t> lines;  // of the names
+    for (auto const* const item : items) {
+      auto const from = open(*item, "routes");
+      if (from.node == nullptr) {
+        continue;
+      }
+      auto route = read_route(from, made);
+      auto const [first, fresh] = lines.try_emplace(route.name, item->place.line);
+      if (!fresh) {
+        auto const line = " in line " + std::to_string(first->second);
+        fault(from.find("name") != nullptr ? from.place_of("name") : item->place,
+              from.find("name") != nullptr
+                  ? "name: the route" + line + " is called " + shown(route.name) + " too"
+                  : "never reached: the route" + line + " has the same match");
+      }
+      made.routes.push_back(std::move(route));
+    }
+  }
+
+  auto read_route(section const& from, config const& made) -> route_config {
+    route_config route;
+    route.match = read_match(open_at(from, "match"));
+    route.name = take(from, "name", read_name).value_or(name_of(route.match));
+    read_target(from, route);
+    read_limits(from, made, route);
+    read_costs(from, made, route);
+    return route;
+  }
+
+  auto read_match(section const& from) -> request_match {
+    request_match match;
+    match.path = take(from, "path", read_path).value_or("/**");
+    match.host = take(from, "host", read_host).value_or("");
+    match.methods = take_list(from, "methods", read_method);
+    auto const* const given = from.find("methods");
+    if (given != nullptr && given->value->is == yaml_node::kind::sequence &&
+        given->value->items.empty()) {
+      fault(given->value->place, "methods: an empty list matches nothing; leave it out for any");
+    }
+    return match;
+  }
+
+  static auto name_of(request_match const& match) -> std::string {
+    std::vector<std::string_view> const methods(match.methods.begin(), match.methods.end());
+    return joined(methods, ",") + (methods.empty() ? "" : " ") + match.host + match.path;
+  }
+
+  void read_target(section const& from, route_config& route) {
+    auto const service = take(from, "service", read_choice);
+    auto const upstream = take(from, "upstream", read_name);
+    auto const* const given_service = from.find("service");
+    auto const* const given_upstream = from.find("upstream");
+    if (given_service != nullptr && given_upstream != nullptr) {
+      fault(given_service->key->place, "a route has either \"upstream\" or \"service\"");
+    } else if (given_service == nullptr && given_upstream == nullptr) {
+      fault(from.place, "nothing answers this route; allowed: \"upstream\" or \"service: echo\"");
+    }
+    if (upstream) {
+      route.upstream = resolve("upstream", upstreams_, *given_upstream->value).value_or(0);
+    }
+    if (service) {
+      route.service = route_service::echo;
+    }
+  }
+
+  auto resolve(std::string_view what, names const& known, yaml_node const& reference)
+      -> std::optional<std::size_t> {
+    auto const found = known.find(reference.text);
+    if (found != known.end()) {
+      return found->second;
+    }
+    std::vector<std::string_view> candidates;
+    for (auto const& [name, position] : known) {
+      candidates.push_back(name);
+    }
+    fault(reference.place, "there is no " + std::string(what) + " " + shown(reference.text) +
+                               did_you_mean(reference.text, candidates) + "; allowed: " +
+                               (candidates.empty() ? "none is defined" : joined(candidates, ", ")));
+    return std::nullopt;
+  }
+
+  void read_limits(section const& from, config const& made, route_config& route) {
+    std::set<std::string_view> seen;
+    std::map<std::int64_t, std::string_view> quotas;  // that draft-07 would show
+    for (auto const* const item : items_at(from, "limits")) {
+      if (!take_node(from.rule("limits"), *item, read_name)) {
+        continue;
+      }
+      if (!seen.insert(item->text).second) {
+        fault(item->place, "limits: " + shown(item->text) + " is there twice");
+        continue;
+      }
+      auto const position = resolve("policy", policies_, *item);
+      if (!position) {
+        continue;
+      }
+      auto const& limit = made.policies[*position];
+      bool const in_fields =
+          !limit.shadow && limit.policy.unit() != ratelimit::quota_unit::concurrent_requests;
+      if (made.fields.ratelimit == ratelimit::draft::draft_07 && in_fields) {
+        auto const [other, fresh] = quotas.try_emplace(limit.policy.quota(), limit.name);
+        if (!fresh) {
+          fault(item->place,
+                "limits: " + shown(item->text) + " has the same quota as " + shown(other->second) +
+                    ", and draft-07 tells them apart by nothing else; allowed: another "
+                    "quota, or fields: {ratelimit: draft-09}");
+        }
+      }
+      route.limits.push_back(*position);
+    }
+  }
+
+  void read_costs(section const& from, config const& made, route_config& route) {
+    auto const& rule = from.rule("cost");
+    auto const* const given = from.find("cost");
+    route.cost.otherwise = *read_integer(rule, {rule.initial});
+    if (given == nullptr || has_no_value(*given)) {
+      return;
+    }
+    if (given->value->is != yaml_node::kind::mapping) {
+      route.cost.otherwise = read_cost(rule, *given->value, made, route);
+      return;
+    }
+    check_repetitions(*given->value, "pattern");
+    for (auto const& member : given->value->members) {
+      if (has_no_value(member)) {
+        continue;
+      }
+      auto const cost = read_cost(rule, *member.value, made, route);
+      if (member.key->text == "default") {
+        route.cost.otherwise = cost;
+      } else if (auto match = read_cost_pattern(*member.key)) {
+        route.cost.rules.push_back({*std::move(match), cost});
+      }
+    }
+  }
+
+  auto read_cost(option const& rule, yaml_node const& node, config const& made,
+                 route_config const& route) -> std::int64_t {
+    auto const cost = take_node(rule, node, read_integer).value_or(0);
+    for (auto const position : route.limits) {
+      auto const& limit = made.policies[position];
+      if (limit.policy.unit() == ratelimit::quota_unit::requests &&
+          cost > limit.policy.cost_max()) {
+        fault(node.place, "cost: " + std::to_string(cost) + " is more than policy " +
+                              shown(limit.name) + " ever admits; allowed: up to " +
+                              std::to_string(limit.policy.cost_max()));
+      }
+    }
+    return cost;
+  }
+
+  /// `METHOD /path/**`
+  auto read_cost_pattern(yaml_node const& key) -> std::optional<request_match> {
+    auto const text = std::string_view(key.text);
+    auto const space = std::min(text.find(' '), text.size());
+    auto const path = text.substr(std::min(space + 1, text.size()));
+    auto const method = read_method({}, {text.substr(0, space)});
+    auto const checked = check_path_pattern(path);
+    if (!method || !checked) {
+      fault(key.place,
+            "cost: " + shown(text) + " is no pattern" +
+                (method && !path.empty() ? ": " + std::string(message(checked.error().fault))
+                                         : did_you_mean(text, {"default"})) +
+                "; allowed: default, or a method and a path such as \"POST /v1/**\"");
+      return std::nullopt;
+    }
+    return request_match{std::string(path), {*method}, ""};
+  }
+
+  std::string file_name_;
+  std::vector<config_fault>& faults_;
+  names upstreams_;
+  names policies_;
+};
+
+/// Puts faults in the order of the text and inside of it, and leaves those that come after many others.
+void arrange(std::vector<config_fault>& faults, std::string_view text) {
+  // yaml-cpp says of what is missing at the end that it is behind it.
+  std::vector<std::size_t> lengths;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    auto const end = std::min(text.find('\n', begin), text.size());
+    lengths.push_back(end - begin);
+    begin = end + 1;
+  }
+  for (auto& fault : faults) {
+    fault.line = std::min(fault.line, lengths.size());
+    fault.column = std::min(fault.column, lengths[fault.line - 1] + 1);
+  }
+  auto const place = [](config_fault const& fault) { return std::pair(fault.line, fault.column); };
+  std::stable_sort(faults.begin(), faults.end(),
+                   [&](auto const& a, auto const& b) { return place(a) < place(b); });
+  // What an alias repeats is at fault at the same place.
+  faults.erase(std::unique(faults.begin(), faults.end()), faults.end());
+  if (faults.size() > faults_max) {
+    faults.resize(faults_max);
+  }
+}
+
+}  // namespace
+
+auto to_string(config_fault const& fault) -> std::string {
+  return fault.file + ":" + std::to_string(fault.line) + ":" + std::to_string(fault.column) + ": " +
+         fault.message;
+}
+
+auto parse_config(std::string_view text, std::string_view file_name)
+    -> result<config, std::vector<config_fault>> {
+  std::vector<config_fault> faults;
+  config_reader reader(file_name, faults);
+  config made;
+  if (text.size() > config_octets_max) {
+    reader.fault(
+        {}, "the file is larger than " + format_size(static_cast<std::int64_t>(config_octets_max)));
+  } else if (auto const document = read_yaml(text); document) {
+    made = reader.read(*document->root);
+  } else {
+    reader.fault(document.error().place, document.error().message);
+  }
+  if (!faults.empty()) {
+    arrange(faults, text);
+    return failure(std::move(faults));
+  }
+  return made;
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flags become the YAML of a file that says the same, so that there is one reader of configurations.
+#include <tidegate/gateway/config.hpp>
+
+#include "config_values.hpp"
+
+#include <tidegate/http/json_string.hpp>
+
+#include <algorithm>
+
+namespace tidegate::gateway {
+
+namespace {
+
+/// JSON strings are YAML.
+auto yaml(std::string_view text) -> std::string {
+  std::string out;
+  http::append_json_string(out, text);
+  return out;
+}
+
+class flag_reader {
+ public:
+  std::vector<config_fault> faults;
+
+  void fault(std::string_view flag, std::size_t offset, std::string message) {
+    faults.push_back({std::string(flag), 1, offset + 1, std::move(message)});
+  }
+
+  /// `QUOTA/WINDOW [by SOURCE,...]` as the YAML of a policy.
+  auto read_limit(std::string_view text) -> std::string {
+    constexpr std::string_view by = " by ";
+    constexpr std::string_view flag = "--limit";
+    auto const rule = text.substr(0, text.find(by));
+    auto const slash = std::min(rule.find('/'), rule.size());
+    auto const window = rule.substr(std::min(slash + 1, rule.size()));
+    auto const quota = parse_count(rule.substr(0, slash));
+    if (slash == rule.size() || !quota || *quota < 1 || *quota > 999'999'999'999'999) {
+      fault(flag, 0, "expected QUOTA/WINDOW, such as 100/1m by header:x-api-key");
+      return "";
+    }
+    auto const duration = parse_duration(window);
+    ratelimit::policy_settings settings;
+    settings.quota = *quota;
+    settings.window =
+        std::chrono::floor<std::chrono::seconds>(duration.value_or(std::chrono::nanoseconds(0)));
+    if (!duration || settings.window != *duration || !ratelimit::policy::make(settings)) {
+      fault(flag, slash + 1,
+            "\"" + std::string(window) + "\" is no window; allowed: 1s to 366d, in whole seconds");
+    }
+    auto const sources = rule.size() == text.size()
+                             ? std::string("\"client-ip\"")
+                             : read_sources(flag, text, rule.size() + by.size());
+    return "{quota: " + std::to_string(*quota) + ", window: " + yaml(window) + ", partition: [" +
+           sources + "]}";
+  }
+
+ private:
+  auto read_sources(std::string_view flag, std::string_view text, std::size_t begin)
+      -> std::string {
+    std::string out;
+    while (begin <= text.size()) {
+      auto const end = std::min(text.find(',', begin), text.size());
+      auto const source = text.substr(begin, end - begin);
+      if (auto const parsed = ratelimit::parse_partition_source(source); !parsed) {
+        fault(flag, begin + parsed.error().offset, to_string(parsed.error()));
+      } else if (parsed->kind == ratelimit::partition_source_kind::principal) {
+        fault(flag, begin, "\"principal\" is not available in this version");
+      }
+      out += (out.empty() ? "" : ", ") + yaml(source);
+      begin = end + 1;
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+auto config_from_flags(serve_flags const& flags) -> result<config, std::vector<config_fault>> {
+  flag_reader reader;
+  if (auto const server = parse_server_url(flags.upstream); !server) {
+    reader.fault("--upstream", 0, server.error());
+  }
+  std::string text = "upstreams: {upstream: " + yaml(flags.upstream) + "}\n";
+  if (flags.listen) {
+    if (auto const address = parse_listen_address(*flags.listen); !address) {
+      reader.fault("--listen", 0, address.error());
+    }
+    text += "listen: " + yaml(*flags.listen) + "\n";
+  }
+  std::string policies;
+  std::string names;
+  for (std::size_t i = 0; i < flags.limits.size(); ++i) {
+    // Clients see the name.
+    auto const name = flags.limits.size() == 1 ? "default" : "limit-" + std::to_string(i + 1);
+    policies += "  " + name + ": " + reader.read_limit(flags.limits[i]) + "\n";
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  if (!policies.empty()) {
+    text += "policies:\n" + policies;
+  }
+  text += "routes: [{match: {path: /**}, upstream: upstream, limits: [" + names + "]}]\n";
+  if (!reader.faults.empty()) {
+    return failure(std::move(reader.faults));
+  }
+  return parse_config(text, "");
+}
+
+}  // namespace tidegate::gateway
