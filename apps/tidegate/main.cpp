@@ -2,6 +2,7 @@
 //
 // The one binary: takes the command line apart and hands over to a subcommand. It wires; it does not
 // decide.
+#include "config_command.hpp"
 #include "exit_status.hpp"
 #include "sf_command.hpp"
 #include "tidegate_version.hpp"
@@ -33,6 +34,7 @@ auto main(int argc, char** argv) -> int {
                             : std::vector<std::string>(dashes + 1, arguments.end());
 
   int status = exit_success;
+  add_config_commands(app, status);
   add_sf_command(app, operands, status);
 
   try {

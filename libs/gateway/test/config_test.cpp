@@ -553,7 +553,9 @@ TEST(gateway_config, checks_costs_against_the_burst_and_only_for_requests) {
 TEST(gateway_config, is_bounded_in_size_depth_and_aliases) {
   EXPECT_THAT(faults(std::string(config_octets_max + 1, ' ')),
               ElementsAre("1:1: the file is larger than 1MiB"));
-  EXPECT_THAT(faults(std::string(1000, '[')), ElementsAre(HasSubstr("1:33: nested too deeply")));
+  EXPECT_THAT(faults(std::string(40, '[') + std::string(40, ']')),
+              ElementsAre(HasSubstr("1:33: nested too deeply")));
+  EXPECT_EQ(faults(std::string(100'000, '[')).size(), 1U);
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
     auto const last = "*a" + std::to_string(i - 1);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config_command.hpp"
+
+#include "exit_status.hpp"
+
+#include <tidegate/gateway/config.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+namespace tidegate::app {
+
+namespace {
+
+auto check(std::string const& file_name) -> int {
+  std::ifstream file(file_name, std::ios::binary);
+  std::ostringstream text;
+  // A folder can be opened but not read.
+  if (!file || (file.peek() != std::ifstream::traits_type::eof() && !(text << file.rdbuf())) ||
+      file.bad()) {
+    std::cerr << "error: cannot read " << file_name << '\n';
+    return exit_usage;
+  }
+  auto const made = gateway::parse_config(text.str(), file_name);
+  if (!made) {
+    for (auto const& fault : made.error()) {
+      std::cerr << to_string(fault) << '\n';
+    }
+    return exit_usage;
+  }
+  std::cout << file_name << ": ok\n";
+  return exit_success;
+}
+
+}  // namespace
+
+void add_config_commands(CLI::App& app, int& status) {
+  auto* const check_command = app.add_subcommand("check", "say what is wrong with a configuration");
+  auto const file_name = std::make_shared<std::string>();
+  check_command->add_option("-c,--config", *file_name, "the file")->required();
+  check_command->footer(
+      "Each fault is one line: FILE:LINE:COLUMN: what is wrong and what is allowed. Exits with 2\n"
+      "when there is one.");
+  check_command->callback([file_name, &status] { status = check(*file_name); });
+
+  auto* const schema_command =
+      app.add_subcommand("schema", "print the JSON Schema of the configuration, for editors");
+  auto const markdown = std::make_shared<bool>(false);
+  schema_command->add_flag("--markdown", *markdown, "print the reference in Markdown instead");
+  schema_command->callback([markdown] {
+    std::cout << (*markdown ? gateway::config_reference() : gateway::config_json_schema());
+  });
+}
+
+}  // namespace tidegate::app
