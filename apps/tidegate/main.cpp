@@ -4,6 +4,7 @@
 // decide.
 #include "config_command.hpp"
 #include "exit_status.hpp"
+#include "serve_command.hpp"
 #include "sf_command.hpp"
 #include "tidegate_version.hpp"
 
@@ -34,6 +35,7 @@ auto main(int argc, char** argv) -> int {
                             : std::vector<std::string>(dashes + 1, arguments.end());
 
   int status = exit_success;
+  add_serve_command(app, status);
   add_config_commands(app, status);
   add_sf_command(app, operands, status);
 

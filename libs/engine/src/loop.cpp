@@ -3,7 +3,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
+#include <ctime>
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ void loop::turn(std::chrono::milliseconds wait) {
       run_posted();
     } else if (!who->disposed_) {
       who->ready({(event.events & (EPOLLIN | EPOLLRDHUP)) != 0, (event.events & EPOLLOUT) != 0,
-                  (event.events & (EPOLLHUP | EPOLLERR)) != 0});
+                  (event.events & EPOLLRDHUP) != 0, (event.events & (EPOLLHUP | EPOLLERR)) != 0});
     }
   }
   timers_.advance(now_);

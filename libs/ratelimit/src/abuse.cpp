@@ -144,7 +144,7 @@ auto blocked_for(pattern_state const& state, instant now) noexcept -> nanosecond
 
 auto expires(pattern_settings const& settings, pattern_state const& state) noexcept -> instant {
   if (state.seen == 0 && state.count == 0) {
-    return instant();
+    return {};
   }
   auto const kept = int128(intervals_kept(settings, state)) + 1;
   return instant(nanoseconds(clamped(state.time + kept * interval_of(settings))));

@@ -19,6 +19,7 @@ namespace tidegate::engine {
 struct readiness {
   bool readable = false;
   bool writable = false;
+  bool closing = false;  ///< the peer sends no more: reading comes to an end
   bool hung_up = false;  ///< both directions are gone, or an error waits to be read
 };
 

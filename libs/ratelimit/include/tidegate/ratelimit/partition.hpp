@@ -33,6 +33,7 @@ enum class partition_source_kind : std::uint8_t {
 /// One source; what `parse_partition_source` makes.
 struct partition_source {
   partition_source_kind kind = partition_source_kind::client_ip;
+  // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
   std::string name{};  ///< of the field (in lower case), parameter or cookie; else empty
   auto operator==(partition_source const&) const -> bool = default;
 };

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve_command.hpp"
+
+#include "exit_status.hpp"
+
+#include <tidegate/gateway/config.hpp>
+#include <tidegate/gateway/server.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::app {
+
+namespace {
+
+using gateway::config;
+using gateway::config_fault;
+
+/// What the command line says of the configuration: a file, or flags in its place.
+struct serve_settings {
+  std::string file;
+  gateway::serve_flags flags;
+  std::string listen;
+  std::chrono::seconds drain{30};
+};
+
+auto load(serve_settings const& settings) -> result<config, std::vector<config_fault>> {
+  if (settings.file.empty()) {
+    return gateway::config_from_flags(settings.flags);
+  }
+  std::ifstream file(settings.file, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) {
+    return failure(std::vector<config_fault>{{settings.file, 1, 1, "cannot read the file"}});
+  }
+  return gateway::parse_config(text.str(), settings.file);
+}
+
+void print(std::vector<config_fault> const& faults) {
+  for (auto const& fault : faults) {
+    std::cerr << gateway::to_string(fault) << '\n';
+  }
+}
+
+/// Tells the service manager, if one asked to be told (see sd_notify(3)).
+void notify(std::string_view message) {
+  auto const* const path = std::getenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe)
+  sockaddr_un to{};
+  if (path == nullptr || std::strlen(path) == 0 || std::strlen(path) >= sizeof to.sun_path) {
+    return;
+  }
+  to.sun_family = AF_UNIX;
+  std::memcpy(to.sun_path, path, std::strlen(path));
+  if (to.sun_path[0] == '@') {
+    to.sun_path[0] = '\0';
+  }
+  auto const socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket >= 0) {
+    (void)::sendto(socket, message.data(), message.size(), MSG_NOSIGNAL,
+                   reinterpret_cast<sockaddr const*>(&to),
+                   static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + std::strlen(path)));
+    ::close(socket);
+  }
+}
+
+auto serve(serve_settings const& settings) -> int {
+  auto loaded = load(settings);
+  if (!loaded) {
+    print(loaded.error());
+    return exit_usage;
+  }
+  // Threads inherit the mask: the signals come to the one that waits for them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (auto const number : {SIGHUP, SIGTERM, SIGINT}) {
+    sigaddset(&signals, number);
+  }
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  std::array<std::uint64_t, 4> randomness{};
+  if (::getrandom(randomness.data(), sizeof randomness, 0) != sizeof randomness) {
+    std::cerr << "error: the system gives no random numbers\n";
+    return exit_failure;
+  }
+  auto started = gateway::server::start(*std::move(loaded), randomness);
+  if (!started) {
+    std::cerr << "error: " << started.error() << '\n';
+    return exit_failure;
+  }
+  auto const& server = *started;
+  for (auto const& address : server->addresses()) {
+    std::cout << "listening on " << address << '\n';
+  }
+  if (!server->admin_address().empty()) {
+    std::cout << "admin on " << server->admin_address() << '\n';
+  }
+  std::cout << std::flush;
+  notify("READY=1");
+
+  for (;;) {
+    int number = 0;
+    sigwait(&signals, &number);
+    if (number != SIGHUP) {
+      break;
+    }
+    auto again = load(settings);
+    if (!again) {
+      print(again.error());
+      std::cerr << "the configuration was not taken over: it has faults\n";
+    } else if (auto const taken = server->reload(*std::move(again)); !taken) {
+      std::cerr << "the configuration was not taken over: " << taken.error() << '\n';
+    } else {
+      std::cerr << "the configuration was taken over\n";
+    }
+  }
+  notify("STOPPING=1");
+  if (!server->drain(settings.drain)) {
+    std::cerr << "some requests were still under way and are dropped\n";
+  }
+  return exit_success;
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app, int& status) {
+  auto* const command = app.add_subcommand("serve", "Run the gateway");
+  auto const settings = std::make_shared<serve_settings>();
+  auto* const file =
+      command->add_option("-c,--config", settings->file, "The configuration file (YAML)");
+  auto* const upstream = command->add_option("--upstream", settings->flags.upstream,
+                                             "Without a file: the URL of the API");
+  command->add_option("--listen", settings->listen, "Without a file: where to listen")
+      ->needs(upstream);
+  command
+      ->add_option("--limit", settings->flags.limits,
+                   "Without a file: such as '100/1m by header:x-api-key'")
+      ->needs(upstream);
+  file->excludes(upstream);
+  command->footer(
+      "SIGHUP reads the configuration again, SIGTERM ends what is under way and stops.");
+  command->callback([settings, &status] {
+    if (settings->file.empty() && settings->flags.upstream.empty()) {
+      std::cerr << "error: serve needs -c FILE or --upstream URL\n";
+      status = exit_usage;
+      return;
+    }
+    if (!settings->listen.empty()) {
+      settings->flags.listen = settings->listen;
+    }
+    status = serve(*settings);
+  });
+}
+
+}  // namespace tidegate::app

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+#include <tidegate/gateway/config.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tidegate::gateway {
+
+/// A gateway that runs: its threads, listeners and quotas.
+class server {
+ public:
+  /// Binds every address and starts the threads. `randomness` seeds what nobody outside is to foresee. An
+  /// error is one line for people.
+  [[nodiscard]] static auto start(config settings, std::span<std::uint64_t const, 4> randomness)
+      -> result<std::unique_ptr<server>, std::string>;
+  server(server const&) = delete;
+  auto operator=(server const&) -> server& = delete;
+  /// Drops what is still under way.
+  ~server();
+
+  /// The addresses that it listens on, with the ports that it got.
+  [[nodiscard]] auto addresses() const -> std::vector<std::string> const&;
+  [[nodiscard]] auto admin_address() const -> std::string const&;
+
+  /// Serves by other settings from the next request on. Usage is kept: a changed quota applies at once.
+  /// Listeners stay as they are; on an error everything does.
+  [[nodiscard]] auto reload(config settings) -> result<void, std::string>;
+
+  /// Accepts no more connections and waits for what is under way, at most `wait`. True when all was done.
+  auto drain(std::chrono::milliseconds wait) -> bool;
+
+ private:
+  struct state;
+  explicit server(std::unique_ptr<state> made);
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace tidegate::gateway

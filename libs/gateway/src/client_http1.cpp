@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client_http1.hpp"
+
+#include <tidegate/http/problem.hpp>
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What may wait to be sent before the upstream is asked to stop.
+constexpr std::size_t out_octets_max = 256 * 1024;
+/// How long a client may go on sending after the last response.
+constexpr auto linger_timeout = 2s;
+
+}  // namespace
+
+client_http1::client_http1(worker& on, engine::descriptor socket, http::ip_address const& peer)
+    : worker_(on), socket_(std::move(socket)), peer_(peer) {
+  self_ = worker_.clients.insert(worker_.clients.end(), this);
+  worker_.metrics->connections_open.add();
+}
+
+client_http1::~client_http1() = default;
+
+auto client_http1::start() -> bool {
+  set_deadline(worker_.current->settings->settings.http.header_timeout);
+  return worker_.loop.watch(socket_, *this).has_value();
+}
+
+void client_http1::set_deadline(std::chrono::nanoseconds wait) {
+  set(worker_.loop.timers(), worker_.loop.now() + wait);
+}
+
+// ---- input ----
+
+void client_http1::ready(engine::readiness what) {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  if (what.hung_up) {
+    close();
+    return;
+  }
+  closing_ = closing_ || what.closing;
+  readable_ = readable_ || what.readable;
+  if (what.writable && !out_.empty()) {
+    write_out();
+  }
+  if (phase_ != phase::closed && readable_) {
+    read();
+  }
+}
+
+auto client_http1::may_read() const -> bool {
+  switch (phase_) {
+    case phase::head: return in_.size() < worker::input_octets_max;
+    case phase::body: return !exchange_->upstream_is_clogged();
+    case phase::lingering: return true;
+    default: return false;
+  }
+}
+
+void client_http1::read() {
+  while (readable_ && may_read()) {
+    auto const size = ::recv(socket_.get(), worker_.input.data(), worker_.input.size(), 0);
+    if (size < 0 && errno == EINTR) {
+      continue;
+    }
+    if (size < 0 && errno == EAGAIN) {
+      readable_ = false;
+      return;
+    }
+    if (size <= 0) {
+      close();
+      return;
+    }
+    readable_ = closing_ || static_cast<std::size_t>(size) == worker_.input.size();
+    take({worker_.input.data(), static_cast<std::size_t>(size)});
+  }
+}
+
+void client_http1::take(std::string_view bytes) {
+  if (phase_ == phase::lingering) {
+    return;
+  }
+  // What was left over comes first. It stays in a text of its own while it is looked at.
+  std::string joined;
+  if (!in_.empty()) {
+    joined = std::exchange(in_, {});
+    joined.append(bytes);
+    bytes = joined;
+  }
+  taking_ = true;
+  bool more = true;
+  while (more && !bytes.empty()) {
+    switch (phase_) {
+      case phase::head: more = take_head(bytes); break;
+      case phase::body: more = take_body(bytes); break;
+      default: more = false;
+    }
+  }
+  taking_ = false;
+  if (phase_ != phase::closed && phase_ != phase::lingering) {
+    in_.assign(bytes);
+  }
+  if (phase_ != phase::closed) {
+    flush();
+  }
+}
+
+auto client_http1::take_head(std::string_view& bytes) -> bool {
+  auto const& settings = worker_.current->settings->settings.http;
+  wire::head_limits const limits{static_cast<std::size_t>(settings.max_uri) + 32,
+                                 static_cast<std::size_t>(settings.max_header_size),
+                                 static_cast<std::size_t>(settings.max_headers)};
+  auto const head = wire::parse_request_head(bytes, seen_, limits, worker_.request);
+  if (head.state == wire::head_state::incomplete) {
+    if (seen_ == 0) {
+      set_deadline(settings.header_timeout);  // from its first byte on
+    }
+    seen_ = head.size;
+    return false;
+  }
+  seen_ = 0;
+  if (head.state != wire::head_state::complete) {
+    respond_to_malformed(
+        head.state == wire::head_state::http2_preface ? 505 : wire::status_of(head.fault));
+    return false;
+  }
+  auto const& request = worker_.request;
+  bytes.remove_prefix(head.size);
+  minor_version_ = request.minor_version();
+  is_head_request_ = request.method() == wire::method::head;
+  keep_alive_ = request.keep_alive() && !worker_.shared.draining.load(std::memory_order_relaxed);
+  response_done_ = false;
+  chunks_ = false;
+  body_ = wire::body_decoder(request.body());
+  body_octets_ = 0;
+  phase_ = body_.done() ? phase::waiting : phase::body;
+  set_deadline(phase_ == phase::body ? settings.body_timeout : std::chrono::hours(24 * 365));
+  exchange_ = worker_.take_exchange();
+  exchange_->begin(*this, request, {peer_, "http"});
+  if (response_done_) {
+    go_on();
+  }
+  return true;
+}
+
+auto client_http1::take_body(std::string_view& bytes) -> bool {
+  auto const passed = body_.pass(bytes);
+  if (passed.state == wire::body_state::refused) {
+    exchange_->abandon();
+    worker_.give_back(std::move(exchange_));
+    respond_to_malformed(400);
+    return false;
+  }
+  auto const part = bytes.substr(0, passed.consumed);
+  bytes.remove_prefix(passed.consumed);
+  body_octets_ += passed.content_octets;
+  auto const& settings = worker_.current->settings->settings.http;
+  if (settings.max_body && body_octets_ > static_cast<std::uint64_t>(*settings.max_body)) {
+    exchange_->abandon();
+    worker_.give_back(std::move(exchange_));
+    respond_to_malformed(413);
+    return false;
+  }
+  set_deadline(settings.body_timeout);
+  if (body_.done()) {
+    phase_ = phase::waiting;
+    set_deadline(std::chrono::hours(24 * 365));  // the upstream has its own times
+  }
+  exchange_->body(part, passed.content_octets, body_.done());
+  if (response_done_) {
+    go_on();
+  }
+  return passed.consumed > 0 && phase_ != phase::body;
+}
+
+void client_http1::respond_to_malformed(int status) {
+  worker_.metrics->requests_malformed.add();
+  worker_.text.clear();
+  http::problem_writer(worker_.text, {.title = wire::reason_phrase(status),
+                                      .status = status,
+                                      .detail = "The request is not one that this gateway takes."});
+  keep_alive_ = false;
+  minor_version_ = 1;
+  is_head_request_ = false;
+  phase_ = phase::waiting;
+  send_local({status, "application/problem+json", {}, worker_.text, true});
+  if (taking_) {
+    go_on();
+  }
+}
+
+// ---- output ----
+
+auto client_http1::is_clogged() const -> bool {
+  return out_.size() > out_octets_max;
+}
+
+void client_http1::send_interim(wire::response_head const& head) {
+  if (minor_version_ == 1) {
+    wire::append_response_head(worker_.to_client, head, {});
+    flush();
+  }
+}
+
+void client_http1::send_head(wire::response_head const& head, wire::field_set const& drop,
+                             std::string_view field_lines) {
+  wire::response_forwarding how;
+  how.drop = drop;
+  how.body = head.body();
+  if (phase_ == phase::body && !body_.done()) {
+    keep_alive_ = false;  // an answer before the end of the request: the rest is not waited for
+  }
+  if (how.body.kind == wire::body_kind::until_close) {
+    if (minor_version_ == 1) {
+      how.body.kind = wire::body_kind::chunked;
+      chunks_ = true;
+    } else {
+      keep_alive_ = false;
+    }
+  } else if (how.body.kind == wire::body_kind::chunked && minor_version_ == 0) {
+    how.body.kind = wire::body_kind::until_close;
+    keep_alive_ = false;
+  }
+  if (!keep_alive_) {
+    how.connection = wire::connection_option::close;
+  } else if (minor_version_ == 0) {
+    how.connection = wire::connection_option::keep_alive;
+  }
+  if (!head.has(wire::known_field::date)) {
+    worker_.field_lines.append(worker_.date_line());
+    field_lines = worker_.field_lines;
+  }
+  how.field_lines = field_lines;
+  wire::append_response_head(worker_.to_client, head, how);
+}
+
+void client_http1::send_body(std::string_view bytes) {
+  if (bytes.empty()) {
+    return;
+  }
+  if (chunks_) {
+    wire::append_chunk_size(worker_.to_client, bytes.size());
+    worker_.to_client.append(bytes).append(wire::chunk_end);
+  } else {
+    worker_.to_client.append(bytes);
+  }
+}
+
+void client_http1::send_end() {
+  if (chunks_) {
+    worker_.to_client.append(wire::last_chunk_and_end);
+  }
+  response_is_complete();
+}
+
+void client_http1::send_local(local_response const& response) {
+  if (phase_ == phase::body && !body_.done()) {
+    keep_alive_ = false;
+  }
+  auto& out = worker_.to_client;
+  wire::append_status_line(out, response.status);
+  out.append(worker_.date_line());
+  if (!response.content.empty()) {
+    wire::append_field(out, "Content-Type", response.content_type);
+  }
+  wire::append_field(out, "Content-Length", response.content.size());
+  out.append(response.field_lines);
+  if (response.closes || !keep_alive_) {
+    keep_alive_ = false;
+    out.append("Connection: close\r\n");
+  } else if (minor_version_ == 0) {
+    out.append("Connection: keep-alive\r\n");
+  }
+  wire::append_end_of_head(out);
+  if (!is_head_request_) {
+    out.append(response.content);
+  }
+  response_is_complete();
+}
+
+void client_http1::response_is_complete() {
+  response_done_ = true;
+  if (!taking_) {
+    flush();
+    if (phase_ != phase::closed) {
+      go_on();
+      if (phase_ == phase::head && !in_.empty()) {
+        take({});
+      }
+      if (phase_ != phase::closed && readable_) {
+        read();
+      }
+    }
+  }
+}
+
+/// To the next request, or to the end.
+void client_http1::go_on() {
+  response_done_ = false;
+  if (exchange_) {
+    worker_.give_back(std::move(exchange_));
+  }
+  if (keep_alive_) {
+    phase_ = phase::head;
+    set_deadline(worker_.current->settings->settings.http.idle_timeout);
+  } else {
+    flush();
+    if (phase_ != phase::closed) {
+      linger();
+    }
+  }
+}
+
+void client_http1::flush() {
+  auto& gathered = worker_.to_client;
+  std::string_view bytes = gathered;
+  if (bytes.empty() || phase_ == phase::closed) {
+    return;
+  }
+  if (out_.empty()) {
+    auto const sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno != EAGAIN && errno != EINTR) {
+      gathered.clear();
+      close();
+      return;
+    }
+  }
+  out_.append(bytes);
+  gathered.clear();
+  if (gathered.capacity() > 2 * worker::input_octets_max) {
+    gathered.shrink_to_fit();
+  }
+}
+
+void client_http1::write_out() {
+  auto const sent = ::send(socket_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
+  if (sent < 0) {
+    if (errno != EAGAIN && errno != EINTR) {
+      close();
+    }
+    return;
+  }
+  out_.erase(0, static_cast<std::size_t>(sent));
+  if (out_.empty()) {
+    out_ = {};
+    if (phase_ == phase::lingering) {
+      linger();
+      return;
+    }
+  }
+  if (exchange_ && !is_clogged()) {
+    exchange_->client_takes_more();
+  }
+}
+
+void client_http1::resume() {
+  if (!taking_ && readable_) {
+    read();
+  }
+}
+
+void client_http1::cut() {
+  close();
+}
+
+/// What the client still sends would make the system throw away what it has not read yet of the response, so
+/// it is taken in for a moment.
+void client_http1::linger() {
+  phase_ = phase::lingering;
+  in_.clear();
+  set_deadline(linger_timeout);
+  if (out_.empty()) {
+    ::shutdown(socket_.get(), SHUT_WR);
+    if (closing_) {
+      close();
+    }
+  }
+}
+
+void client_http1::drain() {
+  if (phase_ == phase::head && in_.empty() && out_.empty()) {
+    close();
+  } else {
+    keep_alive_ = false;
+  }
+}
+
+void client_http1::expired() {
+  if (phase_ == phase::head && !in_.empty()) {
+    respond_to_malformed(408);
+  } else if (phase_ == phase::body) {
+    if (exchange_
+            ->upstream_is_clogged()) {  // it is the upstream that is slow, and has its own time
+      set_deadline(worker_.current->settings->settings.http.body_timeout);
+      return;
+    }
+    exchange_->abandon();
+    worker_.give_back(std::move(exchange_));
+    respond_to_malformed(408);
+  } else if (phase_ != phase::closed) {
+    close();
+  }
+}
+
+void client_http1::close() {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  phase_ = phase::closed;
+  cancel();
+  if (exchange_) {
+    if (!response_done_) {
+      exchange_->abandon();
+    }
+    worker_.give_back(std::move(exchange_));
+  }
+  worker_.to_client.clear();
+  worker_.clients.erase(self_);
+  worker_.metrics->connections_open.subtract();
+  socket_.close();
+  worker_.loop.dispose(std::unique_ptr<watched>(this));
+}
+
+// ---- accepting ----
+
+void listener::ready(engine::readiness /*what*/) {
+  for (;;) {
+    sockaddr_storage storage{};
+    socklen_t size = sizeof storage;
+    engine::descriptor accepted(::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&storage),
+                                          &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!accepted.is_open()) {
+      if (errno == ECONNABORTED || errno == EINTR) {
+        continue;
+      }
+      return;
+    }
+    auto const& settings = worker_.current->settings->settings;
+    if (worker_.clients.size() >= static_cast<std::size_t>(settings.http.max_connections)) {
+      worker_.metrics->connections_refused.add();
+      continue;
+    }
+    worker_.metrics->connections_accepted.add();
+    auto const address = engine::socket_address::from_bytes(&storage, size);
+    auto const ip = address.ip_bytes();
+    http::ip_address peer;
+    auto const* const octets = reinterpret_cast<std::uint8_t const*>(ip.data());
+    if (ip.size() == 4) {
+      peer = http::ip_address::from_v4(std::span<std::uint8_t const, 4>(octets, 4));
+    } else if (ip.size() == 16) {
+      peer = http::ip_address::from_v6(std::span<std::uint8_t const, 16>(octets, 16));
+    }
+    auto* const client = new client_http1(worker_, std::move(accepted), peer);  // NOLINT
+    if (!client->start()) {
+      client->drain();
+    }
+  }
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "exchange.hpp"
+
+#include <tidegate/engine/loop.hpp>
+#include <tidegate/wire/http1_body.hpp>
+
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tidegate::gateway {
+
+/// A connection of a client that speaks HTTP/1.1 or HTTP/1.0. It answers one request after the other; what
+/// comes of the next one meanwhile waits in the socket.
+class client_http1 final : public engine::watched, private engine::timer, private client_stream {
+ public:
+  client_http1(worker& on, engine::descriptor socket, http::ip_address const& peer);
+  ~client_http1() override;
+
+  /// Begins to listen; false when the system does not let it.
+  [[nodiscard]] auto start() -> bool;
+  /// Closes when nothing is under way; else after the response.
+  void drain();
+  /// Closes at once.
+  void drop() { close(); }
+
+ private:
+  void ready(engine::readiness what) override;
+  void expired() override;
+
+  // For the exchange.
+  void send_interim(wire::response_head const& head) override;
+  void send_head(wire::response_head const& head, wire::field_set const& drop,
+                 std::string_view field_lines) override;
+  void send_body(std::string_view bytes) override;
+  void send_end() override;
+  void send_local(local_response const& response) override;
+  void cut() override;
+  void flush() override;
+  [[nodiscard]] auto wants_framing() const -> bool override { return minor_version_ == 1; }
+  [[nodiscard]] auto is_clogged() const -> bool override;
+  void resume() override;
+
+  [[nodiscard]] auto may_read() const -> bool;
+  void read();
+  void take(std::string_view bytes);
+  [[nodiscard]] auto take_head(std::string_view& bytes) -> bool;
+  [[nodiscard]] auto take_body(std::string_view& bytes) -> bool;
+  void respond_to_malformed(int status);
+  void response_is_complete();
+  void go_on();
+  void write_out();
+  void linger();
+  void close();
+  void set_deadline(std::chrono::nanoseconds wait);
+
+  enum class phase : std::uint8_t {
+    head,       // of the next request
+    body,       // of the request, while the exchange goes on
+    waiting,    // for the response
+    lingering,  // all is said; what the client still sends is thrown away
+    closed,
+  };
+
+  worker& worker_;
+  engine::descriptor socket_;
+  http::ip_address peer_;
+  phase phase_ = phase::head;
+  bool readable_ = false;
+  bool closing_ = false;  // the client sends no more
+  bool keep_alive_ = true;
+  bool taking_ = false;  // input is being taken: what it leads to must not take more
+  bool response_done_ = false;
+  bool chunks_ = false;  // the body is framed here
+  bool is_head_request_ = false;
+  int minor_version_ = 1;
+  std::unique_ptr<exchange> exchange_;
+  wire::body_decoder body_;
+  std::uint64_t body_octets_ = 0;
+  std::size_t seen_ = 0;
+  std::string in_;
+  std::string out_;
+  std::list<client_http1*>::iterator self_;
+};
+
+/// Accepts connections for one worker.
+class listener final : public engine::watched {
+ public:
+  listener(worker& on, engine::descriptor socket) : worker_(on), socket_(std::move(socket)) {}
+  [[nodiscard]] auto start() -> bool { return worker_.loop.watch(socket_, *this).has_value(); }
+
+ private:
+  void ready(engine::readiness what) override;
+
+  worker& worker_;
+  engine::descriptor socket_;
+};
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/gateway/config.hpp>
+
+#include <string>
+
+namespace tidegate::gateway {
+
+/// What /.well-known/tidegate says of policies and partition keys (draft-09, section 6.1), for programs and
+/// for people.
+[[nodiscard]] auto describe_as_json(config const& settings) -> std::string;
+[[nodiscard]] auto describe_as_html(config const& settings) -> std::string;
+
+}  // namespace tidegate::gateway

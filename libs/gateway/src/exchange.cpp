@@ -1,0 +1,662 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange.hpp"
+
+#include <tidegate/http/cookie.hpp>
+#include <tidegate/http/forwarded.hpp>
+#include <tidegate/http/json_string.hpp>
+#include <tidegate/http/problem.hpp>
+#include <tidegate/http/query.hpp>
+#include <tidegate/http/target.hpp>
+#include <tidegate/ratelimit/merge.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+using ratelimit::partition_source_kind;
+using ratelimit::quota_unit;
+using wire::known_field;
+
+/// The states of abuse detection are kept under numbers that no policy has.
+constexpr std::uint32_t abuse_domain = 0x8000'0000;
+
+constexpr std::string_view description_path = "/.well-known/tidegate";
+
+/// Methods that may be sent again when it is not known whether they arrived (RFC 9110, section 9.2.2).
+[[nodiscard]] auto is_idempotent(wire::method method) -> bool {
+  switch (method) {
+    case wire::method::get:
+    case wire::method::head:
+    case wire::method::put:
+    case wire::method::delete_:
+    case wire::method::options:
+    case wire::method::trace: return true;
+    default: return false;
+  }
+}
+
+[[nodiscard]] auto equal_names(std::string_view a, std::string_view lower_case) -> bool {
+  return std::ranges::equal(a, lower_case, [](char x, char y) {
+    return (x >= 'A' && x <= 'Z' ? static_cast<char>(x | 0x20) : x) == y;
+  });
+}
+
+/// All lines of a field.
+[[nodiscard]] auto lines_of(wire::message_head const& head, known_field name)
+    -> std::vector<std::string_view> {
+  std::vector<std::string_view> lines;
+  for (auto const& field : head.fields()) {
+    if (field.known == name) {
+      lines.push_back(field.value);
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+auto exchange::route_of() const -> route const& {
+  return runtime_->settings->routes[route_];
+}
+
+void exchange::begin(client_stream& client, wire::request_head const& request,
+                     client_address const& from) {
+  client_ = &client;
+  runtime_ = worker_.current;
+  ++runtime_->users;
+  upstream_ = nullptr;
+  route_ = no_route;
+  method_ = request.method();
+  status_ = 0;
+  head_sent_ = false;
+  charged_ = false;
+  may_retry_ = false;
+  tries_ = 0;
+  request_octets_ = 0;
+  response_octets_ = 0;
+  views_count_ = 0;
+  request_done_ = request.body().kind == wire::body_kind::none;
+  begun_ = worker_.loop.now();
+
+  auto const& settings = *runtime_->settings;
+  auto const path =
+      request.path() == "*"
+          ? std::string_view("*")
+          : http::normal_path(request.path(), worker_.path).value_or(std::string_view());
+  if (path.empty()) {
+    answer_problem(400, "Bad Request", "The path of the request is not valid.");
+    return;
+  }
+  auto const found =
+      settings.routes_by_request.find(request.method_text(), request.authority(), path);
+  if (!found) {
+    if (path == description_path) {
+      answer_description(request);
+    } else {
+      answer_problem(404, "Not Found", "No route of this gateway matches the request.");
+    }
+    return;
+  }
+  route_ = *found;
+  auto const& max_body = settings.settings.http.max_body;
+  if (max_body && request.body().kind == wire::body_kind::content_length &&
+      request.body().length > static_cast<std::uint64_t>(*max_body)) {
+    answer_problem(413, "Content Too Large", "The content of the request is larger than allowed.");
+    return;
+  }
+  auto client_ip = from.peer;
+  if (settings.trusted_proxies.contains(from.peer)) {
+    if (request.has(known_field::forwarded)) {
+      client_ip = http::client_by_forwarded(from.peer, lines_of(request, known_field::forwarded),
+                                            settings.trusted_proxies);
+    } else if (request.has(known_field::x_forwarded_for)) {
+      client_ip = http::client_by_x_forwarded_for(
+          from.peer, lines_of(request, known_field::x_forwarded_for), settings.trusted_proxies);
+    }
+  }
+  find_partitions(request, path, client_ip);
+  if (!admit(request, path)) {
+    return;
+  }
+  if (route_of().settings->service == route_service::echo) {
+    answer_echo(request, path);
+  } else {
+    forward(request, path, from);
+  }
+}
+
+// ---- quotas ----
+
+auto exchange::value_of(ratelimit::partition_source const& source,
+                        wire::request_head const& request, std::string_view path,
+                        std::string& scratch) const -> std::string_view {
+  switch (source.kind) {
+    case partition_source_kind::client_ip: return client_text_;
+    case partition_source_kind::header: {
+      std::string_view value;
+      bool is_first = true;
+      for (auto const& field : request.fields()) {
+        if (field.name.size() == source.name.size() && equal_names(field.name, source.name)) {
+          if (is_first) {
+            value = field.value;
+          } else {
+            if (value.data() != scratch.data()) {
+              scratch.assign(value);
+            }
+            scratch.append(", ").append(field.value);
+            value = scratch;
+          }
+          is_first = false;
+        }
+      }
+      return value;
+    }
+    case partition_source_kind::query: {
+      auto query = request.query();
+      query.remove_prefix(std::min<std::size_t>(1, query.size()));
+      return http::query_value(query, source.name, scratch).value_or("");
+    }
+    case partition_source_kind::cookie:
+      return http::find_cookie(lines_of(request, known_field::cookie), source.name).value_or("");
+    case partition_source_kind::method: return request.method_text();
+    case partition_source_kind::host:
+      if (auto const host = http::parse_host(request.authority())) {
+        scratch.clear();
+        http::append_normal_host(scratch, *host);
+        return scratch;
+      }
+      return "";
+    case partition_source_kind::path: return path;
+    case partition_source_kind::route: return route_of().settings->name;
+    case partition_source_kind::principal: return "";
+  }
+  return "";
+}
+
+void exchange::find_partitions(wire::request_head const& request, std::string_view path,
+                               http::ip_address const& client) {
+  auto const& limits = route_of().limits;
+  client_text_.clear();
+  http::append_client_key(client_text_, client);
+  partitions_.clear();
+  partition_keys_.clear();
+  std::array<std::size_t, limits_max> ends{};
+  constexpr std::size_t sources_max = 16;
+  std::array<std::string, sources_max> scratch;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (limits[i].partition_of == i) {
+      auto const sources = limits[i].policy->partition.sources();
+      std::array<std::string_view, sources_max> values;
+      auto const count = std::min(sources.size(), sources_max);
+      for (std::size_t j = 0; j < count; ++j) {
+        values[j] = value_of(sources[j], request, path, scratch[j]);
+      }
+      limits[i].policy->partition.append_partition(partitions_, {values.data(), count});
+    }
+    ends[i] = partitions_.size();
+  }
+  // The text does not move any more.
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const of = limits[i].partition_of;
+    auto const begin = of == 0 ? 0 : ends[of - 1];
+    charges_[i] = {&limits[i].policy->policy, limits[i].id,
+                   std::string_view(partitions_).substr(begin, ends[of] - begin), 1,
+                   !limits[i].policy->shadow};
+  }
+}
+
+auto exchange::is_blocked() -> bool {
+  auto const& limits = route_of().limits;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const& policy = *limits[i].policy;
+    if (!policy.abuse || policy.shadow) {
+      continue;
+    }
+    auto const state = worker_.shared.quotas.peek<ratelimit::refusal_state>(
+        abuse_domain + limits[i].id, charges_[i].partition, worker_.loop.now());
+    if (auto const left = ratelimit::blocked_for(state, worker_.loop.now()); left > 0ns) {
+      runtime_->policies[route_][i]->blocked.add();
+      for (std::size_t j = 0; j < limits.size(); ++j) {
+        results_[j] = {};
+        results_[j].decision.left = worker_.shared.quotas.look(charges_[j], worker_.loop.now());
+      }
+      advertise_all(true);
+      auto const name = std::string_view(policy.name);
+      refuse(ratelimit::problem_type::abnormal_usage_detected, {&name, 1}, left);
+      return true;
+    }
+  }
+  return false;
+}
+
+auto exchange::admit(wire::request_head const& request, std::string_view path) -> bool {
+  auto const& route = route_of();
+  auto const& limits = route.limits;
+  if (limits.empty()) {
+    return true;
+  }
+  if (is_blocked()) {
+    return false;
+  }
+  auto const cost = route.costs.cost(request.method_text(), path);
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    switch (limits[i].policy->policy.unit()) {
+      case quota_unit::content_bytes:
+        charges_[i].cost = request.body().kind == wire::body_kind::content_length
+                               ? static_cast<std::int64_t>(std::min<std::uint64_t>(
+                                     request.body().length, 999'999'999'999'999))
+                               : 0;
+        break;
+      case quota_unit::concurrent_requests: charges_[i].cost = 1; break;
+      default: charges_[i].cost = cost;
+    }
+  }
+  auto const now = worker_.loop.now();
+  auto const admitted = worker_.shared.quotas.spend({charges_.data(), limits.size()}, now,
+                                                    {results_.data(), limits.size()});
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto& counts = *runtime_->policies[route_][i];
+    if (results_[i].shared) {
+      counts.shared.add();
+    }
+    if (results_[i].decision.admitted) {
+      counts.admitted.add();
+    } else if (limits[i].policy->shadow) {
+      counts.shadow_refused.add();
+    } else {
+      counts.refused.add();
+    }
+  }
+  if (admitted) {
+    charged_ = true;
+    advertise_all(true);
+    return true;
+  }
+  std::array<std::string_view, limits_max> violated;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const& policy = *limits[i].policy;
+    if (results_[i].decision.admitted || policy.shadow) {
+      continue;
+    }
+    violated[count++] = policy.name;
+    if (policy.abuse) {
+      worker_.shared.quotas.update<ratelimit::refusal_state>(
+          abuse_domain + limits[i].id, charges_[i].partition, now,
+          [&](ratelimit::refusal_state& state) {
+            state = ratelimit::count_refusal(*policy.abuse, state, now).next;
+            return ratelimit::expires(state);
+          });
+    }
+  }
+  std::optional<std::chrono::nanoseconds> retry_after;
+  advertise_all(false);
+  for (std::size_t i = 0, view = 0; i < limits.size(); ++i) {
+    if (limits[i].policy->shadow) {
+      continue;
+    }
+    if (!results_[i].decision.admitted) {
+      auto const reset = views_[view].reset.value_or(1s);
+      retry_after =
+          std::max(retry_after.value_or(0ns), std::max<std::chrono::nanoseconds>(reset, 1ns));
+    }
+    ++view;
+  }
+  refuse(ratelimit::problem_type::quota_exceeded, {violated.data(), count}, retry_after);
+  return false;
+}
+
+void exchange::advertise_all(bool admitted) {
+  auto const& limits = route_of().limits;
+  views_count_ = 0;
+  auto const random = worker_.random();
+  std::array<std::size_t, limits_max> key_ends{};
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    limits[i].policy->partition.append_key(partition_keys_, charges_[i].partition);
+    key_ends[i] = partition_keys_.size();
+  }
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const& policy = *limits[i].policy;
+    if (policy.shadow) {
+      continue;
+    }
+    auto const& decided = results_[i].decision;
+    auto const begin = i == 0 ? 0 : key_ends[i - 1];
+    ratelimit::policy_outcome const outcome{
+        &policy.policy,
+        decided.left,
+        decided.retry,
+        !admitted && !decided.admitted,
+        &policy.advertisement,
+        policy.partition.form() == ratelimit::partition_key_form::none
+            ? std::nullopt
+            : std::optional(std::string_view(partition_keys_).substr(begin, key_ends[i] - begin))};
+    views_[views_count_++] = ratelimit::advertise(outcome, random);
+  }
+}
+
+void exchange::append_limit_fields(std::string& out, wire::response_head const* origin,
+                                   int status) {
+  auto const& fields = runtime_->settings->settings.fields;
+  if (route_ == no_route || !fields.ratelimit) {
+    return;
+  }
+  auto const& route = route_of();
+  std::span<ratelimit::service_limit_view const> const views{views_.data(), views_count_};
+  bool const is_redirect = status >= 300 && status < 400;
+  bool const is_exhausted =
+      std::ranges::any_of(views, [](auto const& view) { return view.remaining == 0; });
+  if (origin != nullptr &&
+      (origin->has(known_field::ratelimit) || origin->has(known_field::ratelimit_policy))) {
+    std::string policy;
+    std::string limit;
+    auto const policy_lines = lines_of(*origin, known_field::ratelimit_policy);
+    auto const limit_lines = lines_of(*origin, known_field::ratelimit);
+    auto const dropped = ratelimit::merge_fields({policy_lines, limit_lines}, route.policies, views,
+                                                 *fields.ratelimit, policy, limit);
+    if (dropped.policy || dropped.limit) {
+      worker_.metrics->origin_fields_dropped.add();
+    }
+    if (!policy.empty()) {
+      wire::append_field(out, "RateLimit-Policy", policy);
+    }
+    if (!limit.empty() && !(is_redirect && is_exhausted)) {
+      wire::append_field(out, "RateLimit", limit);
+    }
+  } else if (!views.empty()) {
+    // Where nothing is written, as in draft-07 without a policy that has a window, there is no field.
+    auto const begin = out.size();
+    out.append("RateLimit-Policy: ");
+    auto const policy_begin = out.size();
+    route.fields.append_policies(out, views);
+    if (out.size() == policy_begin) {
+      out.resize(begin);
+    } else {
+      out.append("\r\n");
+    }
+    if (!(is_redirect && is_exhausted)) {
+      auto const limit_line = out.size();
+      out.append("RateLimit: ");
+      auto const limit_begin = out.size();
+      route.fields.append_limits(out, views);
+      if (out.size() == limit_begin) {
+        out.resize(limit_line);
+      } else {
+        out.append("\r\n");
+      }
+    }
+  }
+  if (fields.legacy) {
+    if (auto const closest = ratelimit::find_expiring_limit(route.policies, views)) {
+      wire::append_field(out, "X-RateLimit-Limit", static_cast<std::uint64_t>(closest->limit));
+      wire::append_field(out, "X-RateLimit-Remaining",
+                         static_cast<std::uint64_t>(closest->remaining));
+      wire::append_field(out, "X-RateLimit-Reset", static_cast<std::uint64_t>(closest->reset));
+    }
+  }
+}
+
+void exchange::refuse(ratelimit::problem_type type, std::span<std::string_view const> violated,
+                      std::optional<std::chrono::nanoseconds> retry_after) {
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  status_ = ratelimit::status_of(type);
+  append_limit_fields(lines, nullptr, status_);
+  if (retry_after) {
+    lines.append("Retry-After: ");
+    ratelimit::append_retry_after(lines, *retry_after);
+    lines.append("\r\n");
+  }
+  worker_.text.clear();
+  ratelimit::append_problem(worker_.text, type, violated);
+  auto* const client = end();
+  client->send_local(
+      {ratelimit::status_of(type), "application/problem+json", lines, worker_.text, false});
+}
+
+void exchange::settle() {
+  if (!std::exchange(charged_, false) || !route_of().gives_back) {
+    return;
+  }
+  auto const& limits = route_of().limits;
+  auto const now = worker_.loop.now();
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const& policy = *limits[i].policy;
+    if (!results_[i].decision.admitted) {
+      continue;  // a shadow policy that would have refused was not charged
+    }
+    std::int64_t units = 0;
+    if (policy.policy.unit() == quota_unit::concurrent_requests) {
+      units = -1;
+    } else if (policy.count == counted::successful && status_ >= 400) {
+      units = -charges_[i].cost;
+    } else if (policy.policy.unit() == quota_unit::content_bytes) {
+      units = static_cast<std::int64_t>(request_octets_ + response_octets_) - charges_[i].cost;
+    }
+    if (units != 0) {
+      worker_.shared.quotas.settle(charges_[i], results_[i], begun_, now, units);
+    }
+  }
+}
+
+// ---- answers of the gateway itself ----
+
+void exchange::answer_problem(int status, std::string_view title, std::string_view detail,
+                              std::string_view more_lines) {
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  status_ = status;
+  append_limit_fields(lines, nullptr, status);
+  lines.append(more_lines);
+  worker_.text.clear();
+  http::problem_writer(worker_.text, {.title = title, .status = status, .detail = detail});
+  auto* const client = end();
+  client->send_local({status, "application/problem+json", lines, worker_.text, false});
+}
+
+void exchange::answer_echo(wire::request_head const& request, std::string_view path) {
+  auto& text = worker_.text;
+  text.assign("{\"method\":");
+  http::append_json_string(text, request.method_text());
+  text.append(",\"path\":");
+  http::append_json_string(text, path);
+  text.append(",\"query\":");
+  http::append_json_string(text, request.query());
+  text.append(",\"fields\":[");
+  auto const* between = "";
+  for (auto const& field : request.fields()) {
+    text.append(between).append("[");
+    http::append_json_string(text, field.name);
+    text.append(",");
+    http::append_json_string(text, field.value);
+    text.append("]");
+    between = ",";
+  }
+  text.append("]}\n");
+  status_ = 200;
+  worker_.field_lines.clear();
+  append_limit_fields(worker_.field_lines, nullptr, 200);
+  response_octets_ = text.size();
+  auto* const client = end();
+  client->send_local({200, "application/json", worker_.field_lines, text, false});
+}
+
+void exchange::answer_description(wire::request_head const& request) {
+  if (method_ != wire::method::get && method_ != wire::method::head) {
+    answer_problem(405, "Method Not Allowed", "This resource can be read with GET.",
+                   "Allow: GET, HEAD\r\n");
+    return;
+  }
+  auto const accepted = request.value_of(known_field::accept);
+  bool const html = accepted.contains("text/html");
+  auto const& settings = *runtime_->settings;
+  status_ = 200;
+  auto* const client = end();
+  client->send_local({200, html ? "text/html; charset=utf-8" : "application/json",
+                      "Vary: Accept\r\nCache-Control: no-cache\r\n",
+                      html ? settings.description_html : settings.description_json, false});
+}
+
+// ---- the upstream ----
+
+void exchange::forward(wire::request_head const& request, std::string_view path,
+                       client_address const& from) {
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  bool const is_trusted = runtime_->settings->trusted_proxies.contains(from.peer);
+  auto& value = worker_.text;
+  value.clear();
+  if (is_trusted) {
+    for (auto const& field : request.fields()) {
+      if (field.known == known_field::x_forwarded_for) {
+        value.append(value.empty() ? "" : ", ").append(field.value);
+      }
+    }
+  }
+  http::append_x_forwarded_for(value, from.peer);
+  wire::append_field(lines, "X-Forwarded-For", value);
+  wire::append_field(lines, "X-Forwarded-Proto",
+                     http::x_forwarded_proto(request.value_of(known_field::x_forwarded_proto),
+                                             is_trusted, from.scheme));
+  auto const host = http::x_forwarded_host(request.value_of(known_field::x_forwarded_host),
+                                           is_trusted, request.authority());
+  if (!host.empty()) {
+    wire::append_field(lines, "X-Forwarded-Host", host);
+  }
+  lines.append("Via: ");
+  if (request.has(known_field::via)) {  // each proxy adds itself at the end
+    for (auto const& line : lines_of(request, known_field::via)) {
+      lines.append(line).append(", ");
+    }
+  }
+  lines.append("1.1 tidegate\r\n");
+  wire::request_forwarding how;
+  std::string target;
+  if (path.data() != request.path().data()) {  // not as it came
+    target.assign(path).append(request.query());
+    how.target = target;
+  }
+  how.drop = {known_field::x_forwarded_for, known_field::x_forwarded_proto,
+              known_field::x_forwarded_host, known_field::via};
+  if (!is_trusted) {
+    how.drop.insert(known_field::forwarded);
+  }
+  how.field_lines = lines;
+  how.body = request.body();
+  request_.clear();
+  wire::append_request_head(request_, request, how);
+  may_retry_ = request.body().kind == wire::body_kind::none && is_idempotent(method_);
+  send_upstream(false);
+}
+
+void exchange::send_upstream(bool fresh) {
+  ++tries_;
+  auto& pool = *runtime_->pools[route_of().settings->upstream];
+  auto* const connection = pool.take(fresh);
+  if (connection == nullptr) {
+    upstream_failed(upstream_failure::connect_refused);
+    return;
+  }
+  upstream_ = connection;
+  upstream_->start(*this, method_, request_);
+}
+
+void exchange::body(std::string_view bytes, std::uint64_t content_octets, bool last) {
+  request_octets_ += content_octets;
+  request_done_ = last;
+  if (upstream_ != nullptr) {
+    upstream_->send(bytes);
+  }
+}
+
+void exchange::upstream_head(wire::response_head const& head) {
+  status_ = head.status();
+  head_sent_ = true;
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  wire::field_set drop;
+  if (runtime_->settings->settings.fields.ratelimit) {
+    drop = {known_field::ratelimit, known_field::ratelimit_policy};
+  }
+  if (runtime_->settings->settings.fields.legacy) {
+    drop |= {known_field::x_ratelimit_limit, known_field::x_ratelimit_remaining,
+             known_field::x_ratelimit_reset};
+  }
+  append_limit_fields(lines, &head, status_);
+  client_->send_head(head, drop, lines);
+}
+
+void exchange::upstream_body(std::string_view bytes, std::uint64_t content_octets) {
+  response_octets_ += content_octets;
+  client_->send_body(bytes);
+}
+
+void exchange::upstream_done() {
+  upstream_ = nullptr;
+  end()->send_end();
+}
+
+void exchange::upstream_failed(upstream_failure why) {
+  upstream_ = nullptr;
+  if (head_sent_) {
+    end()->cut();
+    return;
+  }
+  bool const nothing_sent =
+      why == upstream_failure::connect_refused || why == upstream_failure::connect_timeout;
+  bool const worth_a_retry =
+      nothing_sent || why == upstream_failure::closed_unanswered || why == upstream_failure::closed;
+  auto const& settings = *runtime_->settings->upstreams[route_of().settings->upstream].settings;
+  // A connection that the server had just closed costs no try; else only as often as allowed.
+  auto const tries_max =
+      settings.retries + 1 + (why == upstream_failure::closed_unanswered ? 1 : 0);
+  if (may_retry_ && worth_a_retry && tries_ < tries_max) {
+    send_upstream(why == upstream_failure::closed_unanswered);
+    return;
+  }
+  switch (why) {
+    case upstream_failure::timeout:
+    case upstream_failure::connect_timeout:
+    case upstream_failure::idle:
+      answer_problem(504, "Gateway Timeout",
+                     "The service behind this gateway did not answer in time.");
+      break;
+    case upstream_failure::malformed:
+      answer_problem(502, "Bad Gateway",
+                     "The service behind this gateway gave an answer that is not valid HTTP.");
+      break;
+    default:
+      answer_problem(502, "Bad Gateway", "The service behind this gateway cannot be reached.");
+  }
+}
+
+void exchange::client_takes_more() {
+  if (upstream_ != nullptr) {
+    upstream_->resume();
+  }
+}
+
+void exchange::abandon() {
+  if (upstream_ != nullptr) {
+    std::exchange(upstream_, nullptr)->abandon();
+  }
+  if (status_ == 0) {
+    status_ = 499;  // as others log it: the client closed the connection
+  }
+  (void)end();
+}
+
+auto exchange::end() -> client_stream* {
+  settle();
+  if (route_ != no_route) {
+    runtime_->routes[route_]->count(status_, worker_.loop.now() - begun_);
+  }
+  worker_.release(*std::exchange(runtime_, nullptr));
+  return std::exchange(client_, nullptr);
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "upstream_pool.hpp"
+#include "worker.hpp"
+
+#include <tidegate/http/ip_address.hpp>
+#include <tidegate/ratelimit/advertise.hpp>
+#include <tidegate/ratelimit/problems.hpp>
+#include <tidegate/wire/http1_head.hpp>
+#include <tidegate/wire/http1_write.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tidegate::gateway {
+
+/// A response that the gateway makes itself. Borrows its texts.
+struct local_response {
+  int status = 200;
+  std::string_view content_type = "application/problem+json";
+  std::string_view field_lines;  ///< complete lines besides those that every response has
+  std::string_view content;
+  bool closes = false;  ///< the connection is of no use afterwards
+};
+
+/// The client's side of one exchange.
+class client_stream {
+ public:
+  /// Sends a 1xx response on.
+  virtual void send_interim(wire::response_head const& head) = 0;
+  /// Sends the head of an upstream's response, with `field_lines` besides its own fields less `drop`.
+  virtual void send_head(wire::response_head const& head, wire::field_set const& drop,
+                         std::string_view field_lines) = 0;
+  /// Sends bytes of the body: with their framing when `wants_framing`, else content.
+  virtual void send_body(std::string_view bytes) = 0;
+  virtual void send_end() = 0;
+  virtual void send_local(local_response const& response) = 0;
+  /// The response cannot be completed.
+  virtual void cut() = 0;
+  /// Sends what was gathered.
+  virtual void flush() = 0;
+  [[nodiscard]] virtual auto wants_framing() const -> bool = 0;
+  [[nodiscard]] virtual auto is_clogged() const -> bool = 0;
+  /// The upstream takes more of the request's body.
+  virtual void resume() = 0;
+
+ protected:
+  ~client_stream() = default;
+};
+
+/// Who asks.
+struct client_address {
+  http::ip_address
+      peer;  ///< the other end of the connection, or what the PROXY protocol says of it
+  std::string_view scheme = "http";
+};
+
+/// One request and its response, from the route to the last byte. Kept for reuse by its worker.
+class exchange {
+ public:
+  explicit exchange(worker& on) : worker_(on) {}
+
+  /// Decides about a request and begins to answer it, or to forward it. The head is looked at only here.
+  void begin(client_stream& client, wire::request_head const& request, client_address const& from);
+  /// The request's body, framed as it came; `content_octets` of it are content.
+  void body(std::string_view bytes, std::uint64_t content_octets, bool last);
+  /// The client is gone: nothing more is to be sent to it.
+  void abandon();
+  /// The client takes more of the response.
+  void client_takes_more();
+  [[nodiscard]] auto upstream_is_clogged() const -> bool {
+    return upstream_ != nullptr && upstream_->is_clogged();
+  }
+
+  // For the connection to the upstream.
+  void upstream_interim(wire::response_head const& head) { client_->send_interim(head); }
+  void upstream_head(wire::response_head const& head);
+  void upstream_body(std::string_view bytes, std::uint64_t content_octets);
+  void upstream_done();
+  void upstream_failed(upstream_failure why);
+  void upstream_takes_more() { client_->resume(); }
+  void flush_client() { client_->flush(); }
+  [[nodiscard]] auto wants_framing() const -> bool { return client_->wants_framing(); }
+  /// True when the upstream has all of the request.
+  [[nodiscard]] auto request_done() const -> bool { return request_done_; }
+  [[nodiscard]] auto client_is_clogged() const -> bool { return client_->is_clogged(); }
+
+ private:
+  [[nodiscard]] auto route_of() const -> route const&;
+  void find_partitions(wire::request_head const& request, std::string_view path,
+                       http::ip_address const& client);
+  [[nodiscard]] auto value_of(ratelimit::partition_source const& source,
+                              wire::request_head const& request, std::string_view path,
+                              std::string& scratch) const -> std::string_view;
+  [[nodiscard]] auto admit(wire::request_head const& request, std::string_view path) -> bool;
+  [[nodiscard]] auto is_blocked() -> bool;
+  void refuse(ratelimit::problem_type type, std::span<std::string_view const> violated,
+              std::optional<std::chrono::nanoseconds> retry_after);
+  void advertise_all(bool admitted);
+  void append_limit_fields(std::string& out, wire::response_head const* origin, int status);
+  void forward(wire::request_head const& request, std::string_view path,
+               client_address const& from);
+  void send_upstream(bool fresh);
+  void answer_problem(int status, std::string_view title, std::string_view detail,
+                      std::string_view field_lines = {});
+  void answer_echo(wire::request_head const& request, std::string_view path);
+  void answer_description(wire::request_head const& request);
+  void settle();
+  /// Closes the books. Whoever calls it sends the end of the response to the client that it returns, and
+  /// touches nothing of the exchange after that: it may serve another request by then.
+  [[nodiscard]] auto end() -> client_stream*;
+
+  static constexpr std::size_t limits_max = store::quota_table::charges_max;
+  static constexpr std::size_t no_route = ~std::size_t{0};
+
+  worker& worker_;
+  client_stream* client_ = nullptr;
+  worker_runtime* runtime_ = nullptr;
+  upstream_connection* upstream_ = nullptr;
+  std::size_t route_ = no_route;
+  wire::method method_ = wire::method::get;
+  int status_ = 0;
+  bool head_sent_ = false;
+  bool request_done_ = false;
+  bool charged_ = false;
+  bool may_retry_ = false;  // safe, and all of it is in `request_`
+  std::int64_t tries_ = 0;
+  std::uint64_t request_octets_ = 0;
+  std::uint64_t response_octets_ = 0;
+  instant begun_;
+  std::string request_;  // as it is sent to the upstream, while it may be sent again
+  std::string client_text_;
+  // The partitions of all limits, one after the other.
+  std::string partitions_;
+  std::string partition_keys_;
+  std::array<store::charge, limits_max> charges_;
+  std::array<store::charged, limits_max> results_;
+  std::array<ratelimit::service_limit_view, limits_max> views_;
+  std::size_t views_count_ = 0;
+};
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "metrics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace tidegate::gateway {
+
+void route_metrics::count(int status, std::chrono::nanoseconds latency) noexcept {
+  by_status[static_cast<std::size_t>(std::clamp(status, 0, 599))].add();
+  auto const microseconds =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(latency / std::chrono::microseconds(1), 0));
+  auto const bound = std::ranges::lower_bound(latency_bounds, microseconds);
+  by_latency[static_cast<std::size_t>(bound - latency_bounds.begin())].add();
+  latency_sum.add(microseconds);
+}
+
+auto worker_metrics::of_route(std::string const& name) -> route_metrics& {
+  std::lock_guard const lock(mutex);
+  auto& found = routes[name];
+  if (!found) {
+    found = std::make_unique<route_metrics>();
+  }
+  return *found;
+}
+
+auto worker_metrics::of_policy(std::string const& name) -> policy_metrics& {
+  std::lock_guard const lock(mutex);
+  auto& found = policies[name];
+  if (!found) {
+    found = std::make_unique<policy_metrics>();
+  }
+  return *found;
+}
+
+namespace {
+
+/// The value of a label, without its quotes.
+auto label(std::string_view text) -> std::string {
+  std::string out;
+  for (auto const c : text) {
+    if (c == '\\' || c == '"') {
+      out += '\\';
+    }
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+void describe(std::string& out, std::string_view name, std::string_view kind,
+              std::string_view help) {
+  out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
+  out.append(name).append(" ").append(kind).append("\n");
+}
+
+void line(std::string& out, std::string_view name, std::string const& labels, double value) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), " %.15g\n", value);
+  out.append(name);
+  if (!labels.empty()) {
+    out.append("{").append(labels).append("}");
+  }
+  out.append(text.data());
+}
+
+struct route_sums {
+  std::array<std::uint64_t, 600> by_status{};
+  std::array<std::uint64_t, latency_bounds.size() + 1> by_latency{};
+  std::uint64_t latency_sum = 0;
+};
+
+struct policy_sums {
+  std::uint64_t admitted = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t shadow_refused = 0;
+  std::uint64_t blocked = 0;
+  std::uint64_t shared = 0;
+};
+
+}  // namespace
+
+void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metrics> const> workers,
+                       std::size_t quota_buckets, std::size_t quota_octets) {
+  std::map<std::string, route_sums> routes;
+  std::map<std::string, policy_sums> policies;
+  std::uint64_t accepted = 0;
+  std::uint64_t open = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t malformed = 0;
+  std::uint64_t dropped = 0;
+  for (auto const& worker : workers) {
+    accepted += worker->connections_accepted.value();
+    open += worker->connections_open.value();
+    refused += worker->connections_refused.value();
+    malformed += worker->requests_malformed.value();
+    dropped += worker->origin_fields_dropped.value();
+    std::lock_guard const lock(worker->mutex);
+    for (auto const& [name, route] : worker->routes) {
+      auto& sum = routes[name];
+      for (std::size_t i = 0; i < sum.by_status.size(); ++i) {
+        sum.by_status[i] += route->by_status[i].value();
+      }
+      for (std::size_t i = 0; i < sum.by_latency.size(); ++i) {
+        sum.by_latency[i] += route->by_latency[i].value();
+      }
+      sum.latency_sum += route->latency_sum.value();
+    }
+    for (auto const& [name, policy] : worker->policies) {
+      auto& sum = policies[name];
+      sum.admitted += policy->admitted.value();
+      sum.refused += policy->refused.value();
+      sum.shadow_refused += policy->shadow_refused.value();
+      sum.blocked += policy->blocked.value();
+      sum.shared += policy->shared.value();
+    }
+  }
+  describe(out, "tidegate_requests_total", "counter", "Requests that were answered.");
+  for (auto const& [name, sum] : routes) {
+    for (std::size_t status = 0; status < sum.by_status.size(); ++status) {
+      if (sum.by_status[status] != 0) {
+        line(out, "tidegate_requests_total",
+             "route=\"" + label(name) + "\",status=\"" + std::to_string(status) + "\"",
+             static_cast<double>(sum.by_status[status]));
+      }
+    }
+  }
+  describe(out, "tidegate_request_duration_seconds", "histogram",
+           "From the head of a request to the end of its response.");
+  for (auto const& [name, sum] : routes) {
+    auto const route = "route=\"" + label(name) + "\"";
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < sum.by_latency.size(); ++i) {
+      count += sum.by_latency[i];
+      std::array<char, 32> bound{"+Inf"};
+      if (i < latency_bounds.size()) {
+        std::snprintf(bound.data(), bound.size(), "%g", latency_bounds[i] / 1e6);
+      }
+      line(out, "tidegate_request_duration_seconds_bucket", route + ",le=\"" + bound.data() + "\"",
+           static_cast<double>(count));
+    }
+    line(out, "tidegate_request_duration_seconds_sum", route,
+         static_cast<double>(sum.latency_sum) / 1e6);
+    line(out, "tidegate_request_duration_seconds_count", route, static_cast<double>(count));
+  }
+  describe(out, "tidegate_decisions_total", "counter", "What policies said to requests.");
+  for (auto const& [name, sum] : policies) {
+    auto const decided = [&](char const* decision, std::uint64_t count) {
+      line(out, "tidegate_decisions_total",
+           "policy=\"" + label(name) + "\",decision=\"" + decision + "\"",
+           static_cast<double>(count));
+    };
+    decided("admitted", sum.admitted);
+    decided("refused", sum.refused);
+    decided("shadow-refused", sum.shadow_refused);
+    decided("blocked", sum.blocked);
+  }
+  auto const single = [&](char const* name, char const* kind, char const* help, double value) {
+    describe(out, name, kind, help);
+    line(out, name, "", value);
+  };
+  single("tidegate_connections_accepted_total", "counter", "Connections of clients.",
+         static_cast<double>(accepted));
+  single("tidegate_connections_open", "gauge", "Connections of clients that are open.",
+         static_cast<double>(open));
+  single("tidegate_connections_refused_total", "counter",
+         "Connections that were closed at once because there were too many.",
+         static_cast<double>(refused));
+  single("tidegate_requests_malformed_total", "counter", "Requests that HTTP does not allow.",
+         static_cast<double>(malformed));
+  single("tidegate_upstream_fields_dropped_total", "counter",
+         "Malformed RateLimit fields of upstreams that were left out.",
+         static_cast<double>(dropped));
+  single("tidegate_quota_buckets", "gauge", "Buckets and states in the quota table.",
+         static_cast<double>(quota_buckets));
+  single("tidegate_quota_table_bytes", "gauge", "Memory of the quota table.",
+         static_cast<double>(quota_octets));
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tidegate::gateway {
+
+/// A number that one thread counts and others read.
+class counter {
+ public:
+  void add(std::uint64_t count = 1) noexcept {
+    // One writer: a load and a store are enough, and cheaper than an atomic addition.
+    value_.store(value_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
+  }
+  void subtract(std::uint64_t count = 1) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) - count, std::memory_order_relaxed);
+  }
+  [[nodiscard]] auto value() const noexcept -> std::uint64_t {
+    return value_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// Upper bounds of the latency histogram, in microseconds.
+inline constexpr std::array<std::uint32_t, 14> latency_bounds = {
+    100,    250,    500,     1000,    2500,    5000,      10'000,
+    25'000, 50'000, 100'000, 250'000, 500'000, 1'000'000, 5'000'000};
+
+/// What is counted of one route.
+struct route_metrics {
+  std::array<counter, 600> by_status;
+  std::array<counter, latency_bounds.size() + 1> by_latency;
+  counter latency_sum;  // microseconds
+
+  void count(int status, std::chrono::nanoseconds latency) noexcept;
+};
+
+/// What is counted of one policy.
+struct policy_metrics {
+  counter admitted;
+  counter refused;
+  counter shadow_refused;
+  counter blocked;  // by abuse detection
+  counter shared;   // found no room in the table
+};
+
+/// What one thread counts. Routes and policies are found by name, so that counts outlive a reload.
+struct worker_metrics {
+  counter connections_accepted;
+  counter connections_open;
+  counter connections_refused;
+  counter requests_malformed;
+  counter origin_fields_dropped;
+
+  [[nodiscard]] auto of_route(std::string const& name) -> route_metrics&;
+  [[nodiscard]] auto of_policy(std::string const& name) -> policy_metrics&;
+
+  std::mutex mutex;  // for the maps, which grow only when a configuration is taken over
+  std::map<std::string, std::unique_ptr<route_metrics>> routes;
+  std::map<std::string, std::unique_ptr<policy_metrics>> policies;
+};
+
+/// All of it in the text format of Prometheus.
+void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metrics> const> workers,
+                       std::size_t quota_buckets, std::size_t quota_octets);
+
+}  // namespace tidegate::gateway

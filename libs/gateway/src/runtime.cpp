@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime.hpp"
+
+#include "describe.hpp"
+
+#include <tidegate/ratelimit/fields.hpp>
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+auto matches_of(config const& settings) -> std::vector<request_match> {
+  std::vector<request_match> matches;
+  for (auto const& route : settings.routes) {
+    matches.push_back(route.match);
+  }
+  return matches;
+}
+
+auto make_route(route_config const& settings, config const& all, policy_ids& ids) -> route {
+  route out{&settings, cost_table(settings.cost), {}, {}, {}, false};
+  for (auto const position : settings.limits) {
+    auto const& policy = all.policies[position];
+    auto partition_of = out.limits.size();
+    for (std::size_t i = 0; i < out.limits.size(); ++i) {
+      if (std::ranges::equal(out.limits[i].policy->partition.sources(),
+                             policy.partition.sources())) {
+        partition_of = i;
+        break;
+      }
+    }
+    out.limits.push_back({&policy, ids.of(policy.name), partition_of});
+    out.gives_back = out.gives_back || policy.count == counted::successful ||
+                     policy.policy.unit() != ratelimit::quota_unit::requests;
+    if (!policy.shadow) {
+      auto const has_window = policy.policy.unit() != ratelimit::quota_unit::concurrent_requests;
+      out.policies.push_back({*sf::string_view::make(policy.name), policy.policy.quota(),
+                              *sf::string_view::make(ratelimit::name_of(policy.policy.unit())),
+                              has_window ? std::optional(policy.policy.window()) : std::nullopt,
+                              nullptr});
+    }
+  }
+  if (all.fields.ratelimit) {
+    out.fields = ratelimit::prepared_fields(out.policies, *all.fields.ratelimit);
+  }
+  return out;
+}
+
+auto resolve(upstream_server const& server) -> result<upstream::server, std::string> {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  auto const code =
+      ::getaddrinfo(server.host.c_str(), std::to_string(server.port).c_str(), &hints, &found);
+  if (code != 0) {
+    return failure("cannot resolve " + server.host + ": " + ::gai_strerror(code));
+  }
+  auto const address = engine::socket_address::from_bytes(found->ai_addr, found->ai_addrlen);
+  ::freeaddrinfo(found);
+  auto authority = server.host.contains(':') ? "[" + server.host + "]" : server.host;
+  if (server.port != (server.tls ? 443 : 80)) {
+    authority += ":" + std::to_string(server.port);
+  }
+  return upstream::server{std::move(authority), address};
+}
+
+}  // namespace
+
+auto runtime::make(config settings, policy_ids& ids)
+    -> result<std::shared_ptr<runtime const>, std::string> {
+  auto const matches = matches_of(settings);
+  auto out =
+      std::make_shared<runtime>(runtime{std::move(settings), router(matches), {}, {}, {}, {}, {}});
+  for (auto const& upstream_settings : out->settings.upstreams) {
+    auto& made = out->upstreams.emplace_back(upstream{&upstream_settings, {}});
+    for (auto const& server : upstream_settings.servers) {
+      TIDEGATE_TRY(auto resolved, resolve(server));
+      made.servers.push_back(std::move(resolved));
+    }
+  }
+  for (auto const& route_settings : out->settings.routes) {
+    out->routes.push_back(make_route(route_settings, out->settings, ids));
+  }
+  out->trusted_proxies = http::cidr_set(out->settings.trusted_proxies);
+  out->description_json = describe_as_json(out->settings);
+  out->description_html = describe_as_html(out->settings);
+  return out;
+}
+
+}  // namespace tidegate::gateway

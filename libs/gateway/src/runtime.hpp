@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/engine/socket.hpp>
+#include <tidegate/gateway/config.hpp>
+#include <tidegate/http/ip_address.hpp>
+#include <tidegate/ratelimit/write.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tidegate::gateway {
+
+/// Numbers for the names of policies that stay the same over reloads, so that counters do too.
+class policy_ids {
+ public:
+  [[nodiscard]] auto of(std::string const& name) -> std::uint32_t {
+    return ids_.try_emplace(name, static_cast<std::uint32_t>(ids_.size())).first->second;
+  }
+
+ private:
+  std::map<std::string, std::uint32_t> ids_;
+};
+
+/// One policy of a route, ready for use.
+struct limit {
+  policy_config const* policy = nullptr;
+  std::uint32_t id = 0;
+  /// The position in the route's limits of an earlier one with the same sources, whose partition is the
+  /// same; its own position when there is none.
+  std::size_t partition_of = 0;
+};
+
+struct route {
+  route_config const* settings = nullptr;
+  cost_table costs;
+  std::vector<limit> limits;
+  /// Both fields for the policies that are enforced, in order.
+  std::vector<ratelimit::quota_policy_view> policies;
+  ratelimit::prepared_fields fields;
+  bool gives_back = false;  ///< a charge may have to be corrected after the response
+};
+
+struct upstream {
+  upstream_config const* settings = nullptr;
+  struct server {
+    std::string authority;  ///< what a Host field would say
+    engine::socket_address address;
+  };
+  std::vector<server> servers;
+};
+
+/// A configuration in the form that requests are served by. Immutable and shared by all threads.
+struct runtime {
+  config settings;
+  router routes_by_request;
+  std::vector<route> routes;
+  std::vector<upstream> upstreams;
+  http::cidr_set trusted_proxies;
+  std::string description_json;  ///< of /.well-known/tidegate
+  std::string description_html;
+
+  /// Resolves the names of servers, which may take time. An error is one line for people.
+  [[nodiscard]] static auto make(config settings, policy_ids& ids)
+      -> result<std::shared_ptr<runtime const>, std::string>;
+};
+
+}  // namespace tidegate::gateway

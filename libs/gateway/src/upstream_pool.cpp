@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "upstream_pool.hpp"
+
+#include "exchange.hpp"
+#include "worker.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What may wait to be sent before whoever brings more is asked to stop.
+constexpr std::size_t out_octets_max = 256 * 1024;
+/// So many failures one after the other take a server out, for so long.
+constexpr unsigned failures_max = 3;
+constexpr auto unwell_for = 10s;
+
+}  // namespace
+
+upstream_connection::upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
+                                         engine::descriptor socket)
+    : worker_(on), pool_(pool), server_(server), socket_(std::move(socket)) {}
+
+void upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
+  set(worker_.loop.timers(), worker_.loop.now() + wait);
+}
+
+void upstream_connection::start(exchange& user, wire::method method, std::string_view bytes) {
+  user_ = &user;
+  method_ = method;
+  answered_ = false;
+  if (phase_ == phase::connecting) {
+    out_.append(bytes);
+    set_deadline(pool_.upstream_.settings->connect_timeout);
+    return;
+  }
+  phase_ = phase::head;
+  set_deadline(pool_.upstream_.settings->timeout);
+  send(bytes);
+}
+
+void upstream_connection::send(std::string_view bytes) {
+  if (phase_ == phase::closed || bytes.empty()) {
+    return;
+  }
+  if (phase_ != phase::connecting && out_.empty()) {
+    auto const sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno != EAGAIN && errno != EINTR) {
+      // The peer is gone; what it may have answered before is still to be read.
+      closing_ = true;
+      readable_ = true;
+      bytes = {};
+    }
+  }
+  out_.append(bytes);
+}
+
+auto upstream_connection::is_clogged() const noexcept -> bool {
+  return out_.size() > out_octets_max;
+}
+
+void upstream_connection::flush() {
+  if (out_.empty() || phase_ == phase::connecting) {
+    return;
+  }
+  auto const sent = ::send(socket_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
+  if (sent > 0) {
+    out_.erase(0, static_cast<std::size_t>(sent));
+    if (user_ != nullptr && !is_clogged()) {
+      user_->upstream_takes_more();
+    }
+  } else if (errno != EAGAIN && errno != EINTR) {
+    out_.clear();
+  }
+}
+
+void upstream_connection::ready(engine::readiness what) {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  if (phase_ == phase::connecting) {
+    if (!what.writable && !what.hung_up) {
+      return;
+    }
+    if (engine::connect_error(socket_) != 0) {
+      fail(upstream_failure::connect_refused);
+      return;
+    }
+    phase_ = phase::head;
+    set_deadline(pool_.upstream_.settings->timeout);
+  }
+  closing_ = closing_ || what.closing || what.hung_up;
+  readable_ = readable_ || what.readable || what.hung_up;
+  if (what.writable) {
+    flush();
+  }
+  if (readable_ && !paused_) {
+    read();
+  }
+}
+
+void upstream_connection::resume() {
+  if (std::exchange(paused_, false) && readable_ && !taking_) {
+    read();
+  }
+}
+
+void upstream_connection::read() {
+  while (readable_ && !paused_ && phase_ != phase::closed) {
+    auto const size = ::recv(socket_.get(), worker_.input.data(), worker_.input.size(), 0);
+    if (size < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      readable_ = false;
+      if (errno != EAGAIN) {
+        fail(answered_ || !used_before_ ? upstream_failure::closed
+                                        : upstream_failure::closed_unanswered);
+      }
+      return;
+    }
+    if (size == 0) {
+      readable_ = false;
+      if (phase_ == phase::body && body_.may_end_here()) {
+        finish(false);
+      } else {
+        fail(answered_ || !used_before_ ? upstream_failure::closed
+                                        : upstream_failure::closed_unanswered);
+      }
+      return;
+    }
+    // A short read means that there is no more; an end of the stream comes with an event of its own.
+    readable_ = closing_ || static_cast<std::size_t>(size) == worker_.input.size();
+    if (phase_ == phase::idle) {
+      close();  // nobody asked
+      return;
+    }
+    answered_ = true;
+    taking_ = true;
+    take({worker_.input.data(), static_cast<std::size_t>(size)});
+    taking_ = false;
+  }
+}
+
+void upstream_connection::take(std::string_view bytes) {
+  if (phase_ == phase::body) {
+    take_body(bytes);
+    return;
+  }
+  bool const stashed = !in_.empty();
+  if (stashed) {
+    in_.append(bytes);
+    bytes = in_;
+  }
+  while (phase_ == phase::head) {
+    auto const head = wire::parse_response_head(bytes, seen_, {}, method_, worker_.response);
+    if (head.state == wire::head_state::incomplete) {
+      seen_ = head.size;
+      if (stashed) {
+        in_.erase(0, in_.size() - bytes.size());
+      } else {
+        in_.assign(bytes);
+      }
+      return;
+    }
+    seen_ = 0;
+    if (head.state != wire::head_state::complete || worker_.response.status() == 101) {
+      fail(upstream_failure::malformed);
+      return;
+    }
+    if (worker_.response.interim()) {
+      user_->upstream_interim(worker_.response);
+      if (user_ == nullptr) {
+        return;  // the client is gone, and this connection with it
+      }
+      bytes.remove_prefix(head.size);
+      if (bytes.empty()) {
+        in_.clear();
+        return;
+      }
+      continue;
+    }
+    phase_ = phase::body;
+    keep_alive_ = worker_.response.keep_alive();
+    body_ = wire::body_decoder(worker_.response.body());
+    set_deadline(pool_.upstream_.settings->idle_timeout);
+    user_->upstream_head(worker_.response);
+    if (user_ == nullptr) {
+      return;
+    }
+    bytes.remove_prefix(head.size);
+  }
+  if (phase_ != phase::body) {
+    return;
+  }
+  if (stashed) {
+    // What follows may stash again.
+    auto const rest = std::string(bytes);
+    in_.clear();
+    take_body(rest);
+  } else {
+    take_body(bytes);
+  }
+}
+
+void upstream_connection::take_body(std::string_view bytes) {
+  std::string joined;
+  if (!in_.empty()) {  // the beginning of a trailer line
+    joined = std::exchange(in_, {});
+    joined.append(bytes);
+    bytes = joined;
+  }
+  set_deadline(pool_.upstream_.settings->idle_timeout);
+  if (user_->wants_framing()) {
+    auto const passed = body_.pass(bytes);
+    if (passed.state == wire::body_state::refused) {
+      fail(upstream_failure::malformed);
+      return;
+    }
+    user_->upstream_body(bytes.substr(0, passed.consumed), passed.content_octets);
+    if (user_ == nullptr) {
+      return;
+    }
+    bytes.remove_prefix(passed.consumed);
+  } else {
+    while (!body_.done() && !bytes.empty()) {
+      auto const fed = body_.feed(bytes);
+      if (fed.state == wire::body_state::refused) {
+        fail(upstream_failure::malformed);
+        return;
+      }
+      if (!fed.content.empty()) {
+        user_->upstream_body(fed.content, fed.content.size());
+        if (user_ == nullptr) {
+          return;
+        }
+      }
+      if (fed.consumed == 0) {
+        break;
+      }
+      bytes.remove_prefix(fed.consumed);
+    }
+  }
+  if (body_.done()) {
+    finish(bytes.empty());
+    return;
+  }
+  in_.assign(bytes);
+  user_->flush_client();
+  if (user_ != nullptr && user_->client_is_clogged()) {
+    paused_ = true;
+  }
+}
+
+void upstream_connection::finish(bool reusable) {
+  auto* const user = std::exchange(user_, nullptr);
+  pool_.note(server_, true);
+  --pool_.in_flight_;
+  --pool_.servers_[server_].in_flight;
+  auto& idle = pool_.servers_[server_].idle;
+  paused_ = false;
+  if (reusable && user->request_done() && keep_alive_ && !closing_ && out_.empty() &&
+      idle.size() < upstream_pool::idle_max) {
+    phase_ = phase::idle;
+    used_before_ = true;
+    seen_ = 0;
+    in_.clear();
+    set_deadline(pool_.upstream_.settings->idle_timeout);
+    idle.push_back(this);
+  } else {
+    close();
+  }
+  user->upstream_done();
+}
+
+void upstream_connection::fail(upstream_failure why) {
+  auto* const user = std::exchange(user_, nullptr);
+  if (user != nullptr) {
+    --pool_.in_flight_;
+    --pool_.servers_[server_].in_flight;
+    pool_.note(server_, why == upstream_failure::closed_unanswered);
+  }
+  close();
+  if (user != nullptr) {
+    user->upstream_failed(why);
+  }
+}
+
+void upstream_connection::abandon() {
+  user_ = nullptr;
+  --pool_.in_flight_;
+  --pool_.servers_[server_].in_flight;
+  close();
+}
+
+void upstream_connection::close() {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  std::erase(pool_.servers_[server_].idle, this);
+  std::erase(pool_.all_, this);
+  phase_ = phase::closed;
+  cancel();
+  socket_.close();
+  worker_.loop.dispose(std::unique_ptr<watched>(this));
+}
+
+void upstream_connection::expired() {
+  switch (phase_) {
+    case phase::connecting: fail(upstream_failure::connect_timeout); break;
+    case phase::head: fail(upstream_failure::timeout); break;
+    case phase::body:
+      if (paused_) {  // it is the client that is slow, and has its own time
+        set_deadline(pool_.upstream_.settings->idle_timeout);
+      } else {
+        fail(upstream_failure::idle);
+      }
+      break;
+    case phase::idle: close(); break;
+    case phase::closed: break;
+  }
+}
+
+upstream_pool::upstream_pool(worker& on, upstream const& to)
+    : worker_(on), upstream_(to), servers_(to.servers.size()) {}
+
+upstream_pool::~upstream_pool() {
+  while (!all_.empty()) {
+    all_.back()->close();
+  }
+}
+
+auto upstream_pool::pick() const -> std::size_t {
+  auto const now = worker_.loop.now();
+  auto const size = servers_.size();
+  auto best = size;
+  for (std::size_t i = 0; i < size; ++i) {
+    auto const at = (turn_ + i) % size;
+    if (servers_[at].unwell_until <= now &&
+        (best == size || servers_[at].in_flight < servers_[best].in_flight)) {
+      best = at;
+    }
+  }
+  if (best == size) {  // none is well: the one that has been unwell for longest, never nobody
+    best = static_cast<std::size_t>(
+        std::ranges::min_element(servers_, {}, &server_state::unwell_until) - servers_.begin());
+  }
+  turn_ = best + 1;
+  return best;
+}
+
+void upstream_pool::note(std::size_t server, bool well) {
+  auto& state = servers_[server];
+  if (well) {
+    state.failures = 0;
+    state.unwell_until = instant::min();
+  } else if (++state.failures >= failures_max && servers_.size() > 1) {
+    state.unwell_until = worker_.loop.now() + unwell_for;
+  }
+}
+
+auto upstream_pool::take(bool fresh) -> upstream_connection* {
+  auto const server = pick();
+  auto& state = servers_[server];
+  upstream_connection* connection = nullptr;
+  if (!fresh && !state.idle.empty()) {
+    connection = state.idle.back();
+    state.idle.pop_back();
+  } else {
+    auto socket = engine::connect_to(upstream_.servers[server].address);
+    if (!socket) {
+      note(server, false);
+      return nullptr;
+    }
+    auto made = std::make_unique<upstream_connection>(worker_, *this, server, *std::move(socket));
+    if (!worker_.loop.watch(made->socket_, *made)) {
+      return nullptr;
+    }
+    connection = made.release();
+    all_.push_back(connection);
+  }
+  ++state.in_flight;
+  ++in_flight_;
+  return connection;
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime.hpp"
+
+#include <tidegate/engine/loop.hpp>
+#include <tidegate/wire/http1_body.hpp>
+#include <tidegate/wire/http1_head.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::gateway {
+
+class exchange;
+class upstream_pool;
+class worker;
+
+/// Why an upstream did not answer.
+enum class upstream_failure : std::uint8_t {
+  connect_refused,    ///< nothing was sent
+  connect_timeout,    ///< nothing was sent
+  closed_unanswered,  ///< a connection that was used before ended without a byte of an answer
+  closed,             ///< in the middle of an answer, or a new connection without one
+  malformed,          ///< an answer that HTTP does not allow
+  timeout,            ///< no head in time
+  idle,               ///< too long between two bytes
+};
+
+/// A connection to one server of an upstream. Serves one exchange at a time and rests in its pool in between.
+class upstream_connection final : public engine::watched, private engine::timer {
+ public:
+  upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
+                      engine::descriptor socket);
+
+  /// Sends the request of `user`: `head` and perhaps the beginning of its body.
+  void start(exchange& user, wire::method method, std::string_view bytes);
+  /// Sends more of the body.
+  void send(std::string_view bytes);
+  /// True when more is waiting to be sent than should.
+  [[nodiscard]] auto is_clogged() const noexcept -> bool;
+  /// Goes on reading after the client has taken what there was.
+  void resume();
+  /// The exchange wants no answer any more.
+  void abandon();
+
+  [[nodiscard]] auto server() const noexcept -> std::size_t { return server_; }
+
+ private:
+  friend class upstream_pool;
+  void ready(engine::readiness what) override;
+  void expired() override;
+
+  void flush();
+  void read();
+  void take(std::string_view bytes);
+  void take_body(std::string_view bytes);
+  void finish(bool reusable);
+  void fail(upstream_failure why);
+  void close();
+  void set_deadline(std::chrono::nanoseconds wait);
+
+  enum class phase : std::uint8_t { connecting, idle, head, body, closed };
+
+  worker& worker_;
+  upstream_pool& pool_;
+  std::size_t server_;
+  engine::descriptor socket_;
+  exchange* user_ = nullptr;
+  phase phase_ = phase::connecting;
+  wire::method method_ = wire::method::get;
+  bool used_before_ = false;
+  bool keep_alive_ = false;
+  bool answered_ = false;  // a byte of the answer has come
+  bool readable_ = false;
+  bool closing_ = false;
+  bool paused_ = false;
+  bool taking_ = false;  // bytes are being handed on: what they lead to must not read again
+  std::string out_;
+  std::string in_;
+  std::size_t seen_ = 0;
+  wire::body_decoder body_;
+};
+
+/// The connections of one thread to one upstream.
+class upstream_pool {
+ public:
+  upstream_pool(worker& on, upstream const& to);
+  ~upstream_pool();
+  upstream_pool(upstream_pool const&) = delete;
+  auto operator=(upstream_pool const&) -> upstream_pool& = delete;
+
+  /// A connection to the server with the fewest exchanges among those that are well: one that rests, the
+  /// last used first, or a new one. Null when none can be made.
+  [[nodiscard]] auto take(bool fresh) -> upstream_connection*;
+
+  [[nodiscard]] auto settings() const noexcept -> upstream const& { return upstream_; }
+  [[nodiscard]] auto in_flight() const noexcept -> std::int64_t { return in_flight_; }
+
+ private:
+  friend class upstream_connection;
+  struct server_state {
+    std::vector<upstream_connection*> idle;
+    std::int64_t in_flight = 0;
+    unsigned failures = 0;  // one after the other
+    instant unwell_until{instant::min()};
+  };
+
+  [[nodiscard]] auto pick() const -> std::size_t;
+  void note(std::size_t server, bool well);
+
+  static constexpr std::size_t idle_max = 256;  // for each server
+
+  worker& worker_;
+  upstream const& upstream_;
+  std::vector<server_state> servers_;
+  std::vector<upstream_connection*> all_;
+  std::int64_t in_flight_ = 0;
+  mutable std::size_t turn_ = 0;
+};
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker.hpp"
+
+#include "client_http1.hpp"
+#include "exchange.hpp"
+#include "upstream_pool.hpp"
+
+#include <tidegate/http/date.hpp>
+
+#include <ctime>
+
+#include <algorithm>
+#include <utility>
+
+namespace tidegate::gateway {
+
+worker::worker(engine::loop& on, shared_state& shared_by_all,
+               std::shared_ptr<worker_metrics> counts, std::uint64_t randomness)
+    : loop(on), shared(shared_by_all), metrics(std::move(counts)), random_(randomness | 1) {}
+
+worker::~worker() {
+  listeners_.clear();
+  while (!clients.empty()) {
+    clients.front()->drop();
+  }
+}
+
+void worker::use(std::shared_ptr<runtime const> settings) {
+  auto made = std::make_unique<worker_runtime>();
+  for (auto const& upstream : settings->upstreams) {
+    made->pools.push_back(std::make_unique<upstream_pool>(*this, upstream));
+  }
+  for (auto const& route : settings->routes) {
+    made->routes.push_back(&metrics->of_route(route.settings->name));
+    auto& policies = made->policies.emplace_back();
+    for (auto const& limit : route.limits) {
+      policies.push_back(&metrics->of_policy(limit.policy->name));
+    }
+  }
+  made->settings = std::move(settings);
+  if (current != nullptr) {
+    current->retired = true;
+  }
+  current = made.get();
+  std::erase_if(runtimes_, [](auto const& old) { return old->retired && old->users == 0; });
+  runtimes_.push_back(std::move(made));
+}
+
+void worker::release(worker_runtime& used) {
+  // One that has retired goes with the next configuration: what was made of it may still be looked at.
+  --used.users;
+}
+
+void worker::add_listener(engine::descriptor socket) {
+  auto made = std::make_unique<listener>(*this, std::move(socket));
+  if (made->start()) {
+    listeners_.push_back(std::move(made));
+  }
+}
+
+void worker::drain() {
+  for (auto& each : listeners_) {
+    loop.dispose(std::move(each));
+  }
+  listeners_.clear();
+  for (auto at = clients.begin(); at != clients.end();) {
+    auto* const client = *at++;  // it may go
+    client->drain();
+  }
+}
+
+auto worker::take_exchange() -> std::unique_ptr<exchange> {
+  if (exchanges_.empty()) {
+    return std::make_unique<exchange>(*this);
+  }
+  auto out = std::move(exchanges_.back());
+  exchanges_.pop_back();
+  return out;
+}
+
+void worker::give_back(std::unique_ptr<exchange> done) {
+  constexpr std::size_t kept_max = 1024;
+  if (exchanges_.size() < kept_max) {
+    exchanges_.push_back(std::move(done));
+  }
+}
+
+auto worker::random() noexcept -> std::uint64_t {
+  // xorshift64*: spreads jitter, protects nothing.
+  random_ ^= random_ >> 12;
+  random_ ^= random_ << 25;
+  random_ ^= random_ >> 27;
+  return random_ * 0x2545f4914f6cdd1d;
+}
+
+auto worker::wall_clock() -> std::chrono::sys_seconds {
+  (void)date_line();
+  return wall_clock_;
+}
+
+auto worker::date_line() -> std::string_view {
+  if (loop.now() >= date_until_) {
+    timespec time{};
+    ::clock_gettime(CLOCK_REALTIME, &time);
+    wall_clock_ = std::chrono::sys_seconds(std::chrono::seconds(time.tv_sec));
+    date_until_ = loop.now() + std::chrono::nanoseconds(1'000'000'000 - time.tv_nsec);
+    date_line_.assign("Date: ");
+    http::append_http_date(date_line_, wall_clock_);
+    date_line_.append("\r\n");
+  }
+  return date_line_;
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "metrics.hpp"
+#include "runtime.hpp"
+
+#include <tidegate/engine/loop.hpp>
+#include <tidegate/store/quota_table.hpp>
+#include <tidegate/wire/http1_head.hpp>
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::gateway {
+
+class client_http1;
+class exchange;
+class listener;
+class upstream_pool;
+
+/// A configuration as one thread uses it: with its own connections to upstreams and its own counters.
+struct worker_runtime {
+  std::shared_ptr<runtime const> settings;
+  std::vector<std::unique_ptr<upstream_pool>> pools;  // one for each upstream
+  std::vector<route_metrics*> routes;
+  std::vector<std::vector<policy_metrics*>> policies;  // of each route, in the order of its limits
+  std::size_t users = 0;                               // exchanges under way
+  bool retired = false;                                // a newer one has taken its place
+};
+
+/// What all workers share.
+struct shared_state {
+  store::quota_table& quotas;
+  std::vector<std::shared_ptr<worker_metrics>> metrics;
+  std::atomic<bool> draining{false};
+};
+
+/// One thread: its loop, and what connections on it share because only one of them runs at a time.
+class worker {
+ public:
+  worker(engine::loop& on, shared_state& shared, std::shared_ptr<worker_metrics> metrics,
+         std::uint64_t randomness);
+  ~worker();
+  worker(worker const&) = delete;
+  auto operator=(worker const&) -> worker& = delete;
+
+  /// From now on requests are served by these settings.
+  void use(std::shared_ptr<runtime const> settings);
+  void add_listener(engine::descriptor socket);
+  /// Accepts no more, and closes what is idle; `drained` is then true as soon as nothing is under way.
+  void drain();
+  [[nodiscard]] auto drained() const noexcept -> bool { return clients.empty(); }
+
+  /// An exchange for one request; it goes back when it is over.
+  [[nodiscard]] auto take_exchange() -> std::unique_ptr<exchange>;
+  void give_back(std::unique_ptr<exchange> done);
+  void release(worker_runtime& used);
+
+  [[nodiscard]] auto random() noexcept -> std::uint64_t;
+  /// `Date: Sun, 06 Nov 1994 08:49:37 GMT` and the end of line, of this second.
+  [[nodiscard]] auto date_line() -> std::string_view;
+  [[nodiscard]] auto wall_clock() -> std::chrono::sys_seconds;
+
+  engine::loop& loop;
+  shared_state& shared;
+  std::shared_ptr<worker_metrics> metrics;
+  worker_runtime* current = nullptr;
+
+  // Used by whoever runs, and by nobody after it returns to the loop.
+  static constexpr std::size_t input_octets_max = 64 * 1024;
+  std::array<char, input_octets_max> input;  // NOLINT: what is not read is not looked at
+  wire::request_head request;
+  wire::response_head response;
+  std::string to_client;
+  std::string to_upstream;
+  std::string path;
+  std::string field_lines;
+  std::string text;
+
+  std::list<client_http1*> clients;  // that are open
+
+ private:
+  std::vector<std::unique_ptr<worker_runtime>> runtimes_;
+  std::vector<std::unique_ptr<listener>> listeners_;
+  std::vector<std::unique_ptr<exchange>> exchanges_;  // for reuse
+  std::uint64_t random_;
+  instant date_until_{instant::min()};
+  std::string date_line_;
+  std::chrono::sys_seconds wall_clock_{};
+};
+
+}  // namespace tidegate::gateway
