@@ -60,6 +60,7 @@ class flag_reader {
   auto read_sources(std::string_view flag, std::string_view text, std::size_t begin)
       -> std::string {
     std::string out;
+    std::vector<ratelimit::partition_source> seen;
     while (begin <= text.size()) {
       auto const end = std::min(text.find(',', begin), text.size());
       auto const source = text.substr(begin, end - begin);
@@ -67,6 +68,10 @@ class flag_reader {
         fault(flag, begin + parsed.error().offset, to_string(parsed.error()));
       } else if (parsed->kind == ratelimit::partition_source_kind::principal) {
         fault(flag, begin, "\"principal\" is not available in this version");
+      } else if (std::find(seen.begin(), seen.end(), *parsed) != seen.end()) {
+        fault(flag, begin, "\"" + std::string(source) + "\" is there twice");
+      } else {
+        seen.push_back(*parsed);
       }
       out += (out.empty() ? "" : ", ") + yaml(source);
       begin = end + 1;

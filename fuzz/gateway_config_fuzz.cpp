@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any bytes as a configuration file, and its lines as flags:
+//
+// - never a crash or an exception;
+// - every fault has a message and a place inside of the text, and they stand in its order;
+// - what is accepted has something to listen on and a route, every position in it exists, its patterns can
+//   be compiled, and no cost is above what a policy admits.
+#include "check.hpp"
+
+#include <tidegate/gateway/config.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace tidegate::gateway;
+using tidegate::fuzz::check;
+
+auto lines_of(std::string_view text) -> std::vector<std::string_view> {
+  std::vector<std::string_view> lines;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    auto const end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+void check_faults(std::vector<config_fault> const& faults, std::string_view text) {
+  check(!faults.empty());
+  auto const lines = lines_of(text);
+  config_fault const* before = nullptr;
+  for (auto const& fault : faults) {
+    check(!fault.message.empty());
+    check(fault.line >= 1 && fault.line <= lines.size(), "the line is in the text");
+    check(fault.column >= 1 && fault.column <= lines[fault.line - 1].size() + 1,
+          "the column is in the line");
+    check(before == nullptr || before->line < fault.line ||
+              (before->line == fault.line && before->column <= fault.column),
+          "in order");
+    before = &fault;
+  }
+}
+
+void check_route(config const& made, route_config const& route) {
+  check(!route.name.empty());
+  check(route.service == route_service::echo || route.upstream < made.upstreams.size());
+  cost_table const costs(route.cost);
+  for (auto const position : route.limits) {
+    check(position < made.policies.size());
+    auto const& policy = made.policies[position].policy;
+    check(policy.unit() != tidegate::ratelimit::quota_unit::requests ||
+          costs.cost("GET", "/") <= policy.cost_max());
+  }
+}
+
+void check_config(config const& made) {
+  check(!made.listen.empty());
+  check(!made.routes.empty());
+  std::vector<request_match> matches;
+  for (auto const& route : made.routes) {
+    check_route(made, route);
+    matches.push_back(route.match);
+  }
+  (void)router(matches).find("GET", "example.com", "/v1/orders/7");
+  for (auto const& upstream : made.upstreams) {
+    check(!upstream.servers.empty());
+  }
+}
+
+}  // namespace
+
+extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t size) -> int {
+  auto const text = std::string_view(reinterpret_cast<char const*>(data), size);
+  auto const made = parse_config(text, "fuzz.yaml");
+  made ? check_config(*made) : check_faults(made.error(), text);
+
+  auto const lines = lines_of(text);
+  serve_flags flags{.upstream = "http://127.0.0.1:3000"};
+  for (auto const line : lines) {
+    flags.limits.emplace_back(line);
+  }
+  if (auto const from_flags = config_from_flags(flags)) {
+    check_config(*from_flags);
+    check(from_flags->policies.size() == lines.size());
+  } else {
+    for (auto const& fault : from_flags.error()) {
+      check(fault.file == "--limit" && fault.line == 1,
+            "a flag is at fault, and not what it became");
+    }
+  }
+  (void)config_from_flags({.upstream = std::string(text), .listen = std::string(text)});
+  return 0;
+}
