@@ -75,7 +75,7 @@ class quota_table {
   /// False when the table was full: then `fn` was given the state that the keys of the domain share when
   /// they find no room, so that it says of no single key what it did.
   template <class State, class F>
-  auto update(std::uint32_t domain, std::string_view key, instant now, F&& fn) -> bool {
+  auto update(std::uint32_t domain, std::string_view key, instant now, F fn) -> bool {
     static_assert(std::is_trivially_copyable_v<State> && sizeof(State) <= state_octets_max);
     auto change = [&fn](void* octets) -> instant {
       State state{};
