@@ -9,18 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace tidegate::wire::detail {
-
-enum class line_state : std::uint8_t { complete, out_of_bytes, refused };
-
-/// What came of reading a line.
-struct line_status {
-  line_state state = line_state::complete;
-  head_fault fault = head_fault::none;
-  char const* at = nullptr;  ///< the next line, or the place of the fault
-};
 
 /// What is wrong with the octet at `p`, where something else should stand. When it is the end of the
 /// line, that is `otherwise`.
@@ -56,51 +48,67 @@ struct line_status {
   return head_fault::invalid_name;
 }
 
-/// Reads the field line at `line` (RFC 9112, section 5). A fault may be found before the line is
-/// complete.
+/// Reads the field line at `line` (RFC 9112, section 5) and returns where the next one begins, or nullptr
+/// when something is wrong with it or missing: `explain_field_line` says what.
 [[nodiscard, gnu::always_inline]] inline auto read_field_line(char const* begin, char const* line,
                                                               char const* end, field& out) noexcept
-    -> line_status {
-  using enum line_state;
+    -> char const* {
   auto const* const colon = scan::find<scan::exactly<':'>>(begin, line, end);
   auto const name_size = static_cast<std::size_t>(colon - line);
   auto const known = find_known(line, name_size, static_cast<std::size_t>(end - line));
   if (known == known_field::other) {
     // The names that we know have only token characters.
-    auto const* p = line;
+    auto const* p = scan::find<scan::unusual>(begin, line, colon);
     while (p != colon && grammar::is(*p, grammar::token_char)) {
       ++p;
     }
-    if (p != colon || (name_size == 0 && colon != end)) {
-      return {refused, name_fault(line, p, end), p};
+    if (p != colon || name_size == 0) [[unlikely]] {
+      return nullptr;
     }
   }
-  if (colon == end) {
-    return {out_of_bytes, head_fault::none, nullptr};
+  auto const* const stop = scan::find<scan::control>(begin, colon, end);
+  if (end - stop < 2 || std::memcmp(stop, "\r\n", 2) != 0) [[unlikely]] {
+    return nullptr;
   }
+  // Up to `stop` there is no control but HTAB, so white space is what is not above SP.
   auto const* value = colon + 1;
-  while (value != end && grammar::is(*value, grammar::blank)) {
+  while (value != stop && static_cast<unsigned char>(*value) <= ' ') {
     ++value;
   }
-  auto const* const stop = scan::find<scan::control>(begin, value, end);
-  if (end - stop < 2) {
-    // A LF or a control at the very end is wrong whatever follows.
-    if (stop != end && *stop != '\r') {
-      return {refused, fault_at(stop, end, head_fault::invalid_value), stop};
-    }
-    return {out_of_bytes, head_fault::none, nullptr};
-  }
-  if (stop[0] != '\r' || stop[1] != '\n') {
-    return {refused, fault_at(stop, end, head_fault::invalid_value), stop};
-  }
   auto const* value_end = stop;
-  while (value_end != value && grammar::is(value_end[-1], grammar::blank)) {
+  while (value_end != value && static_cast<unsigned char>(value_end[-1]) <= ' ') {
     --value_end;
   }
   out.name = {line, name_size};
   out.value = {value, static_cast<std::size_t>(value_end - value)};
   out.known = known;
-  return {complete, head_fault::none, stop + 2};
+  return stop + 2;
+}
+
+/// Why a line was not read, and where.
+struct line_fault {
+  head_fault fault = head_fault::none;  ///< `none`: its end is missing, so far nothing is wrong
+  char const* at = nullptr;
+};
+
+/// Says why `read_field_line` returned nullptr; `none` also for a line that it reads.
+[[nodiscard, gnu::cold, gnu::noinline]] inline auto explain_field_line(char const* line,
+                                                                       char const* end) noexcept
+    -> line_fault {
+  auto const* p = line;
+  while (p != end && grammar::is(*p, grammar::token_char)) {
+    ++p;
+  }
+  if (p != end && (*p != ':' || p == line)) {
+    return {name_fault(line, p, end), p};
+  }
+  while (p != end && !scan::control::matches(*p)) {
+    ++p;
+  }
+  if (p == end || (*p == '\r' && (end - p < 2 || p[1] == '\n'))) {
+    return {};
+  }
+  return {fault_at(p, end, head_fault::invalid_value), p};
 }
 
 }  // namespace tidegate::wire::detail

@@ -224,6 +224,9 @@ void body_decoder::read_trailer(std::string_view bytes, body_limits const& limit
     state_ = state::done;
     return;
   }
+  if (line == "\r") {
+    return;  // it may be the empty line, which no limit counts
+  }
   auto const lf = line.find('\n');
   auto const size = lf == line.npos ? line.size() : lf + 1;
   if (size > limits.trailer_octets_max - std::min(trailer_octets_, limits.trailer_octets_max)) {
@@ -233,12 +236,12 @@ void body_decoder::read_trailer(std::string_view bytes, body_limits const& limit
     return;
   }
   auto const* const begin = line.data();
-  auto const read = detail::read_field_line(begin, begin, begin + size, progress.trailer);
-  if (read.state != detail::line_state::complete) {
-    progress.consumed += read.at == nullptr ? 0 : static_cast<std::size_t>(read.at - begin);
-    return refuse(read.fault == head_fault::bare_lf   ? body_fault::bare_lf
-                  : read.fault == head_fault::bare_cr ? body_fault::bare_cr
-                                                      : body_fault::invalid_trailer,
+  if (detail::read_field_line(begin, begin, begin + size, progress.trailer) == nullptr) {
+    auto const [fault, at] = detail::explain_field_line(begin, begin + size);
+    progress.consumed += static_cast<std::size_t>(at - begin);
+    return refuse(fault == head_fault::bare_lf   ? body_fault::bare_lf
+                  : fault == head_fault::bare_cr ? body_fault::bare_cr
+                                                 : body_fault::invalid_trailer,
                   progress);
   }
   if (fields_forbidden_in_trailers.contains(progress.trailer.known)) {

@@ -57,19 +57,19 @@ using namespace grammar;
   return port <= 65535;
 }
 
-[[nodiscard]] auto skip_reg_name(std::string_view text) noexcept -> std::size_t {
-  std::size_t i = 0;
-  for (; i < text.size(); ++i) {
-    if (is(text[i], host_char)) {
-      continue;
-    }
-    if (text[i] != '%' || text.size() - i < 3 || !is(text[i + 1], hex_digit) ||
-        !is(text[i + 2], hex_digit)) {
+[[nodiscard]] auto skip_reg_name(char const* begin, std::string_view text) noexcept -> std::size_t {
+  auto const* const end = text.data() + text.size();
+  auto const* p = scan::find<scan::unusual>(begin, text.data(), end);
+  while (p != end) {
+    if (is(*p, host_char)) {
+      ++p;
+    } else if (*p == '%' && end - p >= 3 && is(p[1], hex_digit) && is(p[2], hex_digit)) {
+      p += 3;
+    } else {
       break;
     }
-    i += 2;
   }
-  return i;
+  return static_cast<std::size_t>(p - text.data());
 }
 
 [[nodiscard]] auto skip_ip_literal(std::string_view text) noexcept -> std::size_t {
@@ -81,15 +81,20 @@ using namespace grammar;
   return closed ? i + 1 : 0;
 }
 
-}  // namespace
-
-auto is_authority(std::string_view text) noexcept -> bool {
-  auto const host_size = text.starts_with('[') ? skip_ip_literal(text) : skip_reg_name(text);
+/// As `is_authority`, for a text in a buffer that begins at `begin`.
+[[nodiscard]] auto is_authority_in(char const* begin, std::string_view text) noexcept -> bool {
+  auto const host_size = text.starts_with('[') ? skip_ip_literal(text) : skip_reg_name(begin, text);
   if (host_size == 0) {
     return false;
   }
   return host_size == text.size() ||
          (text[host_size] == ':' && is_port(text.substr(host_size + 1)));
+}
+
+}  // namespace
+
+auto is_authority(std::string_view text) noexcept -> bool {
+  return is_authority_in(text.data(), text);
 }
 
 auto find_method(std::string_view text) noexcept -> method {
@@ -489,38 +494,42 @@ class head_reader {
   /// `request` is the same head when it is that of a request.
   [[nodiscard, gnu::always_inline]] auto read_fields(message_head& out,
                                                      request_head* request) noexcept -> bool {
-    auto const* const lines = at_;
-    std::size_t count = 0;
+    auto const* const begin = begin_;
+    auto const* const end = end_;
+    auto const* line = at_;
+    auto* next = out.fields_.data();
+    auto* const last = next + fields_max_;
     for (;;) {
-      if (end_ - at_ < 2) {
-        return at_ != end_ && *at_ == '\n' ? refuse(head_fault::bare_lf, at_) : out_of_bytes();
-      }
-      if (at_[0] == '\r' && at_[1] == '\n') {
+      if (end - line >= 2 && std::memcmp(line, "\r\n", 2) == 0) {
         break;
       }
-      auto& field = out.fields_[std::min(count, fields_capacity - 1)];
-      auto const line = detail::read_field_line(begin_, at_, end_, field);
-      if (line.state != detail::line_state::complete) [[unlikely]] {
-        return line.state == detail::line_state::refused ? refuse(line.fault, line.at)
-                                                         : out_of_bytes();
+      if (next == last) [[unlikely]] {
+        return refuse_field_line(line, head_fault::too_many_fields);
       }
-      if (count == fields_max_) [[unlikely]] {
-        return refuse_at_once(head_fault::too_many_fields, at_);
+      auto const* const next_line = detail::read_field_line(begin, line, end, *next);
+      if (next_line == nullptr) [[unlikely]] {
+        return refuse_field_line(line, head_fault::none);
       }
-      if (field.known != known_field::other && field.known <= known_field::te) {
-        auto const fault = judge(field, out, request);
+      if (next->known != known_field::other && next->known <= known_field::te) {
+        auto const fault = judge(*next, out, request);
         if (fault != head_fault::none) [[unlikely]] {
-          return refuse_at_once(fault, field.value.data());
+          return refuse_at_once(fault, next->value.data());
         }
       }
-      out.present_.insert(field.known);
-      ++count;
-      at_ = line.at;
+      out.present_.insert(next->known);
+      ++next;
+      line = next_line;
     }
-    out.fields_count_ = count;
-    out.field_lines_ = view(lines, at_);
-    at_ += 2;
+    out.fields_count_ = static_cast<std::size_t>(next - out.fields_.data());
+    out.field_lines_ = view(at_, line);
+    at_ = line + 2;
     return true;
+  }
+
+  /// Refuses a line for what is wrong in it, or else for `otherwise`.
+  [[gnu::cold]] auto refuse_field_line(char const* line, head_fault otherwise) noexcept -> bool {
+    auto const [fault, at] = detail::explain_field_line(line, end_);
+    return fault != head_fault::none ? refuse(fault, at) : refuse(otherwise, line);
   }
 
   /// What one field says about the message and the connection.
@@ -547,7 +556,7 @@ class head_reader {
       return head_fault::repeated_host;
     }
     host_ = f.value;
-    return is_authority(f.value) ? head_fault::none : head_fault::invalid_host;
+    return is_authority_in(begin_, f.value) ? head_fault::none : head_fault::invalid_host;
   }
 
   [[nodiscard]] static auto judge_content_length(field const& f, message_head& out) noexcept
@@ -591,6 +600,10 @@ class head_reader {
   }
 
   [[nodiscard]] auto judge_connection(field const& f, message_head& out) noexcept -> head_fault {
+    if (f.value == "keep-alive") {
+      keep_alive_option_ = true;  // by far the most frequent
+      return head_fault::none;
+    }
     auto rest = f.value;
     while (!rest.empty()) {
       auto const option = next_element(rest);

@@ -84,7 +84,6 @@ inline constexpr std::array<std::string_view, known_fields_count> known_names = 
 };
 
 inline constexpr std::size_t known_name_size_min = 2;
-inline constexpr std::size_t known_name_size_max = 21;
 
 // The factors are found by trial: no two names share a slot, which the table checks.
 [[nodiscard]] constexpr auto slot_of(char first, char last_but_one, std::size_t size) noexcept
@@ -136,7 +135,7 @@ inline constexpr auto known_entries = [] {
 [[nodiscard, gnu::always_inline]] inline auto find_known(
     char const* name, std::size_t size, [[maybe_unused]] std::size_t readable) noexcept
     -> known_field {
-  if (size - known_name_size_min > known_name_size_max - known_name_size_min) {
+  if (size < known_name_size_min) {
     return known_field::other;
   }
   auto const& entry = known_entries[slot_of(name[0], name[size - 2], size)];
