@@ -7,7 +7,6 @@
 #include <cassert>
 #include <charconv>
 #include <cstddef>
-#include <cstring>
 #include <iterator>
 
 namespace tidegate::wire {
@@ -26,7 +25,7 @@ void append_in_place(std::string& out, std::size_t size_max, Write write) {
 }
 
 [[gnu::always_inline]] inline auto put(char* p, std::string_view text) noexcept -> char* {
-  std::memcpy(p, text.data(), text.size());
+  text.copy(p, text.size());  // unlike memcpy, it takes an empty view
   return p + text.size();
 }
 
