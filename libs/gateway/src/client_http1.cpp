@@ -22,8 +22,8 @@ constexpr auto linger_timeout = 2s;
 
 }  // namespace
 
-client_http1::client_http1(worker& on, engine::descriptor socket, http::ip_address const& peer)
-    : worker_(on), socket_(std::move(socket)), peer_(peer) {
+client_http1::client_http1(worker& on, engine::transport transport, http::ip_address const& peer)
+    : worker_(on), transport_(std::move(transport)), peer_(peer) {
   self_ = worker_.clients.insert(worker_.clients.end(), this);
   worker_.metrics->connections_open.add();
 }
@@ -32,7 +32,7 @@ client_http1::~client_http1() = default;
 
 auto client_http1::start() -> bool {
   set_deadline(worker_.current->settings->settings.http.header_timeout);
-  return worker_.loop.watch(socket_, *this).has_value();
+  return worker_.loop.watch(transport_.socket(), *this).has_value();
 }
 
 void client_http1::set_deadline(std::chrono::nanoseconds wait) {
@@ -50,7 +50,7 @@ void client_http1::ready(engine::readiness what) {
     return;
   }
   closing_ = closing_ || what.closing;
-  readable_ = readable_ || what.readable;
+  readable_ = readable_ || what.readable || (what.writable && transport_.is_handshaking());
   if (what.writable && !out_.empty()) {
     write_out();
   }
@@ -70,20 +70,17 @@ auto client_http1::may_read() const -> bool {
 
 void client_http1::read() {
   while (readable_ && may_read()) {
-    auto const size = ::recv(socket_.get(), worker_.input.data(), worker_.input.size(), 0);
-    if (size < 0 && errno == EINTR) {
-      continue;
-    }
-    if (size < 0 && errno == EAGAIN) {
+    auto const [state, size] = transport_.read(worker_.input);
+    if (state == engine::io_state::again) {
       readable_ = false;
       return;
     }
-    if (size <= 0) {
+    if (state != engine::io_state::done) {
       close();
       return;
     }
-    readable_ = closing_ || static_cast<std::size_t>(size) == worker_.input.size();
-    take({worker_.input.data(), static_cast<std::size_t>(size)});
+    readable_ = closing_ || size == worker_.input.size();
+    take({worker_.input.data(), size});
   }
 }
 
@@ -147,7 +144,7 @@ auto client_http1::take_head(std::string_view& bytes) -> bool {
   phase_ = body_.done() ? phase::waiting : phase::body;
   set_deadline(phase_ == phase::body ? settings.body_timeout : std::chrono::hours(24 * 365));
   exchange_ = worker_.take_exchange();
-  exchange_->begin(*this, request, {peer_, "http"});
+  exchange_->begin(*this, request, {peer_, transport_.is_secure() ? "https" : "http"});
   if (response_done_) {
     go_on();
   }
@@ -329,14 +326,13 @@ void client_http1::flush() {
     return;
   }
   if (out_.empty()) {
-    auto const sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    } else if (errno != EAGAIN && errno != EINTR) {
+    auto const [state, sent] = transport_.write(bytes);
+    if (state == engine::io_state::failed) {
       gathered.clear();
       close();
       return;
     }
+    bytes.remove_prefix(sent);
   }
   out_.append(bytes);
   gathered.clear();
@@ -346,14 +342,14 @@ void client_http1::flush() {
 }
 
 void client_http1::write_out() {
-  auto const sent = ::send(socket_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
-  if (sent < 0) {
-    if (errno != EAGAIN && errno != EINTR) {
+  auto const [state, sent] = transport_.write(out_);
+  if (state != engine::io_state::done) {
+    if (state != engine::io_state::again) {
       close();
     }
     return;
   }
-  out_.erase(0, static_cast<std::size_t>(sent));
+  out_.erase(0, sent);
   if (out_.empty()) {
     out_ = {};
     if (phase_ == phase::lingering) {
@@ -383,7 +379,7 @@ void client_http1::linger() {
   in_.clear();
   set_deadline(linger_timeout);
   if (out_.empty()) {
-    ::shutdown(socket_.get(), SHUT_WR);
+    transport_.finish();
     if (closing_) {
       close();
     }
@@ -430,11 +426,19 @@ void client_http1::close() {
   worker_.to_client.clear();
   worker_.clients.erase(self_);
   worker_.metrics->connections_open.subtract();
-  socket_.close();
+  transport_.close();
   worker_.loop.dispose(std::unique_ptr<watched>(this));
 }
 
 // ---- accepting ----
+
+void listener::use(runtime const& settings) {
+  auto const& listen = settings.settings.listen;
+  auto const found = std::ranges::find(listen, address_, &listener_config::address);
+  if (found != listen.end()) {
+    tls_ = settings.listener_tls[static_cast<std::size_t>(found - listen.begin())];
+  }
+}
 
 void listener::ready(engine::readiness /*what*/) {
   for (;;) {
@@ -463,7 +467,9 @@ void listener::ready(engine::readiness /*what*/) {
     } else if (ip.size() == 16) {
       peer = http::ip_address::from_v6(std::span<std::uint8_t const, 16>(octets, 16));
     }
-    auto* const client = new client_http1(worker_, std::move(accepted), peer);  // NOLINT
+    auto transport = tls_ ? engine::transport(std::move(accepted), *tls_)
+                          : engine::transport(std::move(accepted));
+    auto* const client = new client_http1(worker_, std::move(transport), peer);  // NOLINT
     if (!client->start()) {
       client->drain();
     }

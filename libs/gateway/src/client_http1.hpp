@@ -4,10 +4,12 @@
 #include "exchange.hpp"
 
 #include <tidegate/engine/loop.hpp>
+#include <tidegate/engine/transport.hpp>
 #include <tidegate/wire/http1_body.hpp>
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,7 +19,7 @@ namespace tidegate::gateway {
 /// comes of the next one meanwhile waits in the socket.
 class client_http1 final : public engine::watched, private engine::timer, private client_stream {
  public:
-  client_http1(worker& on, engine::descriptor socket, http::ip_address const& peer);
+  client_http1(worker& on, engine::transport transport, http::ip_address const& peer);
   ~client_http1() override;
 
   /// Begins to listen; false when the system does not let it.
@@ -66,7 +68,7 @@ class client_http1 final : public engine::watched, private engine::timer, privat
   };
 
   worker& worker_;
-  engine::descriptor socket_;
+  engine::transport transport_;
   http::ip_address peer_;
   phase phase_ = phase::head;
   bool readable_ = false;
@@ -89,14 +91,19 @@ class client_http1 final : public engine::watched, private engine::timer, privat
 /// Accepts connections for one worker.
 class listener final : public engine::watched {
  public:
-  listener(worker& on, engine::descriptor socket) : worker_(on), socket_(std::move(socket)) {}
+  listener(worker& on, engine::descriptor socket, std::string address)
+      : worker_(on), socket_(std::move(socket)), address_(std::move(address)) {}
   [[nodiscard]] auto start() -> bool { return worker_.loop.watch(socket_, *this).has_value(); }
+  /// Takes what the settings say of its address; what was said before stays when they do not name it.
+  void use(runtime const& settings);
 
  private:
   void ready(engine::readiness what) override;
 
   worker& worker_;
   engine::descriptor socket_;
+  std::string address_;  // as it is configured
+  std::optional<engine::tls_context> tls_;
 };
 
 }  // namespace tidegate::gateway

@@ -52,7 +52,8 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
   return out;
 }
 
-auto resolve(upstream_server const& server) -> result<upstream::server, std::string> {
+auto resolve(upstream_server const& server, upstream_tls const& tls)
+    -> result<upstream::server, std::string> {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
@@ -68,7 +69,9 @@ auto resolve(upstream_server const& server) -> result<upstream::server, std::str
   if (server.port != (server.tls ? 443 : 80)) {
     authority += ":" + std::to_string(server.port);
   }
-  return upstream::server{std::move(authority), address};
+  return upstream::server{
+      std::move(authority), address,
+      server.tls ? std::optional(tls.server_name.value_or(server.host)) : std::nullopt};
 }
 
 }  // namespace
@@ -76,13 +79,24 @@ auto resolve(upstream_server const& server) -> result<upstream::server, std::str
 auto runtime::make(config settings, policy_ids& ids)
     -> result<std::shared_ptr<runtime const>, std::string> {
   auto const matches = matches_of(settings);
-  auto out =
-      std::make_shared<runtime>(runtime{std::move(settings), router(matches), {}, {}, {}, {}, {}});
+  auto out = std::make_shared<runtime>(
+      runtime{std::move(settings), router(matches), {}, {}, {}, {}, {}, {}});
+  for (auto const& listen : out->settings.listen) {
+    auto& tls = out->listener_tls.emplace_back();
+    if (listen.tls) {
+      TIDEGATE_TRY(tls, engine::tls_context::for_server(
+                            {listen.tls->certificate, listen.tls->key, listen.http2}));
+    }
+  }
   for (auto const& upstream_settings : out->settings.upstreams) {
-    auto& made = out->upstreams.emplace_back(upstream{&upstream_settings, {}});
+    auto& made = out->upstreams.emplace_back(upstream{&upstream_settings, {}, {}});
     for (auto const& server : upstream_settings.servers) {
-      TIDEGATE_TRY(auto resolved, resolve(server));
+      TIDEGATE_TRY(auto resolved, resolve(server, upstream_settings.tls));
       made.servers.push_back(std::move(resolved));
+    }
+    if (std::ranges::any_of(upstream_settings.servers, &upstream_server::tls)) {
+      TIDEGATE_TRY(made.tls, engine::tls_context::for_client(
+                                 {upstream_settings.tls.verify, upstream_settings.tls.ca}));
     }
   }
   for (auto const& route_settings : out->settings.routes) {

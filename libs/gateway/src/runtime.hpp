@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/engine/socket.hpp>
+#include <tidegate/engine/tls.hpp>
 #include <tidegate/gateway/config.hpp>
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/ratelimit/write.hpp>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,8 +52,10 @@ struct upstream {
   struct server {
     std::string authority;  ///< what a Host field would say
     engine::socket_address address;
+    std::optional<std::string> tls_name;  ///< whom TLS must prove to be there; missing in clear
   };
   std::vector<server> servers;
+  std::optional<engine::tls_context> tls;  ///< when any of them has a `tls_name`
 };
 
 /// A configuration in the form that requests are served by. Immutable and shared by all threads.
@@ -60,11 +64,12 @@ struct runtime {
   router routes_by_request;
   std::vector<route> routes;
   std::vector<upstream> upstreams;
+  std::vector<std::optional<engine::tls_context>> listener_tls;  ///< in the order of `listen`
   http::cidr_set trusted_proxies;
   std::string description_json;  ///< of /.well-known/tidegate
   std::string description_html;
 
-  /// Resolves the names of servers, which may take time. An error is one line for people.
+  /// Reads certificates and resolves the names of servers, which may take time. An error is one line for people.
   [[nodiscard]] static auto make(config settings, policy_ids& ids)
       -> result<std::shared_ptr<runtime const>, std::string>;
 };

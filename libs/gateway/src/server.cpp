@@ -78,7 +78,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
         address = engine::local_address(*socket).value_or(address);
         made->addresses.push_back(address.to_string());
       }
-      each.works->add_listener(*std::move(socket));
+      each.works->add_listener(*std::move(socket), listen.address);
     }
   }
   if (used->settings.admin) {

@@ -4,10 +4,7 @@
 #include "exchange.hpp"
 #include "worker.hpp"
 
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -25,8 +22,8 @@ constexpr auto unwell_for = 10s;
 }  // namespace
 
 upstream_connection::upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
-                                         engine::descriptor socket)
-    : worker_(on), pool_(pool), server_(server), socket_(std::move(socket)) {}
+                                         engine::transport transport)
+    : worker_(on), pool_(pool), server_(server), transport_(std::move(transport)) {}
 
 void upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
   set(worker_.loop.timers(), worker_.loop.now() + wait);
@@ -51,10 +48,9 @@ void upstream_connection::send(std::string_view bytes) {
     return;
   }
   if (phase_ != phase::connecting && out_.empty()) {
-    auto const sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    } else if (errno != EAGAIN && errno != EINTR) {
+    auto const [state, sent] = transport_.write(bytes);
+    bytes.remove_prefix(sent);
+    if (state == engine::io_state::failed) {
       // The peer is gone; what it may have answered before is still to be read.
       closing_ = true;
       readable_ = true;
@@ -72,13 +68,13 @@ void upstream_connection::flush() {
   if (out_.empty() || phase_ == phase::connecting) {
     return;
   }
-  auto const sent = ::send(socket_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
-  if (sent > 0) {
-    out_.erase(0, static_cast<std::size_t>(sent));
+  auto const [state, sent] = transport_.write(out_);
+  if (state == engine::io_state::done) {
+    out_.erase(0, sent);
     if (user_ != nullptr && !is_clogged()) {
       user_->upstream_takes_more();
     }
-  } else if (errno != EAGAIN && errno != EINTR) {
+  } else if (state == engine::io_state::failed) {
     out_.clear();
   }
 }
@@ -88,13 +84,25 @@ void upstream_connection::ready(engine::readiness what) {
     return;
   }
   if (phase_ == phase::connecting) {
-    if (!what.writable && !what.hung_up) {
+    if (!connected_) {
+      if (!what.writable && !what.hung_up) {
+        return;
+      }
+      if (engine::connect_error(transport_.socket()) != 0) {
+        fail(upstream_failure::connect_refused);
+        return;
+      }
+      connected_ = true;
+    }
+    auto const state = transport_.handshake();
+    if (state == engine::io_state::again) {
       return;
     }
-    if (engine::connect_error(socket_) != 0) {
+    if (state != engine::io_state::done) {
       fail(upstream_failure::connect_refused);
       return;
     }
+    what.writable = true;  // it was, and the request waits
     phase_ = phase::head;
     set_deadline(pool_.upstream_.settings->timeout);
   }
@@ -116,21 +124,13 @@ void upstream_connection::resume() {
 
 void upstream_connection::read() {
   while (readable_ && !paused_ && phase_ != phase::closed) {
-    auto const size = ::recv(socket_.get(), worker_.input.data(), worker_.input.size(), 0);
-    if (size < 0) {
-      if (errno == EINTR) {
-        continue;
-      }
+    auto const [state, size] = transport_.read(worker_.input);
+    if (state != engine::io_state::done) {
       readable_ = false;
-      if (errno != EAGAIN) {
-        fail(answered_ || !used_before_ ? upstream_failure::closed
-                                        : upstream_failure::closed_unanswered);
+      if (state == engine::io_state::again) {
+        return;
       }
-      return;
-    }
-    if (size == 0) {
-      readable_ = false;
-      if (phase_ == phase::body && body_.may_end_here()) {
+      if (state == engine::io_state::closed && phase_ == phase::body && body_.may_end_here()) {
         finish(false);
       } else {
         fail(answered_ || !used_before_ ? upstream_failure::closed
@@ -139,14 +139,14 @@ void upstream_connection::read() {
       return;
     }
     // A short read means that there is no more; an end of the stream comes with an event of its own.
-    readable_ = closing_ || static_cast<std::size_t>(size) == worker_.input.size();
+    readable_ = closing_ || size == worker_.input.size();
     if (phase_ == phase::idle) {
       close();  // nobody asked
       return;
     }
     answered_ = true;
     taking_ = true;
-    take({worker_.input.data(), static_cast<std::size_t>(size)});
+    take({worker_.input.data(), size});
     taking_ = false;
   }
 }
@@ -310,7 +310,7 @@ void upstream_connection::close() {
   std::erase(pool_.all_, this);
   phase_ = phase::closed;
   cancel();
-  socket_.close();
+  transport_.close();
   worker_.loop.dispose(std::unique_ptr<watched>(this));
 }
 
@@ -381,8 +381,11 @@ auto upstream_pool::take(bool fresh) -> upstream_connection* {
       note(server, false);
       return nullptr;
     }
-    auto made = std::make_unique<upstream_connection>(worker_, *this, server, *std::move(socket));
-    if (!worker_.loop.watch(made->socket_, *made)) {
+    auto const& name = upstream_.servers[server].tls_name;
+    auto transport = name ? engine::transport(*std::move(socket), *upstream_.tls, *name)
+                          : engine::transport(*std::move(socket));
+    auto made = std::make_unique<upstream_connection>(worker_, *this, server, std::move(transport));
+    if (!worker_.loop.watch(made->transport_.socket(), *made)) {
       return nullptr;
     }
     connection = made.release();

@@ -4,6 +4,7 @@
 #include "runtime.hpp"
 
 #include <tidegate/engine/loop.hpp>
+#include <tidegate/engine/transport.hpp>
 #include <tidegate/wire/http1_body.hpp>
 #include <tidegate/wire/http1_head.hpp>
 
@@ -34,7 +35,7 @@ enum class upstream_failure : std::uint8_t {
 class upstream_connection final : public engine::watched, private engine::timer {
  public:
   upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
-                      engine::descriptor socket);
+                      engine::transport transport);
 
   /// Sends the request of `user`: `head` and perhaps the beginning of its body.
   void start(exchange& user, wire::method method, std::string_view bytes);
@@ -68,10 +69,11 @@ class upstream_connection final : public engine::watched, private engine::timer 
   worker& worker_;
   upstream_pool& pool_;
   std::size_t server_;
-  engine::descriptor socket_;
+  engine::transport transport_;
   exchange* user_ = nullptr;
   phase phase_ = phase::connecting;
   wire::method method_ = wire::method::get;
+  bool connected_ = false;  // though a handshake may be under way
   bool used_before_ = false;
   bool keep_alive_ = false;
   bool answered_ = false;  // a byte of the answer has come

@@ -38,6 +38,9 @@ void worker::use(std::shared_ptr<runtime const> settings) {
     }
   }
   made->settings = std::move(settings);
+  for (auto const& each : listeners_) {
+    each->use(*made->settings);
+  }
   if (current != nullptr) {
     current->retired = true;
   }
@@ -51,8 +54,9 @@ void worker::release(worker_runtime& used) {
   --used.users;
 }
 
-void worker::add_listener(engine::descriptor socket) {
-  auto made = std::make_unique<listener>(*this, std::move(socket));
+void worker::add_listener(engine::descriptor socket, std::string address) {
+  auto made = std::make_unique<listener>(*this, std::move(socket), std::move(address));
+  made->use(*current->settings);
   if (made->start()) {
     listeners_.push_back(std::move(made));
   }

@@ -51,7 +51,8 @@ class worker {
 
   /// From now on requests are served by these settings.
   void use(std::shared_ptr<runtime const> settings);
-  void add_listener(engine::descriptor socket);
+  /// `address` is what the settings call it.
+  void add_listener(engine::descriptor socket, std::string address);
   /// Accepts no more, and closes what is idle; `drained` is then true as soon as nothing is under way.
   void drain();
   [[nodiscard]] auto drained() const noexcept -> bool { return clients.empty(); }

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/engine/transport.hpp>
+
+#include "tls_state.hpp"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <new>
+#include <utility>
+
+namespace tidegate::engine {
+
+namespace {
+
+auto receive(int socket, void* into, std::size_t size) noexcept -> ssize_t {
+  ssize_t got = 0;
+  do {
+    got = ::recv(socket, into, size, 0);
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+auto send(int socket, void const* from, std::size_t size) noexcept -> ssize_t {
+  ssize_t sent = 0;
+  do {
+    sent = ::send(socket, from, size, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent;
+}
+
+}  // namespace
+
+/// OpenSSL's state of one connection, and the socket as OpenSSL sees it.
+class transport::tls_session {
+ public:
+  tls_session(int socket, SSL_CTX* context, bool is_server)
+      : socket_(socket), ssl_(SSL_new(context)) {
+    auto* const bio = ssl_ == nullptr ? nullptr : BIO_new(socket_method());
+    if (bio == nullptr) {
+      SSL_free(ssl_);
+      throw std::bad_alloc();
+    }
+    BIO_set_data(bio, this);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(ssl_, bio, bio);
+    if (is_server) {
+      SSL_set_accept_state(ssl_);
+    } else {
+      SSL_set_connect_state(ssl_);
+    }
+  }
+  tls_session(tls_session const&) = delete;
+  auto operator=(tls_session const&) -> tls_session& = delete;
+  ~tls_session() { SSL_free(ssl_); }
+
+  void expect(std::string const& server_name, bool verify) {
+    std::array<unsigned char, sizeof(in6_addr)> address{};
+    bool const is_address = ::inet_pton(AF_INET, server_name.c_str(), address.data()) == 1 ||
+                            ::inet_pton(AF_INET6, server_name.c_str(), address.data()) == 1;
+    bool good = true;
+    if (!is_address) {  // RFC 6066, section 3: an address is not sent
+      // What SSL_set_tlsext_host_name does, by casts of C. The name is copied.
+      good = SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                      const_cast<char*>(server_name.c_str())) == 1;
+    }
+    if (verify) {
+      good = good && (is_address ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_),
+                                                                 server_name.c_str()) == 1
+                                 : SSL_set1_host(ssl_, server_name.c_str()) == 1);
+    }
+    failed_ = !good;  // never a connection to somebody who was not checked
+    ERR_clear_error();
+  }
+
+  [[nodiscard]] auto is_handshaking() const noexcept -> bool {
+    return !failed_ && SSL_is_init_finished(ssl_) == 0;
+  }
+
+  [[nodiscard]] auto handshake() noexcept -> io_state {
+    if (failed_) {
+      return io_state::failed;
+    }
+    drained_ = false;
+    begin();
+    auto const code = SSL_do_handshake(ssl_);
+    return code == 1 ? io_state::done : state_after(code);
+  }
+
+  [[nodiscard]] auto read(std::span<char> into) noexcept -> io_result {
+    drained_ = false;
+    std::size_t size = 0;
+    auto state = failed_ ? io_state::failed : io_state::done;
+    while (state == io_state::done && size < into.size()) {
+      begin();
+      std::size_t got = 0;
+      auto const code = SSL_read_ex(ssl_, into.data() + size, into.size() - size, &got);
+      size += got;
+      if (code != 1) {
+        state = state_after(code);
+      }
+    }
+    return size > 0 ? io_result{io_state::done, size} : io_result{state, 0};
+  }
+
+  [[nodiscard]] auto write(std::string_view bytes) noexcept -> io_result {
+    drained_ = false;
+    std::size_t size = 0;
+    auto state = failed_ ? io_state::failed : io_state::done;
+    while (state == io_state::done && size < bytes.size()) {
+      begin();
+      std::size_t taken = 0;
+      auto const code = SSL_write_ex(ssl_, bytes.data() + size, bytes.size() - size, &taken);
+      size += taken;
+      if (code != 1) {
+        state = state_after(code);
+      }
+    }
+    return size > 0 ? io_result{io_state::done, size} : io_result{state, 0};
+  }
+
+  /// Sends close_notify, once and if there is room for it.
+  void finish() noexcept {
+    if (!failed_ && SSL_is_init_finished(ssl_) == 1 &&
+        (SSL_get_shutdown(ssl_) & SSL_SENT_SHUTDOWN) == 0) {
+      begin();
+      if (SSL_shutdown(ssl_) < 0) {
+        ERR_clear_error();
+      }
+    }
+  }
+
+ private:
+  // What OpenSSL keeps in its queue of errors, of this or any other connection, would mislead SSL_get_error.
+  static void begin() noexcept {
+    ERR_clear_error();
+    errno = 0;
+  }
+
+  [[nodiscard]] auto state_after(int code) noexcept -> io_state {
+    auto const error = SSL_get_error(ssl_, code);
+    switch (error) {
+      case SSL_ERROR_WANT_READ:
+      case SSL_ERROR_WANT_WRITE: return io_state::again;
+      case SSL_ERROR_ZERO_RETURN: return io_state::closed;
+      default:
+        failed_ = true;
+        ERR_clear_error();
+        return io_state::failed;
+    }
+  }
+
+  // The BIO of OpenSSL for sockets raises SIGPIPE, and reads once more to learn that there is nothing.
+  static auto socket_method() -> BIO_METHOD const* {
+    static auto const* const method = [] {
+      auto* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "tidegate");
+      if (made == nullptr) {
+        throw std::bad_alloc();
+      }
+      BIO_meth_set_read(made, bio_read);
+      BIO_meth_set_write(made, bio_write);
+      BIO_meth_set_ctrl(made, bio_control);
+      return made;
+    }();
+    return method;
+  }
+
+  static auto bio_read(BIO* bio, char* into, int size) -> int {
+    auto& self = *static_cast<tls_session*>(BIO_get_data(bio));
+    BIO_clear_retry_flags(bio);
+    if (self.drained_) {
+      BIO_set_retry_read(bio);
+      return -1;
+    }
+    auto const got = receive(self.socket_, into, static_cast<std::size_t>(size));
+    if (got < 0 && errno == EAGAIN) {
+      BIO_set_retry_read(bio);
+    }
+    // A short read has taken all there was; the end of the stream comes with an event of its own.
+    self.drained_ = got > 0 && got < size;
+    return static_cast<int>(got);
+  }
+
+  static auto bio_write(BIO* bio, char const* from, int size) -> int {
+    auto const& self = *static_cast<tls_session*>(BIO_get_data(bio));
+    BIO_clear_retry_flags(bio);
+    auto const sent = engine::send(self.socket_, from, static_cast<std::size_t>(size));
+    if (sent < 0 && errno == EAGAIN) {
+      BIO_set_retry_write(bio);
+    }
+    return static_cast<int>(sent);
+  }
+
+  static auto bio_control(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) -> long {
+    return command == BIO_CTRL_FLUSH ? 1 : 0;
+  }
+
+  int socket_;
+  SSL* ssl_;
+  bool failed_ = false;
+  bool drained_ = false;  // in this call: the socket has no more
+};
+
+transport::transport(descriptor socket) noexcept : socket_(std::move(socket)) {}
+
+transport::transport(descriptor socket, tls_context const& context)
+    : socket_(std::move(socket)),
+      tls_(std::make_unique<tls_session>(socket_.get(), context.state_->context.get(), true)) {}
+
+transport::transport(descriptor socket, tls_context const& context, std::string const& server_name)
+    : socket_(std::move(socket)),
+      tls_(std::make_unique<tls_session>(socket_.get(), context.state_->context.get(), false)) {
+  tls_->expect(server_name, context.state_->verify);
+}
+
+transport::transport(transport&&) noexcept = default;
+auto transport::operator=(transport&&) noexcept -> transport& = default;
+transport::~transport() = default;
+
+auto transport::handshake() noexcept -> io_state {
+  return tls_ == nullptr ? io_state::done : tls_->handshake();
+}
+
+auto transport::is_handshaking() const noexcept -> bool {
+  return tls_ != nullptr && tls_->is_handshaking();
+}
+
+auto transport::read(std::span<char> into) noexcept -> io_result {
+  if (tls_ != nullptr) {
+    return tls_->read(into);
+  }
+  auto const got = receive(socket_.get(), into.data(), into.size());
+  if (got > 0) {
+    return {io_state::done, static_cast<std::size_t>(got)};
+  }
+  if (got == 0) {
+    return {io_state::closed, 0};
+  }
+  return {errno == EAGAIN ? io_state::again : io_state::failed, 0};
+}
+
+auto transport::write(std::string_view bytes) noexcept -> io_result {
+  if (tls_ != nullptr) {
+    return tls_->write(bytes);
+  }
+  auto const sent = engine::send(socket_.get(), bytes.data(), bytes.size());
+  if (sent >= 0) {
+    return {io_state::done, static_cast<std::size_t>(sent)};
+  }
+  return {errno == EAGAIN ? io_state::again : io_state::failed, 0};
+}
+
+void transport::finish() noexcept {
+  if (tls_ != nullptr) {
+    tls_->finish();
+  }
+  ::shutdown(socket_.get(), SHUT_WR);
+}
+
+void transport::close() noexcept {
+  if (tls_ != nullptr) {
+    tls_->finish();
+    tls_.reset();
+  }
+  socket_.close();
+}
+
+}  // namespace tidegate::engine
