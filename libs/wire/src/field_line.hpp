@@ -70,13 +70,12 @@ namespace tidegate::wire::detail {
   if (end - stop < 2 || std::memcmp(stop, "\r\n", 2) != 0) [[unlikely]] {
     return nullptr;
   }
-  // Up to `stop` there is no control but HTAB, so white space is what is not above SP.
   auto const* value = colon + 1;
-  while (value != stop && static_cast<unsigned char>(*value) <= ' ') {
+  while (grammar::is(*value, grammar::blank)) {  // the CR at `stop` is none
     ++value;
   }
   auto const* value_end = stop;
-  while (value_end != value && static_cast<unsigned char>(value_end[-1]) <= ' ') {
+  while (grammar::is(value_end[-1], grammar::blank) && value_end != value) {
     --value_end;
   }
   out.name = {line, name_size};

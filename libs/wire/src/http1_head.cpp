@@ -497,6 +497,11 @@ class head_reader {
     auto const* const begin = begin_;
     auto const* const end = end_;
     auto const* line = at_;
+    if (end - begin < 16) [[unlikely]] {
+      // No head is so short, and no first line with a field. Said here once, it need not be asked for
+      // every field.
+      return refuse_field_line(line, head_fault::none);
+    }
     auto* next = out.fields_.data();
     auto* const last = next + fields_max_;
     for (;;) {

@@ -138,7 +138,7 @@ inline constexpr auto known_entries = [] {
   if (size < known_name_size_min) {
     return known_field::other;
   }
-  auto const& entry = known_entries[slot_of(name[0], name[size - 2], size)];
+  known_entry const& entry = known_entries[slot_of(name[0], name[size - 2], size)];
   if (entry.size != size) {
     return known_field::other;
   }

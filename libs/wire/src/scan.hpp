@@ -11,24 +11,35 @@
 /// Finds the next octet of a kind, 16 at a time where the processor can.
 namespace tidegate::wire::scan {
 
-// Each kind says which octets it means, and has a quicker test of 16 at once, which may find others too.
+#if defined(__SSE2__)
+/// Sets the highest bit of every octet below `Bound`, of 0x7f and of those from 0x80 on.
+template <char Bound>
+[[nodiscard, gnu::always_inline]] inline auto below(__m128i x) noexcept -> __m128i {
+  // One more, and 0x7f is negative like all above it; less the bound, so are those below that.
+  return _mm_subs_epi8(_mm_add_epi8(x, _mm_set1_epi8(1)), _mm_set1_epi8(Bound + 1));
+}
+#endif
+
+// Each kind says which octets it means. It has a quicker test of 16 at once, which sets the highest bit of
+// those and, unless it is `exact`, perhaps of others.
 
 /// What ends a field value, or may not stand in one: controls but HTAB.
 struct control {
+  static constexpr bool exact = false;
   [[nodiscard]] static constexpr auto matches(char c) noexcept -> bool {
-    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+    return c == '\r' || (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
   }
 #if defined(__SSE2__)
   /// Also HTAB and octets from 0x80, both of which are rare.
   [[nodiscard]] static auto may_match(__m128i x) noexcept -> __m128i {
-    // One more, and 0x7f is negative as well.
-    return _mm_cmplt_epi8(_mm_add_epi8(x, _mm_set1_epi8(1)), _mm_set1_epi8(0x21));
+    return below<0x20>(x);
   }
 #endif
 };
 
 /// What is no letter, digit, "-" or ".": all of those may stand in a token and in the name of a host.
 struct unusual {
+  static constexpr bool exact = true;
   [[nodiscard]] static constexpr auto matches(char c) noexcept -> bool {
     auto const letter = static_cast<unsigned>(static_cast<unsigned char>(c) | 0x20U) - 'a';
     return letter > 25 && (c < '-' || c > '9' || c == '/');
@@ -48,6 +59,7 @@ struct unusual {
 
 /// What ends a request target, or may not stand in one: all but printable ASCII, and "#".
 struct target_end {
+  static constexpr bool exact = true;
   [[nodiscard]] static constexpr auto matches(char c) noexcept -> bool {
     return static_cast<signed char>(c) <= 0x20 || c == 0x7f || c == '#';
   }
@@ -64,6 +76,7 @@ struct target_end {
 
 template <char C>
 struct exactly {
+  static constexpr bool exact = true;
   [[nodiscard]] static constexpr auto matches(char c) noexcept -> bool { return c == C; }
 #if defined(__SSE2__)
   [[nodiscard]] static auto may_match(__m128i x) noexcept -> __m128i {
@@ -87,25 +100,26 @@ template <class Kind>
                                                    char const* p, char const* end) noexcept
     -> char const* {
 #if defined(__SSE2__)
-  while (end - p >= 16) {
-    auto const mask = mask_at<Kind>(p);
-    if (mask == 0) {
-      p += 16;
-      continue;
+  if (end - begin >= 16) [[likely]] {
+    auto const* const last = end - 16;
+    while (p <= last) {
+      auto const mask = mask_at<Kind>(p);
+      if (mask == 0) {
+        p += 16;
+        continue;
+      }
+      p += static_cast<unsigned>(std::countr_zero(mask));
+      if (Kind::exact || Kind::matches(*p)) [[likely]] {
+        return p;
+      }
+      ++p;
     }
-    p += std::countr_zero(mask);
-    if (Kind::matches(*p)) [[likely]] {
-      return p;
-    }
-    ++p;
-  }
-  if (end - begin >= 16) {
     // The last few, looked at with those before them.
-    auto const mask = mask_at<Kind>(end - 16) >> (16 - (end - p));
+    auto const mask = mask_at<Kind>(last) >> (p - last);
     if (mask == 0) {
       return end;
     }
-    p += std::countr_zero(mask);
+    p += static_cast<unsigned>(std::countr_zero(mask));
   }
 #endif
   while (p != end && !Kind::matches(*p)) {
