@@ -228,6 +228,10 @@ void append_request_head(std::string& out, request_head const& head,
   if (!length_stays(head, forwarding.body)) {
     drop.insert(known_field::content_length);
   }
+  if (head.minor_version() == 0) {
+    // It meant nothing there (RFC 9110, section 10.1.1), and nobody waits for a 100.
+    drop.insert(known_field::expect);
+  }
   bool const sends_te = head.accepts_trailers() && !forwarding.drop.contains(known_field::te);
   auto const size_max = head.method_text().size() + forwarding.target.size() +
                         head.target().size() + host.size() +

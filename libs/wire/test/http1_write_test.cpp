@@ -76,6 +76,10 @@ TEST(wire_write, sends_requests_on) {
            {"GET / HTTP/1.1\r\nHost: h\r\nTE: gzip\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\r\n"},
            {"GET / HTTP/1.1\r\nHost: h\r\nTE: gzip, trailers\r\nConnection: te\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: h\r\nConnection: te\r\nTE: trailers\r\n\r\n"},
+           {"GET http://h/ HTTP/1.0\r\nExpect: 100-continue\r\nA: 1\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nA: 1\r\n\r\n"},
+           {"GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n"},
            // The body.
            {"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
             "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"},

@@ -57,7 +57,8 @@ struct request_forwarding {
 ///
 /// Not sent on: the fields of the connection and those that `Connection` names. One that we know to be
 /// of the message (`Authorization`, say) is sent on even so: nobody may take fields out of a request by
-/// naming them. `TE: trailers` is sent on. Use it while the buffer of `head` lives.
+/// naming them. `TE: trailers` is sent on, and
+/// `Expect` unless the request is of HTTP/1.0. Use it while the buffer of `head` lives.
 void append_request_head(std::string& out, request_head const& head,
                          request_forwarding const& forwarding);
 
