@@ -966,9 +966,7 @@ void arrange(std::vector<config_fault>& faults, std::string_view text) {
     fault.line = std::min(fault.line, lengths.size());
     fault.column = std::min(fault.column, lengths[fault.line - 1] + 1);
   }
-  auto const place = [](config_fault const& fault) { return std::pair(fault.line, fault.column); };
-  std::stable_sort(faults.begin(), faults.end(),
-                   [&](auto const& a, auto const& b) { return place(a) < place(b); });
+  std::sort(faults.begin(), faults.end());
   // What an alias repeats is at fault at the same place.
   faults.erase(std::unique(faults.begin(), faults.end()), faults.end());
   if (faults.size() > faults_max) {

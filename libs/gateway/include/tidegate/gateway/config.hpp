@@ -11,6 +11,7 @@
 #include <tidegate/ratelimit/policy.hpp>
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -165,7 +166,7 @@ struct config_fault {
   std::size_t line = 1;    ///< from 1 on
   std::size_t column = 1;  ///< in bytes, from 1 on
   std::string message;     ///< what is wrong and what is allowed
-  auto operator==(config_fault const&) const -> bool = default;
+  auto operator<=>(config_fault const&) const = default;
 };
 
 /// `FILE:LINE:COLUMN: MESSAGE`
