@@ -19,6 +19,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t out_octets_max = 256 * 1024;
 /// How long a client may go on sending after the last response.
 constexpr auto linger_timeout = 2s;
+/// Longer than any exchange.
+constexpr std::chrono::nanoseconds forever = std::chrono::hours(24 * 365);
 
 }  // namespace
 
@@ -49,7 +51,10 @@ void client_http1::ready(engine::readiness what) {
     close();
     return;
   }
-  closing_ = closing_ || what.closing;
+  if (what.closing && !std::exchange(closing_, true) && phase_ == phase::waiting && in_.empty()) {
+    close();  // nobody waits for the answer any more
+    return;
+  }
   readable_ = readable_ || what.readable || (what.writable && transport_.is_handshaking());
   if (what.writable && !out_.empty()) {
     write_out();
@@ -142,7 +147,7 @@ auto client_http1::take_head(std::string_view& bytes) -> bool {
   body_ = wire::body_decoder(request.body());
   body_octets_ = 0;
   phase_ = body_.done() ? phase::waiting : phase::body;
-  set_deadline(phase_ == phase::body ? settings.body_timeout : std::chrono::hours(24 * 365));
+  set_deadline(phase_ == phase::body ? settings.body_timeout : forever);
   exchange_ = worker_.take_exchange();
   exchange_->begin(*this, request, {peer_, transport_.is_secure() ? "https" : "http"});
   if (response_done_) {
@@ -172,7 +177,7 @@ auto client_http1::take_body(std::string_view& bytes) -> bool {
   set_deadline(settings.body_timeout);
   if (body_.done()) {
     phase_ = phase::waiting;
-    set_deadline(std::chrono::hours(24 * 365));  // the upstream has its own times
+    set_deadline(forever);  // the upstream has its own times
   }
   exchange_->body(part, passed.content_octets, body_.done());
   if (response_done_) {
@@ -334,10 +339,20 @@ void client_http1::flush() {
     }
     bytes.remove_prefix(sent);
   }
-  out_.append(bytes);
+  if (!bytes.empty()) {
+    out_.append(bytes);
+    wait_for_reader();
+  }
   gathered.clear();
   if (gathered.capacity() > 2 * worker::input_octets_max) {
     gathered.shrink_to_fit();
+  }
+}
+
+/// A client that does not read its response is not waited for longer than one that says nothing.
+void client_http1::wait_for_reader() {
+  if (phase_ == phase::waiting || (phase_ == phase::lingering && !out_.empty())) {
+    set_deadline(out_.empty() ? forever : worker_.current->settings->settings.http.idle_timeout);
   }
 }
 
@@ -357,6 +372,7 @@ void client_http1::write_out() {
       return;
     }
   }
+  wait_for_reader();
   if (exchange_ && !is_clogged()) {
     exchange_->client_takes_more();
   }
@@ -369,6 +385,7 @@ void client_http1::resume() {
 }
 
 void client_http1::cut() {
+  response_done_ = true;  // as far as the exchange goes, which has ended
   close();
 }
 
@@ -378,6 +395,7 @@ void client_http1::linger() {
   phase_ = phase::lingering;
   in_.clear();
   set_deadline(linger_timeout);
+  wait_for_reader();
   if (out_.empty()) {
     transport_.finish();
     if (closing_) {

@@ -55,6 +55,7 @@ class client_http1 final : public engine::watched, private engine::timer, privat
   void response_is_complete();
   void go_on();
   void write_out();
+  void wait_for_reader();
   void linger();
   void close();
   void set_deadline(std::chrono::nanoseconds wait);
