@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -74,10 +75,34 @@ auto resolve(upstream_server const& server, upstream_tls const& tls)
       server.tls ? std::optional(tls.server_name.value_or(server.host)) : std::nullopt};
 }
 
+/// The first option that the configuration has and the gateway does not serve yet.
+auto find_unavailable(config const& settings) -> std::optional<std::string> {
+  for (auto const& listen : settings.listen) {
+    if (listen.proxy_protocol) {
+      return "listen: proxy-protocol";
+    }
+  }
+  for (auto const& each : settings.upstreams) {
+    if (each.http2) {
+      return "upstreams." + each.name + ".http2";
+    }
+    if (each.overload) {
+      return "upstreams." + each.name + ".overload";
+    }
+  }
+  if (settings.access_log.to != access_log_config::destination::off) {
+    return "access-log";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 auto runtime::make(config settings, policy_ids& ids)
     -> result<std::shared_ptr<runtime const>, std::string> {
+  if (auto const missing = find_unavailable(settings)) {
+    return failure(*missing + " is not available in this version");
+  }
   auto const matches = matches_of(settings);
   auto out = std::make_shared<runtime>(
       runtime{std::move(settings), router(matches), {}, {}, {}, {}, {}, {}});
