@@ -3,8 +3,8 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <ctime>
 #include <unistd.h>
+#include <ctime>
 
 #include <algorithm>
 #include <array>
@@ -46,14 +46,23 @@ loop::loop(descriptor poll, descriptor wake)
 
 loop::~loop() = default;
 
-auto loop::watch(descriptor const& socket, watched& who) -> result<void, system_error> {
+auto loop::control(int operation, descriptor const& socket, watched& who)
+    -> result<void, system_error> {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.ptr = &who;
-  if (::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) {
+  if (::epoll_ctl(poll_.get(), operation, socket.get(), &event) != 0) {
     return failure(system_error{"epoll_ctl", errno});
   }
   return {};
+}
+
+auto loop::watch(descriptor const& socket, watched& who) -> result<void, system_error> {
+  return control(EPOLL_CTL_ADD, socket, who);
+}
+
+auto loop::watch_instead(descriptor const& socket, watched& who) -> result<void, system_error> {
+  return control(EPOLL_CTL_MOD, socket, who);
 }
 
 void loop::dispose(std::unique_ptr<watched> who) {
@@ -89,6 +98,9 @@ void loop::stop() noexcept {
 
 void loop::turn(std::chrono::milliseconds wait) {
   auto const until_timer = timers_.next_in(now_);
+  if (!ending_.empty()) {
+    wait = std::chrono::milliseconds(0);
+  }
   if (until_timer != timer_wheel::none) {
     wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(until_timer));
   }
@@ -107,6 +119,15 @@ void loop::turn(std::chrono::milliseconds wait) {
     }
   }
   timers_.advance(now_);
+  ending_now_.swap(ending_);
+  for (auto* const who : ending_now_) {
+    if (!who->disposed_) {
+      who->turn_ends();
+    }
+  }
+  ending_now_.clear();
+  // What was asked for meanwhile by what is destroyed now.
+  std::erase_if(ending_, [](watched const* who) { return who->disposed_; });
   // What is destroyed may dispose of others.
   while (!disposed_.empty()) {
     std::exchange(disposed_, {}).clear();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client_http1.hpp"
 
+#include "client_http2.hpp"
+
 #include <tidegate/http/problem.hpp>
 
 #include <sys/socket.h>
@@ -24,8 +26,9 @@ constexpr std::chrono::nanoseconds forever = std::chrono::hours(24 * 365);
 
 }  // namespace
 
-client_http1::client_http1(worker& on, engine::transport transport, http::ip_address const& peer)
-    : worker_(on), transport_(std::move(transport)), peer_(peer) {
+client_http1::client_http1(worker& on, engine::transport transport, http::ip_address const& peer,
+                           bool http2)
+    : worker_(on), transport_(std::move(transport)), peer_(peer), may_be_http2_(http2) {
   self_ = worker_.clients.insert(worker_.clients.end(), this);
   worker_.metrics->connections_open.add();
 }
@@ -132,6 +135,11 @@ auto client_http1::take_head(std::string_view& bytes) -> bool {
     return false;
   }
   seen_ = 0;
+  if (head.state == wire::head_state::http2_preface && may_be_http2_) {
+    become_http2(bytes);
+    return false;
+  }
+  may_be_http2_ = false;
   if (head.state != wire::head_state::complete) {
     respond_to_malformed(
         head.state == wire::head_state::http2_preface ? 505 : wire::status_of(head.fault));
@@ -184,6 +192,12 @@ auto client_http1::take_body(std::string_view& bytes) -> bool {
     go_on();
   }
   return passed.consumed > 0 && phase_ != phase::body;
+}
+
+void client_http1::become_http2(std::string_view bytes) {
+  auto* const next = new client_http2(worker_, std::move(transport_), peer_);  // NOLINT
+  next->start(bytes, closing_);
+  close();
 }
 
 void client_http1::respond_to_malformed(int status) {
@@ -455,6 +469,7 @@ void listener::use(runtime const& settings) {
   auto const found = std::ranges::find(listen, address_, &listener_config::address);
   if (found != listen.end()) {
     tls_ = settings.listener_tls[static_cast<std::size_t>(found - listen.begin())];
+    http2_ = found->http2;
   }
 }
 
@@ -487,7 +502,7 @@ void listener::ready(engine::readiness /*what*/) {
     }
     auto transport = tls_ ? engine::transport(std::move(accepted), *tls_)
                           : engine::transport(std::move(accepted));
-    auto* const client = new client_http1(worker_, std::move(transport), peer);  // NOLINT
+    auto* const client = new client_http1(worker_, std::move(transport), peer, http2_);  // NOLINT
     if (!client->start()) {
       client->drain();
     }

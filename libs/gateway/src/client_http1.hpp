@@ -17,17 +17,19 @@ namespace tidegate::gateway {
 
 /// A connection of a client that speaks HTTP/1.1 or HTTP/1.0. It answers one request after the other; what
 /// comes of the next one meanwhile waits in the socket.
-class client_http1 final : public engine::watched, private engine::timer, private client_stream {
+class client_http1 final : public engine::watched,
+                           public client_connection,
+                           private engine::timer,
+                           private client_stream {
  public:
-  client_http1(worker& on, engine::transport transport, http::ip_address const& peer);
+  /// With `http2`, a client that begins with the preface of HTTP/2 is handed to a `client_http2`.
+  client_http1(worker& on, engine::transport transport, http::ip_address const& peer, bool http2);
   ~client_http1() override;
 
   /// Begins to listen; false when the system does not let it.
   [[nodiscard]] auto start() -> bool;
-  /// Closes when nothing is under way; else after the response.
-  void drain();
-  /// Closes at once.
-  void drop() { close(); }
+  void drain() override;
+  void drop() override { close(); }
 
  private:
   void ready(engine::readiness what) override;
@@ -51,6 +53,7 @@ class client_http1 final : public engine::watched, private engine::timer, privat
   void take(std::string_view bytes);
   [[nodiscard]] auto take_head(std::string_view& bytes) -> bool;
   [[nodiscard]] auto take_body(std::string_view& bytes) -> bool;
+  void become_http2(std::string_view bytes);
   void respond_to_malformed(int status);
   void response_is_complete();
   void go_on();
@@ -72,6 +75,7 @@ class client_http1 final : public engine::watched, private engine::timer, privat
   engine::transport transport_;
   http::ip_address peer_;
   phase phase_ = phase::head;
+  bool may_be_http2_;  // until the first request has come
   bool readable_ = false;
   bool closing_ = false;  // the client sends no more
   bool keep_alive_ = true;
@@ -86,7 +90,7 @@ class client_http1 final : public engine::watched, private engine::timer, privat
   std::size_t seen_ = 0;
   std::string in_;
   std::string out_;
-  std::list<client_http1*>::iterator self_;
+  std::list<client_connection*>::iterator self_;
 };
 
 /// Accepts connections for one worker.
@@ -105,6 +109,7 @@ class listener final : public engine::watched {
   engine::descriptor socket_;
   std::string address_;  // as it is configured
   std::optional<engine::tls_context> tls_;
+  bool http2_ = true;
 };
 
 }  // namespace tidegate::gateway

@@ -18,10 +18,21 @@
 
 namespace tidegate::gateway {
 
-class client_http1;
 class exchange;
 class listener;
 class upstream_pool;
+
+/// A connection of a client, whatever it speaks.
+class client_connection {
+ public:
+  /// Closes when nothing is under way; else after what is.
+  virtual void drain() = 0;
+  /// Closes at once.
+  virtual void drop() = 0;
+
+ protected:
+  ~client_connection() = default;
+};
 
 /// A configuration as one thread uses it: with its own connections to upstreams and its own counters.
 struct worker_runtime {
@@ -78,12 +89,13 @@ class worker {
   wire::request_head request;
   wire::response_head response;
   std::string to_client;
-  std::string to_upstream;
+  std::string http2_output;
+  std::string http2_text;
   std::string path;
   std::string field_lines;
   std::string text;
 
-  std::list<client_http1*> clients;  // that are open
+  std::list<client_connection*> clients;  // that are open
 
  private:
   std::vector<std::unique_ptr<worker_runtime>> runtimes_;

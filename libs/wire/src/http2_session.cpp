@@ -316,24 +316,18 @@ struct http2_session::state {
     if (stream == nullptr || self.terminated) {
       return 0;
     }
+    if (stream->response_complete_ && stream->waiting_octets() == 0) {
+      // All is said, and the client need not send the rest (section 8.1). Some of it is thrown away before
+      // we say so: a reset that comes together with the response makes some clients forget the response.
+      stream->discarded_octets_ += size;
+      if (stream->discarded_octets_ > self.limits.stream_window_octets) {
+        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+      }
+    }
     if (self.events.content(*stream, view(data, size))) {
       nghttp2_session_consume_stream(session, id, size);
     } else {
       stream->held_octets_ += size;
-    }
-    return 0;
-  }
-
-  static auto on_frame_send(nghttp2_session* session, nghttp2_frame const* frame, void* user)
-      -> int {
-    bool const last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-    if (last && (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA)) {
-      auto const* const stream = of(user).find(frame->hd.stream_id);
-      if (stream != nullptr && !stream->request_complete_) {
-        // All is said: the client need not send the rest (section 8.1).
-        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
-                                  NGHTTP2_NO_ERROR);
-      }
     }
     return 0;
   }
@@ -379,7 +373,6 @@ struct http2_session::state {
       nghttp2_session_callbacks_set_on_frame_recv_callback(out, on_frame_recv);
       nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(out, on_invalid_frame_recv);
       nghttp2_session_callbacks_set_on_data_chunk_recv_callback(out, on_data_chunk_recv);
-      nghttp2_session_callbacks_set_on_frame_send_callback(out, on_frame_send);
       nghttp2_session_callbacks_set_on_stream_close_callback(out, on_stream_close);
       return out;
     }();

@@ -34,6 +34,8 @@ class watched {
  private:
   friend class loop;
   virtual void ready(readiness what) = 0;
+  /// Called when `loop::at_end_of_turn` was asked for.
+  virtual void turn_ends() {}
   bool disposed_ = false;
 };
 
@@ -61,17 +63,27 @@ class loop {
 
   /// Tells `who` when the descriptor can be read or written, until it is closed.
   [[nodiscard]] auto watch(descriptor const& socket, watched& who) -> result<void, system_error>;
+  /// From now on tells `who` instead of the one that was told before, also what it was told already.
+  [[nodiscard]] auto watch_instead(descriptor const& socket, watched& who)
+      -> result<void, system_error>;
+  /// Calls `turn_ends` of `who` when the events and timers of this turn are done; once for each time that
+  /// it is asked. What is asked for while these calls are made happens in a turn that follows at once.
+  void at_end_of_turn(watched& who) { ending_.push_back(&who); }
   /// Destroys `who` at the end of this turn, when no event of it is left. Nothing of it is called any more.
   void dispose(std::unique_ptr<watched> who);
 
  private:
   loop(descriptor poll, descriptor wake);
+  [[nodiscard]] auto control(int operation, descriptor const& socket, watched& who)
+      -> result<void, system_error>;
   void run_posted();
 
   descriptor poll_;
   descriptor wake_;
   instant now_;
   timer_wheel timers_;
+  std::vector<watched*> ending_;
+  std::vector<watched*> ending_now_;  // keeps its room from turn to turn
   std::vector<std::unique_ptr<watched>> disposed_;
   bool stopped_ = false;
   std::mutex posted_mutex_;

@@ -61,7 +61,8 @@ class http2_stream {
   std::size_t position_ = 0;  // among the streams of the session
   bool request_complete_ = false;
   bool response_complete_ = false;
-  std::size_t held_octets_ = 0;  // content that was not taken
+  std::size_t held_octets_ = 0;       // content that was not taken
+  std::size_t discarded_octets_ = 0;  // content after the end of the response
   std::string out_;
   std::size_t sent_ = 0;  // of `out_`
 };

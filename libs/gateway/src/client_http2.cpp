@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client_http2.hpp"
+
+#include <tidegate/http/problem.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What may wait of one response before its upstream is asked to stop.
+constexpr std::size_t waiting_octets_max = 64 * 1024;
+/// What is written at once, and at most in one turn, so that other connections have theirs.
+constexpr std::size_t write_octets_max = 64 * 1024;
+constexpr int writes_max = 8;
+/// How long a client may go on sending after the last word.
+constexpr auto linger_timeout = 2s;
+constexpr std::size_t spare_streams_max = 8;
+
+[[nodiscard]] auto limits_of(http_config const& settings) -> wire::http2_limits {
+  wire::http2_limits limits;
+  limits.head = {static_cast<std::size_t>(settings.max_uri) + 32,
+                 static_cast<std::size_t>(settings.max_header_size),
+                 static_cast<std::size_t>(settings.max_headers)};
+  return limits;
+}
+
+}  // namespace
+
+/// One request on the connection.
+class client_http2::stream final : public client_stream {
+ public:
+  stream(client_http2& on, wire::http2_stream& as) : connection_(on), stream_(&as) {}
+  stream(stream const&) = delete;
+  auto operator=(stream const&) -> stream& = delete;
+  ~stream() = default;
+
+  [[nodiscard]] static auto of(wire::http2_stream const& on) -> stream* {
+    return static_cast<stream*>(on.user);
+  }
+
+  /// For the next request.
+  void reuse(wire::http2_stream& as) {
+    stream_ = &as;
+    chunks_ = false;
+    is_head_request_ = false;
+    head_sent_ = false;
+    clogged_ = false;
+    body_octets_ = 0;
+  }
+
+  void begin(wire::request_head const& head) {
+    auto& on = connection_.worker_;
+    is_head_request_ = head.method() == wire::method::head;
+    chunks_ = head.body().kind == wire::body_kind::chunked;
+    received_at_ = on.loop.now();
+    exchange_ = on.take_exchange();
+    exchange_->begin(*this, head, {connection_.peer_, scheme()});
+  }
+
+  /// False when the client is to wait.
+  [[nodiscard]] auto take(std::string_view bytes) -> bool {
+    received_at_ = connection_.worker_.loop.now();
+    if (!exchange_) {
+      return true;  // answered already
+    }
+    body_octets_ += bytes.size();
+    auto const& max_body = connection_.worker_.current->settings->settings.http.max_body;
+    if (max_body && body_octets_ > static_cast<std::uint64_t>(*max_body)) {
+      refuse(413);
+      return true;
+    }
+    if (chunks_) {
+      auto& out = connection_.worker_.http2_text;
+      out.clear();
+      wire::append_chunk_size(out, bytes.size());
+      out.append(bytes).append(wire::chunk_end);
+      exchange_->body(out, bytes.size(), false);
+    } else {
+      exchange_->body(bytes, bytes.size(), false);
+    }
+    return !exchange_ || !exchange_->upstream_is_clogged();
+  }
+
+  void take_end() {
+    if (exchange_) {
+      exchange_->body(chunks_ ? wire::last_chunk_and_end : std::string_view(), 0, true);
+    }
+  }
+
+  /// Answers in place of an exchange, or resets the stream when a part of an answer is gone already.
+  void refuse(int status) {
+    auto& on = connection_.worker_;
+    abandon();
+    on.metrics->requests_malformed.add();
+    if (head_sent_) {
+      connection_.session_.reset(*stream_, wire::http2_error::cancel);
+      connection_.write_soon();
+      return;
+    }
+    on.text.clear();
+    http::problem_writer(on.text, {.title = wire::reason_phrase(status),
+                                   .status = status,
+                                   .detail = "The request is not one that this gateway takes."});
+    send_local({status, "application/problem+json", {}, on.text, true});
+  }
+
+  /// Nobody waits for an answer any more.
+  void abandon() {
+    if (exchange_) {
+      exchange_->abandon();
+      connection_.worker_.give_back(std::move(exchange_));
+    }
+  }
+
+  void client_takes_more() {
+    if (exchange_ && std::exchange(clogged_, false)) {
+      exchange_->client_takes_more();
+    }
+  }
+
+  /// True when it is the client that is waited for, to send the rest of its request.
+  [[nodiscard]] auto waits_for_content() const -> bool {
+    return !stream_->request_is_complete() && !(exchange_ && exchange_->upstream_is_clogged());
+  }
+  [[nodiscard]] auto received_at() const -> instant { return received_at_; }
+
+  // For the exchange.
+
+  void send_interim(wire::response_head const& head) override {
+    auto const lines = lines_of(head, {}, {});
+    connection_.session_.send_interim(*stream_, head.status(), lines);
+    connection_.write_soon();
+  }
+
+  void send_head(wire::response_head const& head, wire::field_set const& drop,
+                 std::string_view field_lines) override {
+    auto& on = connection_.worker_;
+    if (!head.has(wire::known_field::date)) {
+      on.field_lines.append(on.date_line());
+      field_lines = on.field_lines;
+    }
+    auto const lines = lines_of(head, drop, field_lines);
+    head_sent_ = true;
+    connection_.session_.send_head(*stream_, head.status(), lines,
+                                   head.body().kind == wire::body_kind::none);
+    connection_.write_soon();
+  }
+
+  void send_body(std::string_view bytes) override {
+    if (!bytes.empty()) {
+      connection_.session_.send_content(*stream_, bytes);
+      connection_.write_soon();
+    }
+  }
+
+  void send_end() override {
+    connection_.session_.send_end(*stream_);
+    is_over();
+  }
+
+  void send_local(local_response const& response) override {
+    auto& on = connection_.worker_;
+    auto& lines = on.http2_text;
+    lines.assign(on.date_line());
+    if (!response.content.empty()) {
+      wire::append_field(lines, "content-type", response.content_type);
+    }
+    wire::append_field(lines, "content-length", response.content.size());
+    lines.append(response.field_lines);
+    bool const last = response.content.empty() || is_head_request_;
+    head_sent_ = true;
+    connection_.session_.send_head(*stream_, response.status, lines, last);
+    if (!last) {
+      connection_.session_.send_content(*stream_, response.content);
+      connection_.session_.send_end(*stream_);
+    }
+    is_over();
+  }
+
+  void cut() override {
+    connection_.session_.reset(*stream_, wire::http2_error::internal_error);
+    is_over();
+  }
+
+  void flush() override {}  // at the end of the turn
+
+  [[nodiscard]] auto wants_framing() const -> bool override { return false; }
+
+  [[nodiscard]] auto is_clogged() const -> bool override {
+    clogged_ = stream_->waiting_octets() > waiting_octets_max;
+    return clogged_;
+  }
+
+  void resume() override {
+    connection_.session_.let_send(*stream_);
+    connection_.write_soon();
+  }
+
+ private:
+  [[nodiscard]] auto scheme() const -> std::string_view {
+    return connection_.transport_.is_secure() ? "https" : "http";
+  }
+
+  /// The field lines of a response as they are sent on, without what is HTTP/1.1's own.
+  [[nodiscard]] auto lines_of(wire::response_head const& head, wire::field_set const& drop,
+                              std::string_view field_lines) const -> std::string_view {
+    wire::response_forwarding how;
+    how.drop = drop;
+    how.field_lines = field_lines;
+    how.body = head.body();
+    if (how.body.kind == wire::body_kind::chunked) {
+      how.body.kind = wire::body_kind::until_close;  // that is: nothing says where it ends
+    }
+    auto& out = connection_.worker_.http2_text;
+    out.clear();
+    wire::append_response_head(out, head, how);
+    std::string_view lines = out;
+    lines.remove_prefix(lines.find("\r\n") + 2);
+    lines.remove_suffix(2);
+    return lines;
+  }
+
+  /// The exchange has said all it has to say, and is called no more.
+  void is_over() {
+    if (exchange_) {
+      connection_.worker_.give_back(std::move(exchange_));
+    }
+    connection_.write_soon();
+  }
+
+  client_http2& connection_;
+  wire::http2_stream* stream_;
+  std::unique_ptr<exchange> exchange_;
+  bool chunks_ = false;  // the request's body is framed here
+  bool is_head_request_ = false;
+  bool head_sent_ = false;
+  mutable bool clogged_ = false;  // the upstream was told so
+  std::uint64_t body_octets_ = 0;
+  instant received_at_{};
+};
+
+client_http2::client_http2(worker& on, engine::transport transport, http::ip_address const& peer)
+    : worker_(on),
+      transport_(std::move(transport)),
+      peer_(peer),
+      session_(limits_of(on.current->settings->settings.http), *this, on.request) {
+  self_ = worker_.clients.insert(worker_.clients.end(), this);
+  worker_.metrics->connections_open.add();
+}
+
+client_http2::~client_http2() = default;
+
+void client_http2::start(std::string_view bytes, bool closing) {
+  closing_ = closing;
+  if (!worker_.loop.watch_instead(transport_.socket(), *this)) {
+    close();
+    return;
+  }
+  set_deadline(worker_.current->settings->settings.http.header_timeout);
+  write_soon();
+  take(bytes);
+}
+
+void client_http2::set_deadline(std::chrono::nanoseconds wait) {
+  set(worker_.loop.timers(), worker_.loop.now() + wait);
+}
+
+// ---- input ----
+
+void client_http2::ready(engine::readiness what) {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  if (what.hung_up) {
+    close();
+    return;
+  }
+  closing_ = closing_ || what.closing;
+  readable_ = readable_ || what.readable;
+  writable_ = writable_ || what.writable;
+  if (readable_) {
+    read();
+  }
+  if (phase_ != phase::closed && what.writable && (!out_.empty() || session_.wants_output())) {
+    write_soon();
+  }
+}
+
+void client_http2::read() {
+  while (readable_ && phase_ != phase::closed) {
+    auto const [state, size] = transport_.read(worker_.input);
+    if (state == engine::io_state::again) {
+      readable_ = false;
+      return;
+    }
+    if (state != engine::io_state::done) {
+      close();
+      return;
+    }
+    readable_ = closing_ || size == worker_.input.size();
+    take({worker_.input.data(), size});
+  }
+}
+
+void client_http2::take(std::string_view bytes) {
+  if (phase_ == phase::open && !session_.receive(bytes, worker_.loop.now())) {
+    phase_ = phase::ending;
+    set_deadline(linger_timeout);
+  }
+  // Settings and windows may let us send what could not be sent before.
+  if (phase_ == phase::ending || session_.wants_output()) {
+    write_soon();
+  }
+}
+
+auto client_http2::add_stream(wire::http2_stream& on) -> stream& {
+  std::unique_ptr<stream> made;
+  if (spare_streams_.empty()) {
+    made = std::make_unique<stream>(*this, on);
+  } else {
+    made = std::move(spare_streams_.back());
+    spare_streams_.pop_back();
+    made->reuse(on);
+  }
+  if (session_.streams_count() == 1) {
+    auto const& settings = worker_.current->settings->settings.http;
+    set_deadline(std::min(settings.body_timeout, settings.idle_timeout));
+  }
+  on.user = made.get();
+  return *made.release();
+}
+
+void client_http2::request(wire::http2_stream& on, wire::request_head const& head) {
+  add_stream(on).begin(head);
+}
+
+void client_http2::refused_request(wire::http2_stream& on, wire::head_fault fault) {
+  add_stream(on).refuse(wire::status_of(fault));
+}
+
+auto client_http2::content(wire::http2_stream& on, std::string_view bytes) -> bool {
+  return stream::of(on)->take(bytes);
+}
+
+void client_http2::end_of_request(wire::http2_stream& on) {
+  stream::of(on)->take_end();
+}
+
+void client_http2::closed(wire::http2_stream& on) {
+  std::unique_ptr<stream> done(stream::of(on));
+  if (!done) {
+    return;  // its head never came to an end
+  }
+  done->abandon();
+  if (spare_streams_.size() < spare_streams_max) {
+    spare_streams_.push_back(std::move(done));
+  }
+  if (session_.streams_count() == 1) {
+    set_deadline(worker_.current->settings->settings.http.idle_timeout);
+  }
+}
+
+// ---- output ----
+
+void client_http2::write_soon() {
+  if (phase_ != phase::closed && !std::exchange(writes_soon_, true)) {
+    worker_.loop.at_end_of_turn(*this);
+  }
+}
+
+void client_http2::turn_ends() {
+  writes_soon_ = false;
+  if (phase_ == phase::open || phase_ == phase::ending) {
+    write();
+  } else if (phase_ == phase::lingering) {
+    linger();
+  }
+}
+
+void client_http2::write() {
+  for (int i = 0; writable_ && (!out_.empty() || session_.wants_output()); ++i) {
+    if (i == writes_max) {
+      write_soon();
+      break;
+    }
+    if (!write_some()) {
+      return;
+    }
+  }
+  if (out_.empty() && (phase_ == phase::ending || session_.is_over())) {
+    linger();
+    return;
+  }
+  let_upstreams_go_on();
+}
+
+/// Writes once. False when the connection is closed by that.
+auto client_http2::write_some() -> bool {
+  // What waits for the socket goes first; most of the time nothing does, and no buffer is kept.
+  auto& gathered = worker_.http2_output;
+  gathered.assign(out_);
+  bool const good = session_.take_output(gathered, write_octets_max);
+  auto const [state, sent] = transport_.write(gathered);
+  if (state == engine::io_state::failed || (!good && phase_ == phase::ending)) {
+    gathered.clear();
+    close();
+    return false;
+  }
+  if (!good) {
+    phase_ = phase::ending;
+  }
+  writable_ = sent == gathered.size();
+  if (sent > 0) {
+    written_at_ = worker_.loop.now();
+  }
+  if (writable_) {
+    out_ = {};
+  } else {
+    out_.assign(gathered, sent);
+  }
+  gathered.clear();
+  return true;
+}
+
+void client_http2::let_upstreams_go_on() {
+  for (std::size_t i = 0; i < session_.streams_count(); ++i) {
+    auto& on = session_.stream_at(i);
+    if (auto* const each = stream::of(on);
+        each != nullptr && on.waiting_octets() <= waiting_octets_max) {
+      each->client_takes_more();
+    }
+  }
+}
+
+/// What the client still sends would make the system throw away what it has not read yet of the last words,
+/// so it is taken in for a moment.
+void client_http2::linger() {
+  if (phase_ != phase::lingering) {
+    phase_ = phase::lingering;
+    set_deadline(linger_timeout);
+    transport_.finish();
+  }
+  if (closing_) {
+    close();
+  }
+}
+
+void client_http2::drain() {
+  if (phase_ == phase::open && !std::exchange(drains_, true)) {
+    session_.drain();
+    write_soon();
+  }
+}
+
+void client_http2::expired() {
+  auto const& settings = worker_.current->settings->settings.http;
+  if (phase_ != phase::open) {
+    close();
+    return;
+  }
+  if (session_.streams_count() == 0) {  // idle
+    session_.terminate(wire::http2_error::no_error);
+    phase_ = phase::ending;
+    set_deadline(linger_timeout);
+    write_soon();
+    return;
+  }
+  auto const now = worker_.loop.now();
+  for (std::size_t i = 0; i < session_.streams_count(); ++i) {
+    auto& on = session_.stream_at(i);
+    auto* const each = stream::of(on);
+    if (each == nullptr) {
+      continue;
+    }
+    if (each->waits_for_content() && now - each->received_at() >= settings.body_timeout) {
+      each->refuse(408);
+    } else if (on.waiting_octets() > 0 && now - written_at_ >= settings.idle_timeout) {
+      each->abandon();
+      session_.reset(on, wire::http2_error::cancel);
+      write_soon();
+    }
+  }
+  set_deadline(std::min(settings.body_timeout, settings.idle_timeout));
+}
+
+void client_http2::close() {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  phase_ = phase::closed;
+  cancel();
+  for (std::size_t i = 0; i < session_.streams_count(); ++i) {
+    std::unique_ptr<stream> const each(stream::of(session_.stream_at(i)));
+    if (each) {
+      each->abandon();
+    }
+  }
+  worker_.clients.erase(self_);
+  worker_.metrics->connections_open.subtract();
+  transport_.close();
+  worker_.loop.dispose(std::unique_ptr<watched>(this));
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "exchange.hpp"
+
+#include <tidegate/engine/loop.hpp>
+#include <tidegate/engine/transport.hpp>
+#include <tidegate/wire/http2_session.hpp>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::gateway {
+
+/// A connection of a client that speaks HTTP/2: many exchanges at once. What they have to say is gathered
+/// and written at the end of the turn.
+class client_http2 final : public engine::watched,
+                           public client_connection,
+                           private engine::timer,
+                           private wire::http2_events {
+ public:
+  client_http2(worker& on, engine::transport transport, http::ip_address const& peer);
+  ~client_http2() override;
+
+  /// Takes over a connection on which `bytes` have come already, the preface first; `closing`: the client
+  /// sends no more.
+  void start(std::string_view bytes, bool closing);
+  void drain() override;
+  void drop() override { close(); }
+
+ private:
+  class stream;
+
+  void ready(engine::readiness what) override;
+  void turn_ends() override;
+  void expired() override;
+
+  // For the session.
+  void request(wire::http2_stream& on, wire::request_head const& head) override;
+  void refused_request(wire::http2_stream& on, wire::head_fault fault) override;
+  [[nodiscard]] auto content(wire::http2_stream& on, std::string_view bytes) -> bool override;
+  void end_of_request(wire::http2_stream& on) override;
+  void closed(wire::http2_stream& on) override;
+
+  [[nodiscard]] auto add_stream(wire::http2_stream& on) -> stream&;
+  void read();
+  void take(std::string_view bytes);
+  void write_soon();
+  void write();
+  [[nodiscard]] auto write_some() -> bool;
+  void let_upstreams_go_on();
+  void linger();
+  void close();
+  void set_deadline(std::chrono::nanoseconds wait);
+
+  enum class phase : std::uint8_t {
+    open,
+    ending,     // what is left is written, then nothing more
+    lingering,  // all is said; what the client still sends is thrown away
+    closed,
+  };
+
+  worker& worker_;
+  engine::transport transport_;
+  http::ip_address peer_;
+  wire::http2_session session_;
+  phase phase_ = phase::open;
+  bool readable_ = false;
+  bool writable_ = true;
+  bool closing_ = false;      // the client sends no more
+  bool writes_soon_ = false;  // at the end of the turn
+  bool drains_ = false;
+  instant written_at_{};  // when the client last took something
+  std::string out_;       // what the socket has not taken
+  std::vector<std::unique_ptr<stream>> spare_streams_;
+  std::list<client_connection*>::iterator self_;
+};
+
+}  // namespace tidegate::gateway
