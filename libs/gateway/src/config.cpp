@@ -750,6 +750,9 @@ class config_reader {
       auto source = take_node(from.rule("partition"), *item, read_source);
       if (source && std::find(sources.begin(), sources.end(), *source) != sources.end()) {
         fault(item->place, "partition: " + shown(item->text) + " is there twice");
+      } else if (sources.size() == sources_max) {
+        fault(item->place, "partition: too many sources; allowed: " + std::to_string(sources_max));
+        break;
       } else if (source) {
         sources.push_back(*std::move(source));
       }
@@ -868,6 +871,10 @@ class config_reader {
       if (!seen.insert(item->text).second) {
         fault(item->place, "limits: " + shown(item->text) + " is there twice");
         continue;
+      }
+      if (seen.size() > limits_max) {
+        fault(item->place, "limits: too many policies; allowed: " + std::to_string(limits_max));
+        break;
       }
       auto const position = resolve("policy", policies_, *item);
       if (!position) {

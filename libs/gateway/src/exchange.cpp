@@ -185,15 +185,13 @@ void exchange::find_partitions(wire::request_head const& request, std::string_vi
   partitions_.clear();
   partition_keys_.clear();
   std::array<std::size_t, limits_max> ends{};
-  constexpr std::size_t sources_max = 16;
-  std::array<std::string, sources_max> scratch;
   for (std::size_t i = 0; i < limits.size(); ++i) {
     if (limits[i].partition_of == i) {
       auto const sources = limits[i].policy->partition.sources();
       std::array<std::string_view, sources_max> values;
-      auto const count = std::min(sources.size(), sources_max);
+      auto const count = sources.size();
       for (std::size_t j = 0; j < count; ++j) {
-        values[j] = value_of(sources[j], request, path, scratch[j]);
+        values[j] = value_of(sources[j], request, path, scratch_[j]);
       }
       limits[i].policy->partition.append_partition(partitions_, {values.data(), count});
     }
@@ -342,7 +340,7 @@ void exchange::advertise_all(bool admitted) {
 void exchange::append_limit_fields(std::string& out, wire::response_head const* origin,
                                    int status) {
   auto const& fields = runtime_->settings->settings.fields;
-  if (route_ == no_route || !fields.ratelimit) {
+  if (route_ == no_route) {
     return;
   }
   auto const& route = route_of();
@@ -350,7 +348,7 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
   bool const is_redirect = status >= 300 && status < 400;
   bool const is_exhausted =
       std::ranges::any_of(views, [](auto const& view) { return view.remaining == 0; });
-  if (origin != nullptr &&
+  if (fields.ratelimit && origin != nullptr &&
       (origin->has(known_field::ratelimit) || origin->has(known_field::ratelimit_policy))) {
     std::string policy;
     std::string limit;
@@ -367,7 +365,7 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
     if (!limit.empty() && !(is_redirect && is_exhausted)) {
       wire::append_field(out, "RateLimit", limit);
     }
-  } else if (!views.empty()) {
+  } else if (fields.ratelimit && !views.empty()) {
     // Where nothing is written, as in draft-07 without a policy that has a window, there is no field.
     auto const begin = out.size();
     out.append("RateLimit-Policy: ");

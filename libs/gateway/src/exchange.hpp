@@ -117,7 +117,7 @@ class exchange {
   /// touches nothing of the exchange after that: it may serve another request by then.
   [[nodiscard]] auto end() -> client_stream*;
 
-  static constexpr std::size_t limits_max = store::quota_table::charges_max;
+  static_assert(limits_max <= store::quota_table::charges_max);
   static constexpr std::size_t no_route = ~std::size_t{0};
 
   worker& worker_;
@@ -140,6 +140,8 @@ class exchange {
   // The partitions of all limits, one after the other.
   std::string partitions_;
   std::string partition_keys_;
+  std::array<std::string, sources_max>
+      scratch_;  // for values that are not in the request as they are
   std::array<store::charge, limits_max> charges_;
   std::array<store::charged, limits_max> results_;
   std::array<ratelimit::service_limit_view, limits_max> views_;

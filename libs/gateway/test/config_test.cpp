@@ -356,6 +356,13 @@ auto const fault_rows = std::vector<fault_row>{
     {"tls_for_http",
      with("upstreams: {a: {servers: [http://x], tls: {verify: false}}}\n"),
      {"2:43: tls: none of the servers is https://"}},
+    {"too_many_sources",
+     with(
+         "policies: {p: {quota: 1, window: 1s, partition: [header:a, header:b, header:c, header:d, "
+         "header:e, header:f, header:g, header:h, header:i, header:j, header:k, header:l, "
+         "header:m, "
+         "header:n, header:o, header:p, header:q]}}\n"),
+     {"2:210: partition: too many sources; allowed: 16"}},
     {"overload_of_nothing",
      with("upstreams: {a: {servers: [http://x], overload: {}}}\n"),
      {"2:48: overload: nothing to go by; allowed: max-in-flight, target-latency"}},

@@ -172,6 +172,10 @@ struct config_fault {
 /// `FILE:LINE:COLUMN: MESSAGE`
 [[nodiscard]] auto to_string(config_fault const& fault) -> std::string;
 
+/// So many policies a route may have, and so many sources a partition.
+inline constexpr std::size_t limits_max = 16;
+inline constexpr std::size_t sources_max = 16;
+
 /// What is read at most of a configuration.
 inline constexpr std::size_t config_octets_max = 1024 * 1024;
 
