@@ -415,6 +415,15 @@ auto gateway::connect(std::string const& from) const -> connection {
   return connect_to(port_, from);
 }
 
+auto gateway::accepts() const -> bool {
+  try {
+    (void)connect();
+    return true;
+  } catch (std::runtime_error const&) {
+    return false;
+  }
+}
+
 auto gateway::ask(std::string_view request) const -> message {
   auto client = connect();
   client.send(request);

@@ -151,6 +151,8 @@ class gateway {
 
   /// Connects from an address of the loop, by which the gateway sees who asks.
   [[nodiscard]] auto connect(std::string const& from = "127.0.0.1") const -> connection;
+  /// True when a connection comes about.
+  [[nodiscard]] auto accepts() const -> bool;
   /// Sends one request over a connection of its own.
   [[nodiscard]] auto ask(std::string_view request) const -> message;
   /// `GET target` with more field lines.

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RateLimit fields as clients get them, in both drafts and with what the server behind says of its own.
+#include "gateway.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tidegate::e2e {
+namespace {
+
+using testing::MatchesRegex;
+
+/// One upstream under policies, of which all are limits of the one route.
+struct limited_api {
+  origin api;
+  gateway with;
+
+  limited_api(std::string const& policies, std::string const& limits,
+              std::string const& fields = "")
+      : with("upstreams: {api: \"" + api.url() + "\"}\npolicies: {" + policies +
+             "}\nroutes: [{match: {path: /**}, upstream: api, limits: [" + limits +
+             "]}]\nfields: {" + fields + "}\n") {}
+
+  /// What a client gets when the server answers that.
+  auto answered(std::string_view answer) -> message {
+    auto client = with.connect();
+    client.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    auto server = api.accept();
+    (void)server.read_request();
+    server.send(answer);
+    server.shut_down_sending();
+    return client.read_response();
+  }
+};
+
+auto closing(std::string_view status, std::string_view field_lines = "") -> std::string {
+  return response(status, "", "Connection: close\r\n" + std::string(field_lines));
+}
+
+constexpr auto fixed_10 = "p: {quota: 10, window: 1m, algorithm: fixed}";
+
+auto dropped(gateway const& of) -> double {
+  return of.metric("tidegate_upstream_fields_dropped_total");
+}
+
+// ---- draft-09 ----
+
+TEST(gateway_draft_09, is_on_every_response_of_a_limited_route) {
+  limited_api limited(fixed_10, "p");
+  int left = 10;
+  for (auto const* const status :
+       {"200 OK", "204 No Content", "404 Not Found", "500 Oh", "503 Later"}) {
+    auto const answer = limited.answered(closing(status));
+    --left;
+    EXPECT_EQ(answer.field("RateLimit-Policy"), R"("p";q=10;w=60)") << status;
+    EXPECT_THAT(answer.field("RateLimit"),
+                MatchesRegex("\"p\";r=" + std::to_string(left) + ";t=[0-9]+"))
+        << status;
+    EXPECT_EQ(answer.count("X-RateLimit-Limit"), 0U);
+  }
+  auto const failed = limited.answered("nonsense\r\n\r\n");
+  EXPECT_EQ(failed.status(), 502);
+  EXPECT_EQ(failed.field("RateLimit-Policy"), R"("p";q=10;w=60)");
+  EXPECT_THAT(failed.field("RateLimit"), MatchesRegex("\"p\";r=4;t=[0-9]+"));
+}
+
+TEST(gateway_draft_09, has_one_line_each_in_the_order_of_limits) {
+  limited_api limited(
+      "a: {quota: 5, window: 1m}, b: {quota: 7, window: 1h}, c: {quota: 3, unit: "
+      "concurrent-requests}, d: {quota: 1KiB, window: 1d, unit: content-bytes}",
+      "c, b, d, a");
+  auto const answer = limited.answered(closing("200 OK"));
+  EXPECT_EQ(answer.field("RateLimit-Policy"),
+            R"("c";q=3;qu="concurrent-requests", "b";q=7;w=3600, )"
+            R"("d";q=1024;qu="content-bytes";w=86400, "a";q=5;w=60)");
+  EXPECT_THAT(
+      answer.field("RateLimit"),
+      MatchesRegex(R"("c";r=2, "b";r=6;t=[0-9]+, "d";r=1024(;t=[0-9]+)?, "a";r=4;t=[0-9]+)"));
+  EXPECT_EQ(answer.count("RateLimit-Policy"), 1U);
+  EXPECT_EQ(answer.count("RateLimit"), 1U);
+}
+
+TEST(gateway_draft_09, leaves_ratelimit_out_of_a_redirect_while_nothing_remains) {
+  limited_api limited("p: {quota: 2, window: 1m}", "p");
+  auto const first = limited.answered(closing("302 Found", "Location: /b\r\n"));
+  EXPECT_THAT(first.field("RateLimit"), MatchesRegex("\"p\";r=1;t=[0-9]+"));
+  auto const second = limited.answered(closing("302 Found", "Location: /b\r\n"));
+  EXPECT_EQ(second.count("RateLimit"), 0U);
+  EXPECT_EQ(second.field("RateLimit-Policy"), R"("p";q=2;w=60)");
+}
+
+TEST(gateway_draft_09, leaves_nothing_out_of_other_responses_while_nothing_remains) {
+  limited_api limited("p: {quota: 1, window: 1m}", "p");
+  EXPECT_THAT(limited.answered(closing("200 OK")).field("RateLimit"),
+              MatchesRegex("\"p\";r=0;t=[0-9]+"));
+}
+
+// ---- what the server says of its own ----
+
+TEST(gateway_merge, keeps_the_servers_items_with_all_their_parameters_after_ours) {
+  limited_api limited(fixed_10, "p");
+  auto const answer = limited.answered(closing("200 OK",
+                                               "RateLimit-Policy: \"theirs\";q=5;w=30;x=\"y\"\r\n"
+                                               "RateLimit: \"theirs\";r=2;t=3;z;pk=:YWJj:\r\n"));
+  EXPECT_EQ(answer.field("RateLimit-Policy"), R"("p";q=10;w=60, "theirs";q=5;w=30;x="y")");
+  EXPECT_THAT(answer.field("RateLimit"),
+              MatchesRegex(R"("p";r=9;t=[0-9]+, "theirs";r=2;t=3;z;pk=:YWJj:)"));
+  EXPECT_EQ(answer.count("RateLimit-Policy"), 1U);
+  EXPECT_EQ(answer.count("RateLimit"), 1U);
+  EXPECT_EQ(dropped(limited.with), 0);
+}
+
+TEST(gateway_merge, joins_several_lines_of_the_server) {
+  limited_api limited(fixed_10, "p");
+  auto const answer =
+      limited.answered(closing("200 OK", "RateLimit: \"a\";r=1\r\nRateLimit: \"b\";r=2\r\n"));
+  EXPECT_THAT(answer.field("RateLimit"), MatchesRegex(R"("p";r=9;t=[0-9]+, "a";r=1, "b";r=2)"));
+  EXPECT_EQ(answer.count("RateLimit"), 1U);
+}
+
+TEST(gateway_merge, makes_one_item_of_one_name_with_the_lower_r_and_the_later_t) {
+  limited_api limited(fixed_10, "p");
+  auto const lower = limited.answered(closing("200 OK", "RateLimit: \"p\";r=3;t=1000\r\n"));
+  EXPECT_EQ(lower.field("RateLimit"), R"("p";r=3;t=1000)");
+  auto const higher = limited.answered(closing("200 OK", "RateLimit: \"p\";r=30;t=1\r\n"));
+  EXPECT_THAT(higher.field("RateLimit"), MatchesRegex(R"("p";r=8;t=[0-9][0-9])"));
+}
+
+TEST(gateway_merge, shows_a_server_of_draft_07_as_upstream) {
+  limited_api limited(fixed_10, "p");
+  auto const answer = limited.answered(closing(
+      "200 OK", "RateLimit-Policy: 100;w=60\r\nRateLimit: limit=100, remaining=50, reset=5\r\n"));
+  EXPECT_EQ(answer.field("RateLimit-Policy"), R"("p";q=10;w=60, "upstream";q=100;w=60)");
+  EXPECT_THAT(answer.field("RateLimit"), MatchesRegex(R"("p";r=9;t=[0-9]+, "upstream";r=50;t=5)"));
+}
+
+TEST(gateway_merge, drops_malformed_fields_and_counts_that) {
+  limited_api limited(fixed_10, "p");
+  auto const answer = limited.answered(
+      closing("200 OK", "RateLimit: \"theirs;r=2\r\nRateLimit-Policy: \"theirs\";q=5\r\n"));
+  EXPECT_THAT(answer.field("RateLimit"), MatchesRegex(R"("p";r=9;t=[0-9]+)"));
+  EXPECT_EQ(answer.field("RateLimit-Policy"), R"("p";q=10;w=60, "theirs";q=5)");
+  EXPECT_EQ(dropped(limited.with), 1);
+}
+
+TEST(gateway_merge, happens_on_a_route_without_limits_too) {
+  limited_api limited(fixed_10, "");
+  auto const answer = limited.answered(closing("200 OK", "RateLimit: \"theirs\";r=2;t=3\r\n"));
+  EXPECT_EQ(answer.field("RateLimit"), R"("theirs";r=2;t=3)");
+  EXPECT_EQ(answer.count("RateLimit-Policy"), 0U);
+}
+
+TEST(gateway_merge, takes_the_closest_to_exhaustion_in_draft_07) {
+  limited_api limited(fixed_10, "p", "ratelimit: draft-07");
+  auto const theirs = limited.answered(closing(
+      "200 OK", "RateLimit-Policy: 100;w=60\r\nRateLimit: limit=100, remaining=1, reset=5\r\n"));
+  EXPECT_EQ(theirs.field("RateLimit"), "limit=100, remaining=1, reset=5");
+  EXPECT_EQ(theirs.field("RateLimit-Policy"), "10;w=60, 100;w=60");
+  auto const ours =
+      limited.answered(closing("200 OK", "RateLimit: limit=100, remaining=90, reset=5\r\n"));
+  EXPECT_THAT(ours.field("RateLimit"), MatchesRegex("limit=10, remaining=8, reset=[0-9]+"));
+}
+
+TEST(gateway_merge, takes_a_server_of_draft_09_in_draft_07) {
+  limited_api limited(fixed_10, "p", "ratelimit: draft-07");
+  auto const answer = limited.answered(closing(
+      "200 OK", "RateLimit-Policy: \"theirs\";q=5;w=30\r\nRateLimit: \"theirs\";r=0;t=3\r\n"));
+  EXPECT_EQ(answer.field("RateLimit"), "limit=5, remaining=0, reset=3");
+  EXPECT_EQ(answer.field("RateLimit-Policy"), "10;w=60, 5;w=30");
+}
+
+TEST(gateway_merge, leaves_the_fields_alone_with_ratelimit_none) {
+  limited_api limited(fixed_10, "p", "ratelimit: none");
+  auto const answer = limited.answered(
+      closing("200 OK",
+              "RateLimit: \"theirs;r=2\r\nRateLimit-Policy: anything\r\nX-RateLimit-Limit: 7\r\n"));
+  EXPECT_EQ(answer.field("RateLimit"), "\"theirs;r=2");
+  EXPECT_EQ(answer.field("RateLimit-Policy"), "anything");
+  EXPECT_EQ(answer.field("X-RateLimit-Limit"), "7");
+  EXPECT_EQ(dropped(limited.with), 0);
+}
+
+// ---- draft-07, legacy, none ----
+
+TEST(gateway_draft_07, has_the_policy_closest_to_exhaustion) {
+  limited_api limited(
+      "large: {quota: 100, window: 1h}, small: {quota: 3, window: 1m, algorithm: fixed}, "
+      "slots: {quota: 1, unit: concurrent-requests}",
+      "large, small, slots", "ratelimit: draft-07");
+  auto const answer = limited.answered(closing("200 OK"));
+  EXPECT_EQ(answer.field("RateLimit-Policy"), "100;w=3600, 3;w=60") << "slots have no window";
+  EXPECT_THAT(answer.field("RateLimit"), MatchesRegex("limit=3, remaining=2, reset=(60|59)"));
+}
+
+TEST(gateway_draft_07, has_no_fields_when_no_policy_has_a_window) {
+  limited_api limited("slots: {quota: 1, unit: concurrent-requests}", "slots",
+                      "ratelimit: draft-07");
+  auto const answer = limited.answered(closing("200 OK"));
+  EXPECT_EQ(answer.count("RateLimit") + answer.count("RateLimit-Policy"), 0U);
+}
+
+TEST(gateway_draft_07, refuses_with_retry_after_and_fields) {
+  limited_api limited("p: {quota: 1, window: 1m, algorithm: fixed}", "p", "ratelimit: draft-07");
+  EXPECT_EQ(limited.answered(closing("200 OK")).status(), 200);
+  auto const refused = limited.with.get("/a");
+  EXPECT_EQ(refused.status(), 429);
+  EXPECT_EQ(refused.field("RateLimit-Policy"), "1;w=60");
+  EXPECT_EQ(refused.field("RateLimit"),
+            "limit=1, remaining=0, reset=" + refused.field("Retry-After"));
+}
+
+TEST(gateway_legacy, adds_x_ratelimit_fields_and_takes_the_servers_off) {
+  limited_api limited(
+      "large: {quota: 100, window: 1h}, p: {quota: 3, window: 1m, algorithm: fixed}", "large, p",
+      "legacy: true");
+  auto const answer = limited.answered(closing(
+      "200 OK", "X-RateLimit-Limit: 7\r\nX-RateLimit-Remaining: 7\r\nX-RateLimit-Reset: 7\r\n"));
+  EXPECT_EQ(answer.field("X-RateLimit-Limit"), "3");
+  EXPECT_EQ(answer.field("X-RateLimit-Remaining"), "2");
+  EXPECT_THAT(answer.field("X-RateLimit-Reset"), MatchesRegex("60|59")) << "seconds from now";
+  EXPECT_THAT(answer.field("RateLimit"), MatchesRegex(R"("large";r=99;t=[0-9]+, "p";r=2;t=.*)"));
+}
+
+TEST(gateway_none, writes_no_fields_but_enforces) {
+  limited_api limited("p: {quota: 1, window: 1m}", "p", "ratelimit: none");
+  auto const answer = limited.answered(closing("200 OK"));
+  EXPECT_EQ(answer.count("RateLimit") + answer.count("RateLimit-Policy"), 0U);
+  auto const refused = limited.with.get("/a");
+  EXPECT_EQ(refused.status(), 429);
+  EXPECT_EQ(refused.count("RateLimit") + refused.count("RateLimit-Policy"), 0U);
+  EXPECT_THAT(refused.field("Retry-After"), MatchesRegex("[0-9]+"));
+}
+
+TEST(gateway_none, adds_legacy_fields_alone_when_asked_for) {
+  limited_api limited("p: {quota: 3, window: 1m}", "p", "ratelimit: none, legacy: true");
+  auto const answer = limited.answered(closing("200 OK"));
+  EXPECT_EQ(answer.count("RateLimit") + answer.count("RateLimit-Policy"), 0U);
+  EXPECT_EQ(answer.field("X-RateLimit-Limit"), "3");
+}
+
+}  // namespace
+}  // namespace tidegate::e2e

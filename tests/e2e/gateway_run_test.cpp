@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running the gateway: reload, drain, the admin address, the description, flags.
+#include "gateway.hpp"
+#include "process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tidegate::e2e {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr std::string_view get_request = "GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n";
+
+auto echo_with_quota(int quota) -> std::string {
+  return "policies: {p: {quota: " + std::to_string(quota) +
+         ", window: 1h, algorithm: fixed}}\n"
+         "routes: [{name: all, match: {path: /**}, service: echo, limits: [p]}]\n";
+}
+
+// ---- reload ----
+
+TEST(gateway_reload, keeps_what_was_used_and_applies_the_new_quota) {
+  gateway with(echo_with_quota(10));
+  EXPECT_THAT(with.get("/a").field("RateLimit"), StartsWith("\"p\";r=9;"));
+  EXPECT_THAT(with.get("/a").field("RateLimit"), StartsWith("\"p\";r=8;"));
+  EXPECT_EQ(with.reload(echo_with_quota(5)), "the configuration was taken over");
+  auto const after = with.get("/a");
+  EXPECT_EQ(after.field("RateLimit-Policy"), R"("p";q=5;w=3600)");
+  EXPECT_THAT(after.field("RateLimit"), StartsWith("\"p\";r=2;"));
+  EXPECT_EQ(with.metric(R"(tidegate_requests_total{route="all",status="200"})"), 3);
+}
+
+TEST(gateway_reload, keeps_the_old_configuration_when_the_new_one_has_faults) {
+  gateway with(echo_with_quota(10));
+  EXPECT_THAT(with.get("/a").field("RateLimit"), StartsWith("\"p\";r=9;"));
+  EXPECT_EQ(with.reload("routes: [{match: {path: /**}, upstream: none}]\n"),
+            "the configuration was not taken over: it has faults");
+  EXPECT_EQ(with.reload("routes: ["), "the configuration was not taken over: it has faults");
+  EXPECT_THAT(with.get("/a").field("RateLimit"), StartsWith("\"p\";r=8;"));
+  EXPECT_EQ(with.reload(echo_with_quota(20)), "the configuration was taken over");
+  EXPECT_THAT(with.get("/a").field("RateLimit"), StartsWith("\"p\";r=17;"));
+}
+
+TEST(gateway_reload, ends_a_request_under_way_with_the_configuration_that_it_began_with) {
+  origin before;
+  origin after;
+  gateway with(proxy_config(before.url()));
+  auto client = with.connect();
+  client.send(get_request);
+  auto server = before.accept();
+  (void)server.read_request();
+  EXPECT_EQ(with.reload(proxy_config(after.url())), "the configuration was taken over");
+  EXPECT_EQ(with.reload(proxy_config(after.url())), "the configuration was taken over");
+  server.send(response("200 OK", "old"));
+  EXPECT_EQ(client.read_response().body, "old");
+  client.send(get_request);
+  auto second = after.accept();
+  (void)second.read_request();
+  second.send(response("200 OK", "new"));
+  EXPECT_EQ(client.read_response().body, "new");
+}
+
+TEST(gateway_reload, drops_no_request) {
+  serving_origin const api(response("200 OK", "hello"));
+  gateway with(proxy_config(api.url()), 2);
+  std::atomic<bool> stopping = false;
+  std::atomic<int> answered = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      auto client = with.connect();
+      while (!stopping) {
+        client.send(get_request);
+        EXPECT_EQ(client.read_response().body, "hello");
+        ++answered;
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    auto const so_far = answered.load();
+    EXPECT_EQ(with.reload(proxy_config(api.url())), "the configuration was taken over");
+    expect_eventually([&] { return answered > so_far + 20; }, "requests are answered");
+  }
+  stopping = true;
+  threads.clear();
+  EXPECT_EQ(api.requests(), static_cast<std::size_t>(answered));
+}
+
+// ---- drain ----
+
+TEST(gateway_drain, ends_what_is_under_way_and_takes_nothing_new) {
+  origin api;
+  gateway with(proxy_config(api.url()));
+  auto idle = with.connect();
+  idle.send(get_request);
+  auto server = api.accept();
+  (void)server.read_request();
+  server.send(response("200 OK", "first"));
+  EXPECT_EQ(idle.read_response().body, "first");
+  auto busy = with.connect();
+  busy.send(get_request);
+  (void)server.read_request();
+  with.signal(SIGTERM);
+  EXPECT_TRUE(idle.is_closed());
+  expect_eventually([&] { return !with.accepts(); }, "nobody listens any more");
+  EXPECT_EQ(with.admin("/readyz").status(), 503);
+  EXPECT_EQ(with.admin("/healthz").status(), 200);
+  server.send(response("200 OK", "last"));
+  auto const last = busy.read_response();
+  EXPECT_EQ(last.body, "last");
+  EXPECT_EQ(last.field("Connection"), "close");
+  EXPECT_TRUE(busy.is_closed());
+  busy.close();
+  EXPECT_EQ(with.wait(), 0);
+}
+
+TEST(gateway_drain, ends_at_once_when_nothing_is_under_way) {
+  for (auto const number : {SIGTERM, SIGINT}) {
+    gateway with(echo_with_quota(10));
+    EXPECT_EQ(with.get("/a").status(), 200);
+    with.signal(number);
+    EXPECT_EQ(with.wait(), 0);
+  }
+}
+
+// ---- the admin address ----
+
+TEST(gateway_admin, is_healthy_and_ready) {
+  gateway const with(echo_with_quota(10));
+  EXPECT_EQ(with.admin("/healthz").status(), 200);
+  EXPECT_EQ(with.admin("/readyz").status(), 200);
+  EXPECT_EQ(with.admin("/none").status(), 404);
+}
+
+TEST(gateway_admin, shows_metrics) {
+  gateway const with(echo_with_quota(2));
+  for (auto const expected : {200, 200, 429}) {
+    EXPECT_EQ(with.get("/a").status(), expected);
+  }
+  auto const metrics = with.admin("/metrics");
+  EXPECT_EQ(metrics.status(), 200);
+  EXPECT_THAT(metrics.field("Content-Type"), StartsWith("text/plain; version=0.0.4"));
+  for (auto const* const line :
+       {"# TYPE tidegate_requests_total counter\n",
+        "tidegate_requests_total{route=\"all\",status=\"200\"} 2\n",
+        "tidegate_requests_total{route=\"all\",status=\"429\"} 1\n",
+        "tidegate_decisions_total{policy=\"p\",decision=\"admitted\"} 2\n",
+        "tidegate_decisions_total{policy=\"p\",decision=\"refused\"} 1\n",
+        "tidegate_request_duration_seconds_count{route=\"all\"} 3\n",
+        "tidegate_request_duration_seconds_bucket{route=\"all\",le=\"+Inf\"} 3\n",
+        "tidegate_connections_accepted_total 3\n"}) {
+    EXPECT_THAT(metrics.body, HasSubstr(line));
+  }
+}
+
+TEST(gateway_admin, is_not_on_the_address_of_clients) {
+  gateway const with("routes: [{match: {path: /v1}, service: echo}]\n");
+  for (auto const* const path : {"/metrics", "/healthz", "/readyz", "/"}) {
+    EXPECT_EQ(with.get(path).status(), 404) << path;
+  }
+}
+
+// ---- the description ----
+
+TEST(gateway_description, is_json_for_programs_and_html_for_people) {
+  gateway const with(
+      "policies: {p: {quota: 10, window: 1h, algorithm: gcra, partition: [header:x-key], "
+      "partition-key: hashed}, \"<b>\": {quota: 1, window: 1s}}\n"
+      "routes: [{match: {path: /v1}, service: echo, limits: [p]}]\n");
+  auto const json = with.get("/.well-known/tidegate");
+  EXPECT_EQ(json.status(), 200);
+  EXPECT_EQ(json.field("Content-Type"), "application/json");
+  EXPECT_EQ(json.field("Vary"), "Accept");
+  EXPECT_THAT(
+      json.body,
+      AllOf(HasSubstr(R"("name":"p","quota":10,"unit":"requests","window":3600)"),
+            HasSubstr(R"("sources":["header:x-key"])"), HasSubstr(R"("digest":"sha-256")")));
+  auto const html = with.get("/.well-known/tidegate", "Accept: text/html,*/*;q=0.8\r\n");
+  EXPECT_EQ(html.status(), 200);
+  EXPECT_EQ(html.field("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_THAT(html.body,
+              AllOf(StartsWith("<!doctype html>"), HasSubstr("&lt;b&gt;"), Not(HasSubstr("<b>"))));
+  auto const post = with.ask("POST /.well-known/tidegate HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  EXPECT_EQ(post.status(), 405);
+  EXPECT_EQ(post.field("Allow"), "GET, HEAD");
+}
+
+TEST(gateway_description, leaves_the_path_to_a_route_that_matches) {
+  gateway const with(echo_with_quota(10));
+  EXPECT_THAT(with.get("/.well-known/tidegate").body, HasSubstr("\"method\":\"GET\""));
+}
+
+// ---- flags ----
+
+TEST(gateway_flags, stand_for_a_file) {
+  serving_origin const api(response("200 OK", "hello"));
+  gateway const with(std::vector<std::string>{"--upstream", api.url(), "--listen", "127.0.0.1:0",
+                                              "--limit", "2/1m by header:x-api-key"});
+  auto const first = with.get("/a", "X-Api-Key: 1\r\n");
+  EXPECT_EQ(first.body, "hello");
+  EXPECT_EQ(first.field("RateLimit-Policy"), R"("default";q=2;w=60)");
+  EXPECT_THAT(first.field("RateLimit"), MatchesRegex(R"("default";r=1;t=[0-9]+)"));
+  EXPECT_EQ(with.get("/a", "X-Api-Key: 1\r\n").status(), 200);
+  EXPECT_EQ(with.get("/a", "X-Api-Key: 1\r\n").status(), 429);
+  EXPECT_EQ(with.get("/a", "X-Api-Key: 2\r\n").status(), 200);
+}
+
+TEST(gateway_flags, are_refused_with_what_is_wrong) {
+  auto const wrong =
+      run({TIDEGATE_BINARY, "serve", "--upstream", "http://127.0.0.1:1", "--limit", "many"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err, StartsWith("--limit:1:1: expected QUOTA/WINDOW"));
+  auto const nothing = run({TIDEGATE_BINARY, "serve"});
+  EXPECT_EQ(nothing.status, 2);
+  EXPECT_THAT(nothing.err, HasSubstr("serve needs -c FILE or --upstream URL"));
+}
+
+TEST(gateway_flags, do_not_start_where_another_program_listens) {
+  origin const taken;
+  auto const answer = run({TIDEGATE_BINARY, "serve", "--upstream", "http://127.0.0.1:1", "--listen",
+                           taken.authority()});
+  EXPECT_EQ(answer.status, 1);
+  EXPECT_THAT(answer.err, HasSubstr("cannot listen on " + taken.authority()));
+}
+
+}  // namespace
+}  // namespace tidegate::e2e
