@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any bytes as what a client of HTTP/2 sends behind the preface, answered in every way there is:
+//
+// - never a crash, and never a look outside of the bytes;
+// - a request is shown only with a head that HTTP/1.1 would read the same, and at most once a stream;
+// - content comes only between a request and its end, and never more than its length says;
+// - every stream that was told of is told to be over, or is there when the session is destroyed;
+// - what may be under way at once has a bound.
+#include "check.hpp"
+
+#include <tidegate/wire/http1_write.hpp>
+#include <tidegate/wire/http2_session.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace {
+
+using namespace tidegate::wire;
+using tidegate::instant;
+using tidegate::fuzz::check;
+
+class answers final : public http2_events {
+ public:
+  explicit answers(http2_limits const& limits) : session(limits, *this, head_) {}
+
+  /// Goes on with the streams that wait.
+  void go_on() {
+    for (std::size_t i = 0; i < session.streams_count(); ++i) {
+      auto& stream = session.stream_at(i);
+      auto const found = streams_.find(stream.id());
+      if (found == streams_.end() || found->second.answered) {
+        continue;
+      }
+      session.let_send(stream);
+      found->second.answered = true;
+      switch (stream.id() / 2 % 4) {
+        case 0: session.send_head(stream, 204, "Date: now\r\n", true); break;
+        case 1:
+          session.send_interim(stream, 103, "Link: a\r\n");
+          session.send_head(stream, 200, "Content-Type: text/plain\r\n", false);
+          session.send_content(stream, "hello");
+          session.send_end(stream);
+          break;
+        case 2:
+          session.send_head(stream, 200, "", false);
+          session.send_content(stream, "cut");
+          session.reset(stream, http2_error::internal_error);
+          break;
+        default: session.reset(stream, http2_error::cancel);
+      }
+    }
+  }
+
+  void request(http2_stream& on, request_head const& head) override {
+    check(!streams_.contains(on.id()), "once a stream");
+    auto& state = streams_[on.id()];
+    if (head.body().kind == body_kind::content_length) {
+      state.content_max = head.body().length;
+    } else if (head.body().kind == body_kind::none) {
+      state.content_max = 0;
+    }
+    if (head.method() == method::connect) {
+      return;  // is not sent on: it would make a tunnel
+    }
+    std::string text;
+    append_request_head(text, head, {.body = head.body()});
+    auto again = std::make_unique<request_head>();
+    auto const judged = parse_request_head(text, 0, {.head_octets_max = 1U << 20U}, *again);
+    check(judged.state == head_state::complete && judged.size == text.size(), "one request");
+    check(again->body() == head.body(), "the same framing");
+  }
+  void refused_request(http2_stream& on, head_fault fault) override {
+    check(streams_.emplace(on.id(), state{}).second, "once a stream");
+    check(status_of(fault) >= 400);
+  }
+  auto content(http2_stream& on, std::string_view bytes) -> bool override {
+    auto& state = streams_.at(on.id());
+    check(!state.ended, "nothing behind the end");
+    state.content += bytes.size();
+    check(state.content <= state.content_max, "no more than its length");
+    return state.content % 2 == 0;
+  }
+  void end_of_request(http2_stream& on) override {
+    check(!std::exchange(streams_.at(on.id()).ended, true), "one end");
+  }
+  void closed(http2_stream& on) override { streams_.erase(on.id()); }
+
+ private:
+  struct state {
+    bool answered = false;
+    bool ended = false;
+    std::uint64_t content = 0;
+    std::uint64_t content_max = ~std::uint64_t{0};
+  };
+
+  request_head head_;
+  std::map<std::int32_t, state> streams_;
+
+ public:
+  http2_session session;
+};
+
+}  // namespace
+
+extern "C" auto LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) -> int {
+  std::string_view bytes(reinterpret_cast<char const*>(data), size);
+  if (bytes.empty()) {
+    return 0;
+  }
+  // The first octet says in what pieces the rest comes.
+  auto const piece = static_cast<std::size_t>(data[0]) + 1;
+  bytes.remove_prefix(1);
+  http2_limits limits;
+  limits.concurrent_streams_max = 8;
+  auto const all = std::make_unique<answers>(limits);
+  instant now{std::chrono::hours(1)};
+  bool alive = all->session.receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", now);
+  std::string out;
+  while (alive && !bytes.empty()) {
+    // A copy of its own, so that a look behind it is seen.
+    std::string const part(bytes.substr(0, piece));
+    bytes.remove_prefix(part.size());
+    alive = all->session.receive(part, now);
+    check(all->session.streams_count() <= 8 + 1, "bounded");
+    if (alive) {
+      all->go_on();
+    }
+    out.clear();
+    alive = all->session.take_output(out, 64 * 1024) && alive;
+    now += std::chrono::milliseconds(10);
+  }
+  return 0;
+}

@@ -1,0 +1,749 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/wire/http2_session.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nghttp2/nghttp2.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace tidegate;
+using namespace tidegate::wire;
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using field_texts = std::vector<std::pair<std::string, std::string>>;
+
+field_texts const get_request = {
+    {":method", "GET"}, {":scheme", "http"}, {":path", "/a?b=c"}, {":authority", "api.example"}};
+field_texts const post_request = {
+    {":method", "POST"}, {":scheme", "http"}, {":path", "/a"}, {":authority", "api.example"}};
+
+auto with(field_texts fields, field_texts const& more) -> field_texts {
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
+}
+
+/// A client by nghttp2 that checks nothing of what it is told to send.
+class test_client {
+ public:
+  struct response {
+    field_texts fields;
+    std::string content;
+    bool complete = false;
+    bool closed = false;
+    std::uint32_t reset = 0;
+    std::vector<std::string> interim;
+
+    [[nodiscard]] auto field(std::string_view name) const -> std::string {
+      for (auto const& [key, value] : fields) {
+        if (key == name) {
+          return value;
+        }
+      }
+      return "(none)";
+    }
+  };
+
+  explicit test_client(std::int32_t window = 0) {
+    nghttp2_session_callbacks* callbacks = nullptr;
+    nghttp2_session_callbacks_new(&callbacks);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
+    nghttp2_option* option = nullptr;
+    nghttp2_option_new(&option);
+    nghttp2_option_set_no_http_messaging(option, 1);
+    nghttp2_option_set_peer_max_concurrent_streams(option, 1000);
+    if (window != 0) {
+      nghttp2_option_set_no_auto_window_update(option, 1);
+    }
+    nghttp2_session_client_new2(&session, callbacks, this, option);
+    nghttp2_option_del(option);
+    nghttp2_session_callbacks_del(callbacks);
+    std::vector<nghttp2_settings_entry> settings;
+    if (window != 0) {
+      settings.push_back(
+          {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, static_cast<std::uint32_t>(window)});
+    }
+    nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  }
+  test_client(test_client const&) = delete;
+  auto operator=(test_client const&) -> test_client& = delete;
+  ~test_client() { nghttp2_session_del(session); }
+
+  /// Sends a request; the body waits for windows. Returns the number of the stream.
+  auto ask(field_texts const& fields, std::string body = {}, bool ends = true) -> std::int32_t {
+    std::vector<nghttp2_nv> list;
+    for (auto const& [name, value] : fields) {
+      list.push_back(
+          {octets(name), octets(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE});
+    }
+    nghttp2_data_provider provider{};
+    provider.source.ptr = this;
+    provider.read_callback = read_body;
+    bool const has_body = !body.empty() || !ends;
+    auto const id = nghttp2_submit_request(session, nullptr, list.data(), list.size(),
+                                           has_body ? &provider : nullptr, nullptr);
+    bodies[id] = {std::move(body), ends};
+    return id;
+  }
+
+  auto output() -> std::string {
+    std::string out;
+    for (;;) {
+      std::uint8_t const* data = nullptr;
+      auto const size = nghttp2_session_mem_send(session, &data);
+      if (size <= 0) {
+        return out;
+      }
+      out.append(reinterpret_cast<char const*>(data), static_cast<std::size_t>(size));
+    }
+  }
+
+  void input(std::string_view bytes) {
+    auto const size = nghttp2_session_mem_recv(
+        session, reinterpret_cast<std::uint8_t const*>(bytes.data()), bytes.size());
+    EXPECT_EQ(size, static_cast<ssize_t>(bytes.size()));
+  }
+
+  nghttp2_session* session = nullptr;
+  std::map<std::int32_t, response> responses;
+  std::map<std::int32_t, std::pair<std::string, bool>> bodies;
+  std::map<std::int32_t, std::uint32_t> settings;
+  std::uint32_t goaway = 0;
+  bool gone = false;
+  bool sends_trailer = false;
+  std::int32_t last_stream = -1;
+
+ private:
+  static auto octets(std::string const& text) -> std::uint8_t* {
+    return const_cast<std::uint8_t*>(reinterpret_cast<std::uint8_t const*>(text.data()));
+  }
+  static auto of(void* user) -> test_client& { return *static_cast<test_client*>(user); }
+
+  static auto on_header(nghttp2_session* /*session*/, nghttp2_frame const* frame,
+                        std::uint8_t const* name, std::size_t name_size, std::uint8_t const* value,
+                        std::size_t value_size, std::uint8_t /*flags*/, void* user) -> int {
+    std::string key(reinterpret_cast<char const*>(name), name_size);
+    std::string text(reinterpret_cast<char const*>(value), value_size);
+    auto& response = of(user).responses[frame->hd.stream_id];
+    if (key == ":status" && text.starts_with('1')) {
+      response.interim.push_back(text);
+    } else {
+      response.fields.emplace_back(std::move(key), std::move(text));
+    }
+    return 0;
+  }
+  static auto on_frame(nghttp2_session* /*session*/, nghttp2_frame const* frame, void* user)
+      -> int {
+    auto& self = of(user);
+    if (frame->hd.type == NGHTTP2_GOAWAY) {
+      self.gone = true;
+      self.goaway = frame->goaway.error_code;
+      self.last_stream = frame->goaway.last_stream_id;
+    } else if (frame->hd.type == NGHTTP2_SETTINGS) {
+      for (std::size_t i = 0; i < frame->settings.niv; ++i) {
+        self.settings[frame->settings.iv[i].settings_id] = frame->settings.iv[i].value;
+      }
+    } else if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
+      self.responses[frame->hd.stream_id].complete = true;
+    }
+    return 0;
+  }
+  static auto on_data(nghttp2_session* /*session*/, std::uint8_t /*flags*/, std::int32_t id,
+                      std::uint8_t const* data, std::size_t size, void* user) -> int {
+    of(user).responses[id].content.append(reinterpret_cast<char const*>(data), size);
+    return 0;
+  }
+  static auto on_close(nghttp2_session* /*session*/, std::int32_t id, std::uint32_t code,
+                       void* user) -> int {
+    of(user).responses[id].closed = true;
+    of(user).responses[id].reset = code;
+    return 0;
+  }
+  static auto read_body(nghttp2_session* session, std::int32_t id, std::uint8_t* into,
+                        std::size_t size, std::uint32_t* flags, nghttp2_data_source* source,
+                        void* /*user*/) -> ssize_t {
+    auto& [body, ends] = of(source->ptr).bodies[id];
+    auto const count = std::min(size, body.size());
+    std::copy_n(body.begin(), count, into);
+    body.erase(0, count);
+    if (body.empty() && ends) {
+      *flags |= NGHTTP2_DATA_FLAG_EOF;
+      if (of(source->ptr).sends_trailer) {
+        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        std::string name = "x-sum";
+        nghttp2_nv const trailer{octets(name), octets(name), name.size(), name.size(),
+                                 NGHTTP2_NV_FLAG_NONE};
+        nghttp2_submit_trailer(session, id, &trailer, 1);
+      }
+    } else if (count == 0) {
+      return NGHTTP2_ERR_DEFERRED;
+    }
+    return static_cast<ssize_t>(count);
+  }
+};
+
+/// A client and a session, and what the session told.
+class http2_pair final : private http2_events {
+ public:
+  explicit http2_pair(http2_limits const& limits = {}, std::int32_t client_window = 0)
+      : client(client_window), session(limits, *this, head_) {}
+
+  /// Lets both talk until nobody has more to say.
+  void talk() {
+    for (int i = 0; i < 1000; ++i) {
+      auto const in = client.output();
+      if (!in.empty()) {
+        alive = session.receive(in, now) && alive;
+      }
+      std::string out;
+      alive = session.take_output(out, 1U << 20U) && alive;
+      if (!out.empty()) {
+        client.input(out);
+      }
+      if (in.empty() && out.empty()) {
+        return;
+      }
+    }
+    FAIL() << "they talk for ever";
+  }
+
+  auto stream(std::int32_t id) -> http2_stream& {
+    for (std::size_t i = 0; i < session.streams_count(); ++i) {
+      if (session.stream_at(i).id() == id) {
+        return session.stream_at(i);
+      }
+    }
+    throw std::runtime_error("no such stream");
+  }
+
+  test_client client;
+  instant now{1h};
+  bool alive = true;
+  bool takes_content = true;
+  std::vector<std::string> log;
+  std::map<std::int32_t, std::string> content_of;
+  std::map<std::int32_t, std::string> head_of;  // as it would be sent on
+  std::map<std::int32_t, body_framing> body_of;
+
+ private:
+  void request(http2_stream& on, request_head const& head) override {
+    log.push_back("request " + std::to_string(on.id()));
+    auto& text = head_of[on.id()];
+    text.append(head.method_text()).append(" ").append(head.target()).append("\n");
+    for (auto const& field : head.fields()) {
+      text.append(field.name).append(": ").append(field.value).append("\n");
+    }
+    body_of[on.id()] = head.body();
+  }
+  void refused_request(http2_stream& on, head_fault fault) override {
+    log.push_back("refused " + std::to_string(on.id()) + " " + std::string(to_string(fault)));
+  }
+  auto content(http2_stream& on, std::string_view bytes) -> bool override {
+    content_of[on.id()].append(bytes);
+    return takes_content;
+  }
+  void end_of_request(http2_stream& on) override {
+    log.push_back("end " + std::to_string(on.id()));
+  }
+  void closed(http2_stream& on) override { log.push_back("closed " + std::to_string(on.id())); }
+
+  request_head head_;
+
+ public:
+  http2_session session;
+};
+
+// ---- requests ----
+
+TEST(wire_http2, shows_a_request_as_http_1_1_would_have_it) {
+  http2_pair pair;
+  auto const id = pair.client.ask(with(get_request, {{"accept", "*/*"}, {"te", "trailers"}}));
+  pair.talk();
+  EXPECT_THAT(pair.log, ElementsAre("request 1"));
+  EXPECT_EQ(pair.head_of[id], "GET /a?b=c\nhost: api.example\naccept: */*\nte: trailers\n");
+  EXPECT_EQ(pair.body_of[id], body_framing{});
+  EXPECT_TRUE(pair.stream(id).request_is_complete());
+}
+
+TEST(wire_http2, joins_the_crumbs_of_a_cookie) {
+  http2_pair pair;
+  auto const id = pair.client.ask(
+      with(get_request, {{"cookie", "a=1"}, {"x", "y"}, {"cookie", "b=2"}, {"cookie", "c=3"}}));
+  pair.talk();
+  EXPECT_THAT(pair.head_of[id], HasSubstr("\ncookie: a=1; b=2; c=3\n"));
+}
+
+TEST(wire_http2, takes_the_host_where_there_is_no_authority) {
+  http2_pair pair;
+  auto const id = pair.client.ask(
+      {{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {"host", "api.example"}});
+  pair.talk();
+  EXPECT_EQ(pair.head_of[id], "GET /\nhost: api.example\n");
+}
+
+TEST(wire_http2, says_host_once_when_both_say_the_same) {
+  http2_pair pair;
+  auto const id = pair.client.ask(with(get_request, {{"host", "api.example"}}));
+  pair.talk();
+  EXPECT_EQ(pair.head_of[id], "GET /a?b=c\nhost: api.example\n");
+}
+
+TEST(wire_http2, refuses_a_host_that_differs_from_the_authority) {
+  http2_pair pair;
+  pair.client.ask(with(get_request, {{"host", "other.example"}}));
+  pair.talk();
+  EXPECT_THAT(pair.log, ElementsAre("refused 1 repeated_host"));
+}
+
+TEST(wire_http2, frames_a_body_by_its_length_when_the_client_says_one) {
+  http2_pair pair;
+  auto const id = pair.client.ask(with(post_request, {{"content-length", "5"}}), "hello");
+  pair.talk();
+  EXPECT_THAT(pair.log, ElementsAre("request 1", "end 1"));
+  EXPECT_EQ(pair.body_of[id], (body_framing{body_kind::content_length, 5}));
+  EXPECT_EQ(pair.content_of[id], "hello");
+}
+
+TEST(wire_http2, frames_a_body_in_chunks_when_the_client_says_no_length) {
+  http2_pair pair;
+  auto const id = pair.client.ask(post_request, "hello");
+  pair.talk();
+  EXPECT_EQ(pair.body_of[id].kind, body_kind::chunked);
+  EXPECT_EQ(pair.content_of[id], "hello");
+}
+
+TEST(wire_http2, takes_the_same_from_bytes_one_by_one) {
+  http2_pair pair;
+  auto const id =
+      pair.client.ask(with(post_request, {{"cookie", "a=1"}, {"cookie", "b=2"}}), "hello");
+  for (char const c : pair.client.output()) {
+    EXPECT_TRUE(pair.session.receive({&c, 1}, pair.now));
+  }
+  EXPECT_THAT(pair.log, ElementsAre("request 1", "end 1"));
+  EXPECT_EQ(pair.content_of[id], "hello");
+  EXPECT_THAT(pair.head_of[id], HasSubstr("cookie: a=1; b=2\n"));
+}
+
+struct malformed_row {
+  char const* name;
+  field_texts fields;
+  std::string body{};
+};
+
+TEST(wire_http2, resets_a_stream_whose_request_breaks_the_rules) {
+  std::vector<malformed_row> const rows = {
+      {"no method", {{":scheme", "http"}, {":path", "/"}, {":authority", "a"}}},
+      {"no path", {{":method", "GET"}, {":scheme", "http"}, {":authority", "a"}}},
+      {"no scheme", {{":method", "GET"}, {":path", "/"}, {":authority", "a"}}},
+      {"empty path", {{":method", "GET"}, {":scheme", "http"}, {":path", ""}, {":authority", "a"}}},
+      {"path twice", with(get_request, {{":path", "/b"}})},
+      {"pseudo-header behind a field", with(with({}, {{"x", "y"}}), get_request)},
+      {"unknown pseudo-header", with({{":wrong", "x"}}, get_request)},
+      {"pseudo-header of a response", with({{":status", "200"}}, get_request)},
+      {"connection", with(get_request, {{"connection", "close"}})},
+      {"keep-alive", with(get_request, {{"keep-alive", "x"}})},
+      {"proxy-connection", with(get_request, {{"proxy-connection", "x"}})},
+      {"transfer-encoding", with(get_request, {{"transfer-encoding", "chunked"}})},
+      {"upgrade", with(get_request, {{"upgrade", "x"}})},
+      {"te", with(get_request, {{"te", "gzip"}})},
+      {"line feed in a value", with(get_request, {{"x", "a\nb: c"}})},
+      {"carriage return in a value", with(get_request, {{"x", "a\r\nb: c"}})},
+      {"zero in a value", with(get_request, {{"x", std::string("a\0b", 3)}})},
+      {"space in a name", with(get_request, {{"x y", "a"}})},
+      {"colon in a name", with(get_request, {{"x:y", "a"}})},
+      {"empty name", with(get_request, {{"", "a"}})},
+      {"line feed in the path",
+       {{":method", "GET"}, {":scheme", "http"}, {":path", "/\r\nx: y"}, {":authority", "a"}}},
+      {"space in the method",
+       {{":method", "GE T"}, {":scheme", "http"}, {":path", "/"}, {":authority", "a"}}},
+      {"line feed in the authority",
+       {{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {":authority", "a\r\nx: y"}}},
+      {"length twice", with(post_request, {{"content-length", "5"}, {"content-length", "5"}}),
+       "hello"},
+      {"length that is no number", with(post_request, {{"content-length", "+5"}}), "hello"},
+      {"body longer than its length", with(post_request, {{"content-length", "4"}}), "hello"},
+      {"body shorter than its length", with(post_request, {{"content-length", "6"}}), "hello"},
+      {"length without a body", with(post_request, {{"content-length", "6"}})},
+  };
+  for (auto const& row : rows) {
+    SCOPED_TRACE(row.name);
+    http2_pair pair;
+    auto const id = pair.client.ask(row.fields, row.body);
+    pair.talk();
+    EXPECT_TRUE(pair.client.responses[id].closed);
+    EXPECT_EQ(pair.client.responses[id].reset, std::uint32_t{NGHTTP2_PROTOCOL_ERROR});
+    EXPECT_EQ(std::ranges::count(pair.log, "end 1"), 0);
+    EXPECT_EQ(pair.session.streams_count(), 0U);
+    // The connection goes on.
+    EXPECT_TRUE(pair.alive);
+    pair.client.ask(get_request);
+    pair.talk();
+    EXPECT_EQ(pair.log.back(), "request 3");
+  }
+}
+
+TEST(wire_http2, refuses_what_nghttp2_lets_through_as_http_1_1_would) {
+  std::vector<std::pair<field_texts, std::string>> const rows = {
+      {{{":method", "GET"}, {":scheme", "http"}, {":path", "/a b"}, {":authority", "a"}}, "path"},
+      {{{":method", "GET"}, {":scheme", "http"}, {":path", "*"}, {":authority", "a"}}, "form"},
+      {{{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {":authority", "a@b"}},
+       "userinfo"},
+      {with(get_request, {{"expect", "more"}}), "expectation"},
+  };
+  for (auto const& [fields, name] : rows) {
+    SCOPED_TRACE(name);
+    http2_pair pair;
+    auto const id = pair.client.ask(fields);
+    pair.talk();
+    bool const refused = !pair.log.empty() && pair.log[0].starts_with("refused 1");
+    EXPECT_TRUE(refused || pair.client.responses[id].reset == NGHTTP2_PROTOCOL_ERROR);
+    EXPECT_TRUE(pair.head_of.empty());
+  }
+}
+
+TEST(wire_http2, resets_a_stream_with_a_name_in_upper_case) {
+  using namespace std::string_literals;
+  using namespace std::string_view_literals;
+  // nghttp2's client writes all names in lower case, so here are the octets themselves.
+  http2_pair pair;
+  auto const fields =
+      "\x82\x86\x84\x41\x01"
+      "a"
+      "\x00\x06"
+      "Accept"
+      "\x01x"sv;
+  std::string in = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  in.append("\0\0\0\4\0\0\0\0\0"sv);
+  in.append("\0\0"sv).append(1, static_cast<char>(fields.size())).append("\1\5\0\0\0\1"sv);
+  in.append(fields);
+  EXPECT_TRUE(pair.session.receive(in, pair.now));
+  std::string out;
+  EXPECT_TRUE(pair.session.take_output(out, 1000));
+  EXPECT_TRUE(pair.head_of.empty());
+  EXPECT_THAT(out, testing::EndsWith("\0\0\4\3\0\0\0\0\1\0\0\0\1"s));  // RST_STREAM, PROTOCOL_ERROR
+}
+
+TEST(wire_http2, drops_trailers_and_takes_them_for_the_end) {
+  http2_pair pair;
+  pair.client.sends_trailer = true;
+  auto const id = pair.client.ask(post_request, "hello");
+  pair.talk();
+  EXPECT_THAT(pair.log, ElementsAre("request 1", "end 1"));
+  EXPECT_EQ(pair.content_of[id], "hello");
+  EXPECT_TRUE(pair.stream(id).request_is_complete());
+}
+
+// ---- limits ----
+
+TEST(wire_http2, tells_its_limits) {
+  http2_limits limits;
+  limits.head.head_octets_max = 16 * 1024;
+  http2_pair pair(limits);
+  pair.talk();
+  EXPECT_EQ(pair.client.settings[NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS], 128U);
+  EXPECT_EQ(pair.client.settings[NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE], 16U * 1024);
+  EXPECT_EQ(pair.client.settings[NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE], 128U * 1024);
+}
+
+TEST(wire_http2, refuses_a_head_that_is_too_large) {
+  http2_limits limits;
+  limits.head.head_octets_max = 1000;
+  http2_pair pair(limits);
+  pair.client.ask(with(get_request, {{"x", std::string(2000, 'x')}}));
+  pair.client.ask(
+      with(get_request, {{"x", std::string(500, 'x')}, {"cookie", std::string(500, 'x')}}));
+  pair.client.ask(with(get_request, {{"x", std::string(500, 'x')}}));
+  pair.talk();
+  EXPECT_THAT(pair.log,
+              ElementsAre("refused 1 head_too_large", "refused 3 head_too_large", "request 5"));
+}
+
+TEST(wire_http2, refuses_too_many_fields_and_a_target_that_is_too_long) {
+  http2_limits limits;
+  limits.head.fields_max = 10;
+  limits.head.request_line_octets_max = 100;
+  http2_pair pair(limits);
+  field_texts many = get_request;
+  for (int i = 0; i < 11; ++i) {
+    many.emplace_back("x", "y");
+  }
+  pair.client.ask(many);
+  pair.client.ask({{":method", "GET"},
+                   {":scheme", "http"},
+                   {":path", "/" + std::string(100, 'x')},
+                   {":authority", "a"}});
+  pair.talk();
+  EXPECT_THAT(pair.log,
+              ElementsAre("refused 1 too_many_fields", "refused 3 request_line_too_long"));
+}
+
+TEST(wire_http2, refuses_more_streams_than_it_allows) {
+  http2_limits limits;
+  limits.concurrent_streams_max = 4;
+  http2_pair pair(limits);
+  for (int i = 0; i < 6; ++i) {  // before the settings have come to the client
+    pair.client.ask(get_request);
+  }
+  auto const in = pair.client.output();
+  EXPECT_TRUE(pair.session.receive(in, pair.now));
+  pair.talk();
+  EXPECT_EQ(pair.session.streams_count(), 4U);
+  EXPECT_EQ(pair.client.responses[9].reset, std::uint32_t{NGHTTP2_REFUSED_STREAM});
+  EXPECT_EQ(pair.client.responses[11].reset, std::uint32_t{NGHTTP2_REFUSED_STREAM});
+}
+
+TEST(wire_http2, ends_a_connection_that_resets_streams_in_a_burst) {
+  http2_limits limits;
+  limits.resets = {10, 1};
+  http2_pair pair(limits);
+  for (int i = 0; i < 12; ++i) {
+    auto const id = pair.client.ask(get_request);
+    pair.talk();
+    if (!pair.alive) {
+      break;
+    }
+    nghttp2_submit_rst_stream(pair.client.session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+    pair.talk();
+  }
+  EXPECT_FALSE(pair.alive);
+  EXPECT_EQ(std::ranges::count_if(pair.log, [](auto const& l) { return l.starts_with("request"); }),
+            11);
+  EXPECT_TRUE(pair.client.gone);
+  EXPECT_EQ(pair.client.goaway, std::uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  EXPECT_TRUE(pair.session.is_over());
+}
+
+TEST(wire_http2, lets_a_client_reset_streams_now_and_then) {
+  http2_limits limits;
+  limits.resets = {10, 1};
+  http2_pair pair(limits);
+  for (int i = 0; i < 50; ++i) {
+    auto const id = pair.client.ask(get_request);
+    pair.talk();
+    nghttp2_submit_rst_stream(pair.client.session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+    pair.talk();
+    pair.now += 1s;
+  }
+  EXPECT_TRUE(pair.alive);
+}
+
+TEST(wire_http2, counts_streams_that_the_client_makes_it_reset) {
+  http2_limits limits;
+  limits.resets = {10, 1};
+  http2_pair pair(limits);
+  for (int i = 0; i < 12 && pair.alive; ++i) {
+    pair.client.ask(with(get_request, {{"connection", "close"}}));
+    pair.talk();
+  }
+  EXPECT_FALSE(pair.alive);
+  EXPECT_EQ(pair.client.goaway, std::uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+}
+
+TEST(wire_http2, ends_a_connection_that_floods_with_pings_or_settings) {
+  for (bool const pings : {true, false}) {
+    http2_limits limits;
+    limits.control_frames = {20, 1};
+    http2_pair pair(limits);
+    pair.talk();
+    for (int i = 0; i < 25 && pair.alive; ++i) {
+      if (pings) {
+        nghttp2_submit_ping(pair.client.session, NGHTTP2_FLAG_NONE, nullptr);
+      } else {
+        nghttp2_submit_settings(pair.client.session, NGHTTP2_FLAG_NONE, nullptr, 0);
+      }
+      pair.talk();
+    }
+    EXPECT_FALSE(pair.alive);
+    EXPECT_EQ(pair.client.goaway, std::uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  }
+}
+
+TEST(wire_http2, ends_a_connection_that_is_none) {
+  http2_pair pair;
+  EXPECT_FALSE(pair.session.receive("GET / HTTP/1.1\r\nHost: a\r\n\r\n", pair.now));
+}
+
+// ---- responses ----
+
+TEST(wire_http2, sends_a_head_in_lower_case_and_content) {
+  http2_pair pair;
+  auto const id = pair.client.ask(get_request);
+  pair.talk();
+  pair.session.send_head(pair.stream(id), 429, "Content-Type:text/plain \r\nX-A: \r\n", false);
+  pair.session.send_content(pair.stream(id), "hello ");
+  pair.talk();
+  pair.session.send_content(pair.stream(id), "world");
+  pair.session.send_end(pair.stream(id));
+  pair.talk();
+  auto const& response = pair.client.responses[id];
+  EXPECT_EQ(response.fields,
+            (field_texts{{":status", "429"}, {"content-type", "text/plain"}, {"x-a", ""}}));
+  EXPECT_EQ(response.content, "hello world");
+  EXPECT_TRUE(response.complete);
+  EXPECT_THAT(pair.log, ElementsAre("request 1", "closed 1"));
+  EXPECT_EQ(pair.session.streams_count(), 0U);
+}
+
+TEST(wire_http2, ends_a_response_without_content_with_its_head) {
+  http2_pair pair;
+  auto const id = pair.client.ask(get_request);
+  pair.talk();
+  pair.session.send_head(pair.stream(id), 204, "", true);
+  pair.talk();
+  EXPECT_EQ(pair.client.responses[id].field(":status"), "204");
+  EXPECT_TRUE(pair.client.responses[id].complete);
+}
+
+TEST(wire_http2, sends_interim_responses_before_the_last) {
+  http2_pair pair;
+  auto const id = pair.client.ask(get_request);
+  pair.talk();
+  pair.session.send_interim(pair.stream(id), 103, "Link: </a>\r\n");
+  pair.session.send_head(pair.stream(id), 200, "", true);
+  pair.talk();
+  EXPECT_THAT(pair.client.responses[id].interim, ElementsAre("103"));
+  EXPECT_EQ(pair.client.responses[id].field(":status"), "200");
+}
+
+TEST(wire_http2, sends_no_more_than_the_client_has_room_for) {
+  http2_pair pair({}, 1000);
+  auto const id = pair.client.ask(get_request);
+  pair.talk();
+  pair.session.send_head(pair.stream(id), 200, "", false);
+  pair.session.send_content(pair.stream(id), std::string(5000, 'x'));
+  pair.session.send_end(pair.stream(id));
+  pair.talk();
+  EXPECT_EQ(pair.client.responses[id].content.size(), 1000U);
+  EXPECT_EQ(pair.stream(id).waiting_octets(), 4000U);
+  nghttp2_submit_window_update(pair.client.session, NGHTTP2_FLAG_NONE, id, 4000);
+  pair.talk();
+  EXPECT_EQ(pair.client.responses[id].content.size(), 5000U);
+  EXPECT_TRUE(pair.client.responses[id].complete);
+}
+
+TEST(wire_http2, lets_a_client_send_no_more_than_its_window_until_it_may_go_on) {
+  http2_pair pair;
+  pair.takes_content = false;
+  auto const id = pair.client.ask(post_request, std::string(1'000'000, 'x'));
+  pair.talk();
+  EXPECT_EQ(pair.content_of[id].size(), 128U * 1024);
+  // Others are not held up by it.
+  pair.takes_content = true;
+  auto const other = pair.client.ask(post_request, std::string(2'000'000, 'y'));
+  pair.talk();
+  EXPECT_EQ(pair.content_of[other].size(), 2'000'000U);
+  EXPECT_EQ(pair.content_of[id].size(), 128U * 1024);
+  pair.session.let_send(pair.stream(id));
+  pair.talk();
+  EXPECT_EQ(pair.content_of[id].size(), 1'000'000U);
+  EXPECT_TRUE(pair.stream(id).request_is_complete());
+}
+
+TEST(wire_http2, lets_a_short_body_come_to_its_end_after_an_early_response) {
+  http2_pair pair;
+  auto const id = pair.client.ask(post_request, std::string(1000, 'x'), false);
+  pair.talk();
+  pair.session.send_head(pair.stream(id), 429, "", true);
+  pair.talk();
+  EXPECT_FALSE(pair.client.responses[id].closed);
+  pair.client.bodies[id] = {"end", true};
+  nghttp2_session_resume_data(pair.client.session, id);
+  pair.talk();
+  EXPECT_EQ(pair.client.responses[id].field(":status"), "429");
+  EXPECT_EQ(pair.client.responses[id].reset, std::uint32_t{NGHTTP2_NO_ERROR});
+  EXPECT_THAT(pair.log, ElementsAre("request 1", "end 1", "closed 1"));
+}
+
+TEST(wire_http2, stops_a_long_body_after_an_early_response) {
+  http2_pair pair;
+  auto const id = pair.client.ask(post_request, "x", false);
+  pair.talk();
+  pair.session.send_head(pair.stream(id), 429, "", true);
+  pair.talk();
+  pair.client.bodies[id] = {std::string(3'000'000, 'x'), true};
+  nghttp2_session_resume_data(pair.client.session, id);
+  pair.talk();
+  EXPECT_LT(pair.content_of[id].size(), 512U * 1024);
+  EXPECT_EQ(pair.client.responses[id].field(":status"), "429");
+  EXPECT_EQ(pair.client.responses[id].reset, std::uint32_t{NGHTTP2_NO_ERROR});
+  EXPECT_EQ(pair.log.back(), "closed 1");
+}
+
+TEST(wire_http2, tells_when_the_client_resets_a_stream) {
+  http2_pair pair;
+  auto const id = pair.client.ask(get_request);
+  pair.talk();
+  pair.session.send_head(pair.stream(id), 200, "", false);
+  nghttp2_submit_rst_stream(pair.client.session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+  pair.talk();
+  EXPECT_THAT(pair.log, ElementsAre("request 1", "closed 1"));
+  EXPECT_EQ(pair.session.streams_count(), 0U);
+}
+
+TEST(wire_http2, resets_a_stream_when_asked_to) {
+  http2_pair pair;
+  auto const id = pair.client.ask(get_request);
+  pair.talk();
+  pair.session.send_head(pair.stream(id), 200, "", false);
+  pair.session.send_content(pair.stream(id), "half of i");
+  pair.session.reset(pair.stream(id), http2_error::internal_error);
+  pair.talk();
+  EXPECT_EQ(pair.client.responses[id].reset, std::uint32_t{NGHTTP2_INTERNAL_ERROR});
+  EXPECT_FALSE(pair.client.responses[id].complete);
+  EXPECT_EQ(pair.log.back(), "closed 1");
+}
+
+// ---- the end ----
+
+TEST(wire_http2, drains_when_what_is_under_way_is_done) {
+  http2_pair pair;
+  auto const id = pair.client.ask(get_request);
+  pair.talk();
+  pair.session.drain();
+  pair.talk();
+  EXPECT_TRUE(pair.client.gone);
+  EXPECT_EQ(pair.client.goaway, std::uint32_t{NGHTTP2_NO_ERROR});
+  EXPECT_EQ(pair.client.last_stream, id);
+  EXPECT_FALSE(pair.session.is_over());
+  pair.session.send_head(pair.stream(id), 200, "", true);
+  pair.talk();
+  EXPECT_TRUE(pair.client.responses[id].complete);
+  EXPECT_TRUE(pair.session.is_over());
+}
+
+TEST(wire_http2, gives_its_output_in_parts) {
+  http2_pair pair({}, 1'000'000);
+  auto const id = pair.client.ask(get_request);
+  nghttp2_session_set_local_window_size(pair.client.session, NGHTTP2_FLAG_NONE, 0, 1'000'000);
+  pair.talk();
+  pair.session.send_head(pair.stream(id), 200, "", false);
+  pair.session.send_content(pair.stream(id), std::string(300'000, 'x'));
+  pair.session.send_end(pair.stream(id));
+  int parts = 0;
+  while (pair.session.wants_output()) {
+    std::string out;
+    EXPECT_TRUE(pair.session.take_output(out, 64 * 1024));
+    EXPECT_LT(out.size(), 96U * 1024);
+    pair.client.input(out);
+    ++parts;
+  }
+  EXPECT_GE(parts, 4);
+  EXPECT_EQ(pair.client.responses[id].content.size(), 300'000U);
+}
+
+}  // namespace
