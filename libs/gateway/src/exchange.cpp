@@ -10,6 +10,7 @@
 #include <tidegate/ratelimit/merge.hpp>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -74,6 +75,9 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   status_ = 0;
   head_sent_ = false;
   charged_ = false;
+  load_ = nullptr;
+  share_ = 1;
+  answered_at_ = instant::min();
   may_retry_ = false;
   tries_ = 0;
   request_octets_ = 0;
@@ -119,7 +123,7 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
     }
   }
   find_partitions(request, path, client_ip);
-  if (!admit(request, path)) {
+  if (is_overloaded() || !admit(request, path)) {
     return;
   }
   if (route_of().settings->service == route_service::echo) {
@@ -207,6 +211,38 @@ void exchange::find_partitions(wire::request_head const& request, std::string_vi
   }
 }
 
+/// For a refusal that no quota is the reason of: how they stand.
+void exchange::look_at_all() {
+  for (std::size_t i = 0; i < route_of().limits.size(); ++i) {
+    results_[i] = {};
+    results_[i].decision.left = worker_.shared.quotas.look(charges_[i], worker_.loop.now());
+  }
+  advertise_all(true);
+}
+
+auto exchange::is_overloaded() -> bool {
+  auto const& settings = *route_of().settings;
+  if (settings.service != route_service::upstream) {
+    return false;
+  }
+  auto* const load = runtime_->settings->upstreams[settings.upstream].load.get();
+  if (load == nullptr) {
+    return false;
+  }
+  {
+    std::lock_guard const lock(load->mutex);
+    share_ = load->guard.capacity();
+    if (load->guard.admits(load->in_flight)) {
+      ++load->in_flight;
+      load_ = load;
+      return false;
+    }
+  }
+  look_at_all();
+  refuse(ratelimit::problem_type::temporary_reduced_capacity, {}, 1s);
+  return true;
+}
+
 auto exchange::is_blocked() -> bool {
   auto const& limits = route_of().limits;
   for (std::size_t i = 0; i < limits.size(); ++i) {
@@ -218,11 +254,7 @@ auto exchange::is_blocked() -> bool {
         abuse_domain + limits[i].id, charges_[i].partition, worker_.loop.now());
     if (auto const left = ratelimit::blocked_for(state, worker_.loop.now()); left > 0ns) {
       runtime_->policies[route_][i]->blocked.add();
-      for (std::size_t j = 0; j < limits.size(); ++j) {
-        results_[j] = {};
-        results_[j].decision.left = worker_.shared.quotas.look(charges_[j], worker_.loop.now());
-      }
-      advertise_all(true);
+      look_at_all();
       auto const name = std::string_view(policy.name);
       refuse(ratelimit::problem_type::abnormal_usage_detected, {&name, 1}, left);
       return true;
@@ -323,13 +355,15 @@ void exchange::advertise_all(bool admitted) {
       continue;
     }
     auto const& decided = results_[i].decision;
+    auto how = policy.advertisement;
+    how.share = share_;
     auto const begin = i == 0 ? 0 : key_ends[i - 1];
     ratelimit::policy_outcome const outcome{
         &policy.policy,
         decided.left,
         decided.retry,
         !admitted && !decided.admitted,
-        &policy.advertisement,
+        &how,
         policy.partition.form() == ratelimit::partition_key_form::none
             ? std::nullopt
             : std::optional(std::string_view(partition_keys_).substr(begin, key_ends[i] - begin))};
@@ -573,6 +607,7 @@ void exchange::body(std::string_view bytes, std::uint64_t content_octets, bool l
 
 void exchange::upstream_head(wire::response_head const& head) {
   status_ = head.status();
+  answered_at_ = worker_.loop.now();
   head_sent_ = true;
   auto& lines = worker_.field_lines;
   lines.clear();
@@ -648,8 +683,26 @@ void exchange::abandon() {
   (void)end();
 }
 
+void exchange::unload() {
+  auto* const load = std::exchange(load_, nullptr);
+  if (load == nullptr) {
+    return;
+  }
+  auto const now = worker_.loop.now();
+  // A refusal by quota, or a client that has gone, says nothing about the service.
+  bool const is_failure = tries_ > 0 && answered_at_ == instant::min() && status_ >= 500;
+  bool const is_answer = answered_at_ != instant::min();
+  std::lock_guard const lock(load->mutex);
+  if (is_answer || is_failure) {
+    bool const well = is_answer && status_ != 502 && status_ != 503 && status_ != 504;
+    load->guard.answered((is_answer ? answered_at_ : now) - begun_, well, load->in_flight, now);
+  }
+  --load->in_flight;
+}
+
 auto exchange::end() -> client_stream* {
   settle();
+  unload();
   if (route_ != no_route) {
     runtime_->routes[route_]->count(status_, worker_.loop.now() - begun_);
   }

@@ -101,6 +101,8 @@ class exchange {
                               std::string& scratch) const -> std::string_view;
   [[nodiscard]] auto admit(wire::request_head const& request, std::string_view path) -> bool;
   [[nodiscard]] auto is_blocked() -> bool;
+  [[nodiscard]] auto is_overloaded() -> bool;
+  void look_at_all();
   void refuse(ratelimit::problem_type type, std::span<std::string_view const> violated,
               std::optional<std::chrono::nanoseconds> retry_after);
   void advertise_all(bool admitted);
@@ -113,6 +115,7 @@ class exchange {
   void answer_echo(wire::request_head const& request, std::string_view path);
   void answer_description(wire::request_head const& request);
   void settle();
+  void unload();
   /// Closes the books. Whoever calls it sends the end of the response to the client that it returns, and
   /// touches nothing of the exchange after that: it may serve another request by then.
   [[nodiscard]] auto end() -> client_stream*;
@@ -130,7 +133,10 @@ class exchange {
   bool head_sent_ = false;
   bool request_done_ = false;
   bool charged_ = false;
-  bool may_retry_ = false;  // safe, and all of it is in `request_`
+  upstream_load* load_ = nullptr;  // in which this exchange is counted
+  double share_ = 1;               // of what remains that is told
+  instant answered_at_;            // when the head of the response came
+  bool may_retry_ = false;         // safe, and all of it is in `request_`
   std::int64_t tries_ = 0;
   std::uint64_t request_octets_ = 0;
   std::uint64_t response_octets_ = 0;

@@ -86,9 +86,6 @@ auto find_unavailable(config const& settings) -> std::optional<std::string> {
     if (each.http2) {
       return "upstreams." + each.name + ".http2";
     }
-    if (each.overload) {
-      return "upstreams." + each.name + ".overload";
-    }
   }
   if (settings.access_log.to != access_log_config::destination::off) {
     return "access-log";
@@ -114,7 +111,10 @@ auto runtime::make(config settings, policy_ids& ids)
     }
   }
   for (auto const& upstream_settings : out->settings.upstreams) {
-    auto& made = out->upstreams.emplace_back(upstream{&upstream_settings, {}, {}});
+    auto& made = out->upstreams.emplace_back(upstream{&upstream_settings, nullptr, {}, {}});
+    if (upstream_settings.overload) {
+      made.load = std::make_shared<upstream_load>(*upstream_settings.overload);
+    }
     for (auto const& server : upstream_settings.servers) {
       TIDEGATE_TRY(auto resolved, resolve(server, upstream_settings.tls));
       made.servers.push_back(std::move(resolved));

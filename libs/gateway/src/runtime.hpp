@@ -5,12 +5,14 @@
 #include <tidegate/engine/tls.hpp>
 #include <tidegate/gateway/config.hpp>
 #include <tidegate/http/ip_address.hpp>
+#include <tidegate/ratelimit/overload.hpp>
 #include <tidegate/ratelimit/write.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,8 +49,19 @@ struct route {
   bool gives_back = false;  ///< a charge may have to be corrected after the response
 };
 
+/// How much of an upstream is in use, by all threads.
+struct upstream_load {
+  explicit upstream_load(overload_config const& settings)
+      : guard({settings.max_in_flight, settings.target_latency}) {}
+
+  std::mutex mutex;
+  ratelimit::overload_guard guard;
+  std::int64_t in_flight = 0;
+};
+
 struct upstream {
   upstream_config const* settings = nullptr;
+  std::shared_ptr<upstream_load> load;  ///< with `overload` only
   struct server {
     std::string authority;  ///< what a Host field would say
     engine::socket_address address;

@@ -9,6 +9,7 @@
 #include <tidegate/ratelimit/legacy.hpp>
 #include <tidegate/ratelimit/limiter.hpp>
 #include <tidegate/ratelimit/merge.hpp>
+#include <tidegate/ratelimit/overload.hpp>
 #include <tidegate/ratelimit/pacing.hpp>
 #include <tidegate/ratelimit/partition.hpp>
 #include <tidegate/ratelimit/policy.hpp>

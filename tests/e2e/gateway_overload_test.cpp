@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tidegate::e2e {
+namespace {
+
+auto config(origin const& api, std::string const& overload) -> std::string {
+  return "upstreams: {api: {servers: [\"" + api.url() + "\"], overload: " + overload +
+         "}}\n"
+         "policies: {daily: {quota: 1000, window: 1d, algorithm: fixed, partition: [path]}}\n"
+         "routes: [{match: {path: /**}, upstream: api, limits: [daily]}]\n";
+}
+
+auto answer(std::string const& status) -> std::string {
+  return "HTTP/1.1 " + status + "\r\nContent-Length: 2\r\n\r\nok";
+}
+
+TEST(gateway_overload, answers_503_while_too_many_are_under_way_and_charges_nothing) {
+  origin api;
+  gateway const with(config(api, "{max-in-flight: 1}"));
+  auto client = with.connect();
+  client.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  auto server = api.accept();
+  (void)server.read_request();
+  auto const refused = with.get("/b");
+  EXPECT_EQ(refused.status(), 503);
+  EXPECT_EQ(refused.field("Content-Type"), "application/problem+json");
+  EXPECT_NE(refused.body.find("#temporary-reduced-capacity"), std::string::npos) << refused.body;
+  EXPECT_EQ(refused.field("Retry-After"), "1");
+  EXPECT_EQ(refused.field("RateLimit"), R"("daily";r=1000;t=86400)");
+  server.send(answer("200 OK"));
+  EXPECT_EQ(client.read_response().status(), 200);
+  client.send("GET /b HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  (void)server.read_request();
+  server.send(answer("200 OK"));
+  EXPECT_EQ(client.read_response().field("RateLimit"), R"("daily";r=999;t=86400)");
+}
+
+TEST(gateway_overload, advertises_less_after_the_upstream_failed) {
+  origin api;
+  gateway const with(config(api, "{max-in-flight: 4}"));
+  auto client = with.connect();
+  client.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  auto server = api.accept();
+  (void)server.read_request();
+  server.send(answer("503 Service Unavailable"));
+  EXPECT_EQ(client.read_response().field("RateLimit"), R"("daily";r=999;t=86400)");
+  client.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  (void)server.read_request();
+  server.send(answer("200 OK"));
+  EXPECT_EQ(client.read_response().field("RateLimit"), R"("daily";r=249;t=86400)")
+      << "one at a time instead of four";
+}
+
+TEST(gateway_overload, gives_its_place_back_when_a_quota_refuses_or_the_client_is_gone) {
+  origin api;
+  gateway const with(
+      "upstreams: {api: {servers: [\"" + api.url() +
+      "\"], overload: {max-in-flight: 1}}}\n"
+      "policies: {one: {quota: 1, window: 1d, algorithm: fixed, partition: [path]}}\n"
+      "routes: [{match: {path: /**}, upstream: api, limits: [one]}]\n");
+  auto client = with.connect();
+  client.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  auto server = api.accept();
+  (void)server.read_request();
+  client.close();
+  EXPECT_TRUE(server.is_closed());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(with.get("/a").status(), 429);
+  }
+  auto next = with.connect();
+  next.send("GET /b HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  auto second = api.accept();
+  (void)second.read_request();
+  second.send(answer("200 OK"));
+  EXPECT_EQ(next.read_response().status(), 200);
+}
+
+}  // namespace
+}  // namespace tidegate::e2e
