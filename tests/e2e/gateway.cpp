@@ -124,6 +124,9 @@ auto connection::send_until_blocked(std::string_view bytes) -> std::size_t {
   while (out < bytes.size() && wait_for(socket_.get(), POLLOUT, 200ms)) {
     auto const sent =
         ::send(socket_.get(), bytes.data() + out, bytes.size() - out, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno != EAGAIN) {
+      break;  // the other end is gone
+    }
     out += static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
   }
   return out;

@@ -62,7 +62,8 @@ class connection {
 
   /// Sends all of it.
   void send(std::string_view bytes);
-  /// Sends what the other end takes until it has taken nothing for a moment; returns how much that was.
+  /// Sends what the other end takes until it has taken nothing for a moment, or is gone; returns how much
+  /// that was.
   [[nodiscard]] auto send_until_blocked(std::string_view bytes) -> std::size_t;
   /// Reads to the end of a head, which it returns without the empty line.
   [[nodiscard]] auto read_head() -> message;

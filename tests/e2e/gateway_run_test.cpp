@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,13 +77,12 @@ TEST(gateway_reload, ends_a_request_under_way_with_the_configuration_that_it_beg
 TEST(gateway_reload, drops_no_request) {
   serving_origin const api(response("200 OK", "hello"));
   gateway with(proxy_config(api.url()), 2);
-  std::atomic<bool> stopping = false;
   std::atomic<int> answered = 0;
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
+    threads.emplace_back([&](std::stop_token const& stopping) {
       auto client = with.connect();
-      while (!stopping) {
+      while (!stopping.stop_requested()) {
         client.send(get_request);
         EXPECT_EQ(client.read_response().body, "hello");
         ++answered;
@@ -94,7 +94,6 @@ TEST(gateway_reload, drops_no_request) {
     EXPECT_EQ(with.reload(proxy_config(api.url())), "the configuration was taken over");
     expect_eventually([&] { return answered > so_far + 20; }, "requests are answered");
   }
-  stopping = true;
   threads.clear();
   EXPECT_EQ(api.requests(), static_cast<std::size_t>(answered));
 }
