@@ -380,9 +380,16 @@ void gateway::start(std::vector<std::string> const& arguments, bool has_admin) {
     }
     return static_cast<std::uint16_t>(number(std::string_view(line).substr(line.rfind(':') + 1)));
   };
-  port_ = port_behind("listening on ");
-  if (has_admin) {
-    admin_port_ = port_behind("admin on ");
+  try {
+    port_ = port_behind("listening on ");
+    if (has_admin) {
+      admin_port_ = port_behind("admin on ");
+    }
+  } catch (std::runtime_error const&) {
+    ::kill(process_, SIGKILL);  // the destructor does not run
+    ::waitpid(process_, nullptr, 0);
+    std::filesystem::remove(file_);
+    throw;
   }
 }
 
