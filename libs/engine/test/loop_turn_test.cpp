@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/engine/loop.hpp>
+
+#include <gtest/gtest.h>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+
+namespace {
+
+using namespace tidegate::engine;
+using namespace std::chrono_literals;
+
+class counting final : public watched {
+ public:
+  explicit counting(loop& on) : loop_(on) {}
+
+  int told = 0;
+  int ends = 0;
+  bool asks_again = false;
+
+ private:
+  void ready(readiness /*what*/) override { ++told; }
+  void turn_ends() override {
+    ++ends;
+    if (asks_again) {
+      asks_again = false;
+      loop_.at_end_of_turn(*this);
+    }
+  }
+
+  loop& loop_;
+};
+
+TEST(engine_loop_turn, calls_at_the_end_of_a_turn_what_asked_for_it) {
+  auto const made = loop::make();
+  ASSERT_TRUE(made.has_value());
+  auto& on = **made;
+  counting who(on);
+  on.at_end_of_turn(who);
+  EXPECT_EQ(who.ends, 0);
+  on.turn(60s);  // does not wait
+  EXPECT_EQ(who.ends, 1);
+  on.turn(0ms);
+  EXPECT_EQ(who.ends, 1);
+}
+
+TEST(engine_loop_turn, does_what_is_asked_for_at_the_end_of_a_turn_in_the_next) {
+  auto const made = loop::make();
+  ASSERT_TRUE(made.has_value());
+  auto& on = **made;
+  counting who(on);
+  who.asks_again = true;
+  on.at_end_of_turn(who);
+  on.turn(60s);
+  EXPECT_EQ(who.ends, 1);
+  on.turn(60s);
+  EXPECT_EQ(who.ends, 2);
+}
+
+TEST(engine_loop_turn, calls_nothing_that_is_disposed_of) {
+  auto const made = loop::make();
+  ASSERT_TRUE(made.has_value());
+  auto& on = **made;
+  auto who = std::make_unique<counting>(on);
+  on.at_end_of_turn(*who);
+  on.dispose(std::move(who));
+  on.turn(0ms);
+  on.turn(0ms);
+}
+
+TEST(engine_loop_turn, tells_the_one_that_has_taken_over) {
+  auto const made = loop::make();
+  ASSERT_TRUE(made.has_value());
+  auto& on = **made;
+  std::array<int, 2> sockets{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, sockets.data()), 0);
+  descriptor const here(sockets[0]);
+  descriptor const there(sockets[1]);
+  counting first(on);
+  counting second(on);
+  ASSERT_TRUE(on.watch(here, first).has_value());
+  ASSERT_EQ(::write(there.get(), "x", 1), 1);
+  on.turn(1s);
+  EXPECT_EQ(first.told, 1);
+  // What the first was told is told again: it may have left bytes.
+  ASSERT_TRUE(on.watch_instead(here, second).has_value());
+  on.turn(1s);
+  EXPECT_EQ(first.told, 1);
+  EXPECT_EQ(second.told, 1);
+}
+
+}  // namespace
