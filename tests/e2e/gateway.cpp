@@ -240,11 +240,11 @@ void connection::abort() {
 
 // ---- origins ----
 
-origin::origin() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+origin::origin(bool listens) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   auto address = address_of("127.0.0.1", 0);
   socklen_t size = sizeof address;
   if (::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      ::listen(socket_.get(), 1024) != 0 ||
+      (listens && ::listen(socket_.get(), 1024) != 0) ||
       ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     throw std::runtime_error("cannot listen");
   }

@@ -99,7 +99,9 @@ class connection {
 /// A server behind the gateway. The test accepts and answers by hand.
 class origin {
  public:
-  origin();
+  origin() : origin(true) {}
+  /// One that refuses connections. It keeps its port, which else the gateway could get.
+  [[nodiscard]] static auto refusing() -> origin { return origin(false); }
   [[nodiscard]] auto port() const -> std::uint16_t { return port_; }
   /// `http://127.0.0.1:PORT`
   [[nodiscard]] auto url() const -> std::string;
@@ -111,10 +113,10 @@ class origin {
   /// True when nobody has connected so far.
   [[nodiscard]] auto is_untouched() const -> bool;
   [[nodiscard]] auto socket() const -> int { return socket_.get(); }
-  /// Accepts no more.
-  void close() { socket_.close(); }
 
  private:
+  explicit origin(bool listens);
+
   descriptor socket_;
   std::uint16_t port_ = 0;
 };

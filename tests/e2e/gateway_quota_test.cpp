@@ -171,8 +171,7 @@ TEST(gateway_quota, gives_the_slot_of_a_client_back_that_is_gone) {
 }
 
 TEST(gateway_quota, gives_the_slot_back_when_the_upstream_fails) {
-  origin api;
-  api.close();
+  auto const api = origin::refusing();
   gateway const with(
       upstream_config(api.url(), "slots: {quota: 1, unit: concurrent-requests}", "slots"));
   for (int i = 0; i < 5; ++i) {

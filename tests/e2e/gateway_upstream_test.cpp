@@ -38,8 +38,7 @@ void expect_problem(message const& answer, int status) {
 }
 
 TEST(gateway_upstream, answers_502_when_the_connection_is_refused) {
-  origin api;
-  api.close();
+  auto const api = origin::refusing();
   gateway const with(short_times(api.url()));
   expect_problem(with.get("/a"), 502);
   auto client = with.connect();
@@ -286,8 +285,7 @@ TEST(gateway_retry, does_not_keep_a_connection_when_the_server_says_so) {
 
 TEST(gateway_servers, leave_out_the_one_that_is_down) {
   serving_origin const well(response("200 OK", "well"));
-  origin down;
-  down.close();
+  auto const down = origin::refusing();
   gateway const with(short_times(down.url() + ", " + well.url()));
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(with.get("/a").body, "well");
