@@ -264,6 +264,9 @@ void client_http2::start(std::string_view bytes, bool closing) {
   set_deadline(worker_.current->settings->settings.http.header_timeout);
   write_soon();
   take(bytes);
+  if (worker_.shared.draining.load(std::memory_order_relaxed)) {
+    drain();
+  }
 }
 
 void client_http2::set_deadline(std::chrono::nanoseconds wait) {
@@ -383,36 +386,39 @@ void client_http2::turn_ends() {
 }
 
 void client_http2::write() {
-  for (int i = 0; writable_ && (!out_.empty() || session_.wants_output()); ++i) {
-    if (i == writes_max) {
-      write_soon();
-      break;
-    }
-    if (!write_some()) {
-      return;
-    }
+  int writes = 0;
+  while (writable_ && writes < writes_max && write_some()) {
+    ++writes;
   }
-  if (out_.empty() && (phase_ == phase::ending || session_.is_over())) {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  if (writes == writes_max) {
+    write_soon();
+  } else if (out_.empty() && (phase_ == phase::ending || session_.is_over())) {
     linger();
     return;
   }
   let_upstreams_go_on();
 }
 
-/// Writes once. False when the connection is closed by that.
+/// Writes once. False when there was nothing to write, or the connection is closed by it.
 auto client_http2::write_some() -> bool {
   // What waits for the socket goes first; most of the time nothing does, and no buffer is kept.
   auto& gathered = worker_.http2_output;
   gathered.assign(out_);
-  bool const good = session_.take_output(gathered, write_octets_max);
+  if (!session_.take_output(gathered, write_octets_max)) {
+    phase_ = phase::ending;
+    set_deadline(linger_timeout);
+  }
+  if (gathered.empty()) {
+    return false;
+  }
   auto const [state, sent] = transport_.write(gathered);
-  if (state == engine::io_state::failed || (!good && phase_ == phase::ending)) {
+  if (state == engine::io_state::failed) {
     gathered.clear();
     close();
     return false;
-  }
-  if (!good) {
-    phase_ = phase::ending;
   }
   writable_ = sent == gathered.size();
   if (sent > 0) {
