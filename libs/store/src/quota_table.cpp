@@ -108,6 +108,8 @@ struct alignas(64) quota_table::shard {
     return i + 1 == slots_size ? 0 : i + 1;
   }
   void prefetch(key_hash const& hash) const noexcept {
+    __builtin_prefetch(&lock,
+                       1);  // it may be with another core, and taking it waits for what is before
     if (auto const* const first = hint.load(std::memory_order_relaxed)) {
       __builtin_prefetch(first + home(hash, hint_size.load(std::memory_order_relaxed)), 1);
     }
