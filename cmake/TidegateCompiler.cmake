@@ -16,6 +16,9 @@ set(TIDEGATE_COMPILE_OPTIONS
     -Wimplicit-fallthrough
     # A variable is often named like its type (`key key`), which g++ would call shadowing. Clang does not.
     "$<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>"
+    # The libraries are position-independent, but nobody puts other functions in the place of theirs: they
+    # may be inlined into each other.
+    -fno-semantic-interposition
     # Messages of assert and of the tests name files as the repository does.
     "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 if(TIDEGATE_WERROR)
