@@ -15,6 +15,7 @@ void timer::unlink() noexcept {
     }
     before_ = nullptr;
     next_ = nullptr;
+    moved_on_from_ = instant::max();
   }
 }
 
@@ -23,11 +24,7 @@ void timer::cancel() noexcept {
   deadline_ = instant::max();
 }
 
-void timer::set(timer_wheel& wheel, instant at) noexcept {
-  deadline_ = at;
-  if (before_ != nullptr && tick_ <= timer_wheel::tick_of(at) + 1) {
-    return;  // it is looked at before then, and moved on
-  }
+void timer::move(timer_wheel& wheel) noexcept {
   unlink();
   wheel.insert(*this);
 }
@@ -36,15 +33,16 @@ void timer_wheel::insert(timer& t) noexcept {
   // In the tick after the one of its deadline it is surely due. What is too far away is put as far as the
   // wheel goes.
   auto const wanted = std::max(tick_of(t.deadline_) + 1, current_);
-  t.tick_ = std::min(wanted, current_ + slots - 1);
-  auto& first = slots_[t.tick_ % slots];
+  auto const at = std::min(wanted, current_ + slots - 1);
+  t.moved_on_from_ = instant(tick * static_cast<std::int64_t>(at - std::min<std::uint64_t>(at, 1)));
+  auto& first = slots_[at % slots];
   t.next_ = first;
   t.before_ = &first;
   if (first != nullptr) {
     first->before_ = &t.next_;
   }
   first = &t;
-  occupied_[t.tick_ % slots / 64] |= std::uint64_t{1} << t.tick_ % 64;
+  occupied_[at % slots / 64] |= std::uint64_t{1} << at % 64;
 }
 
 timer_wheel::~timer_wheel() {

@@ -21,7 +21,12 @@ class timer {
   virtual ~timer() { cancel(); }
 
   /// Not before `at`, and at most a tick of the wheel after it.
-  void set(timer_wheel& wheel, instant at) noexcept;
+  void set(timer_wheel& wheel, instant at) noexcept {
+    deadline_ = at;
+    if (at < moved_on_from_) {
+      move(wheel);
+    }
+  }
   void cancel() noexcept;
   [[nodiscard]] auto is_set() const noexcept -> bool { return deadline_ != instant::max(); }
 
@@ -32,11 +37,13 @@ class timer {
  private:
   friend class timer_wheel;
   void unlink() noexcept;
+  void move(timer_wheel& wheel) noexcept;
 
   timer* next_ = nullptr;
   timer** before_ = nullptr;  // what points to this one; null when it is not in a wheel
   instant deadline_ = instant::max();
-  std::uint64_t tick_ = 0;  // of the slot it is in
+  // A deadline from then on is not before the slot it is in, where it is looked at and moved on.
+  instant moved_on_from_ = instant::max();
 };
 
 /// The timers of one loop, in slots of a tick each. What is further away than the wheel goes round waits in
