@@ -296,20 +296,10 @@ class head_reader {
   // ── the request line ────────────────────────────────────────────────────────────────────────────────
 
   [[nodiscard]] auto read_request_line(request_head& out) noexcept -> bool {
-    auto const* const method_begin = at_;
-    while (at_ != end_ && is(*at_, token_char)) {
-      ++at_;
+    if (!read_method(out)) {
+      return false;
     }
-    if (at_ == end_) {
-      return out_of_bytes();
-    }
-    if (*at_ != ' ') {
-      return refuse(detail::fault_at(at_, end_, head_fault::invalid_method), at_);
-    }
-    out.method_text_ = view(method_begin, at_);
-    out.method_ = find_method(out.method_text_);
-
-    auto const* const target_begin = ++at_;
+    auto const* const target_begin = at_;
     at_ = scan::find<scan::target_end>(begin_, at_, end_);
     if (at_ == end_) {
       return out_of_bytes();
@@ -339,6 +329,30 @@ class head_reader {
       return refuse_version(version);
     }
     return read_target(out);
+  }
+
+  /// The method and the space behind it.
+  [[nodiscard, gnu::always_inline]] auto read_method(request_head& out) noexcept -> bool {
+    if (end_ - at_ >= 4 && std::memcmp(at_, "GET ", 4) == 0) {  // by far the most frequent
+      out.method_text_ = {at_, 3};
+      out.method_ = method::get;
+      at_ += 4;
+      return true;
+    }
+    auto const* const begin = at_;
+    while (at_ != end_ && is(*at_, token_char)) {
+      ++at_;
+    }
+    if (at_ == end_) {
+      return out_of_bytes();
+    }
+    if (*at_ != ' ') {
+      return refuse(detail::fault_at(at_, end_, head_fault::invalid_method), at_);
+    }
+    out.method_text_ = view(begin, at_);
+    out.method_ = find_method(out.method_text_);
+    ++at_;
+    return true;
   }
 
   /// `HTTP/1.1`, or whatever stands there.

@@ -13,7 +13,7 @@ namespace tidegate::wire {
 
 namespace {
 
-constexpr std::size_t number_size_max = 20;
+using detail::number_size_max;
 
 /// Calls `write` with room for `size_max` octets behind `out`; it returns the end of what it wrote.
 template <class Write>
@@ -25,12 +25,11 @@ void append_in_place(std::string& out, std::size_t size_max, Write write) {
 }
 
 [[gnu::always_inline]] inline auto put(char* p, std::string_view text) noexcept -> char* {
-  text.copy(p, text.size());  // unlike memcpy, it takes an empty view
-  return p + text.size();
+  return detail::put_part(p, text);
 }
 
 [[nodiscard]] auto put(char* p, std::uint64_t number) noexcept -> char* {
-  return std::to_chars(p, p + number_size_max, number).ptr;
+  return detail::put_part(p, number);
 }
 
 [[nodiscard]] auto put_status(char* p, int status) noexcept -> char* {
@@ -204,13 +203,11 @@ void append_status_line(std::string& out, int status) {
 }
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
-  append_in_place(out, name.size() + value.size() + 4,
-                  [&](char* p) { return put(put(put(put(p, name), ": "), value), line_end); });
+  append_parts(out, name, ": ", value, line_end);
 }
 
 void append_field(std::string& out, std::string_view name, std::uint64_t value) {
-  append_in_place(out, name.size() + number_size_max + 4,
-                  [&](char* p) { return put(put(put(put(p, name), ": "), value), line_end); });
+  append_parts(out, name, ": ", value, line_end);
 }
 
 void append_chunk_size(std::string& out, std::uint64_t size) {

@@ -3,13 +3,67 @@
 
 #include <tidegate/wire/http1_head.hpp>
 
+#include <charconv>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 /// Everything here appends to the caller's text and allocates nothing when that has room: for a head,
 /// 256 octets more than the parts that it is made of.
 namespace tidegate::wire {
+
+namespace detail {
+
+inline constexpr std::size_t number_size_max = 20;
+
+[[nodiscard]] constexpr auto part_size_max(std::string_view text) noexcept -> std::size_t {
+  return text.size();
+}
+template <std::size_t N>  // a literal: its size is known
+[[nodiscard]] constexpr auto part_size_max(
+    char const (&/*text*/)[N]) noexcept  // NOLINT(modernize-avoid-c-arrays)
+    -> std::size_t {
+  return N - 1;
+}
+template <std::unsigned_integral Number>
+[[nodiscard]] constexpr auto part_size_max(Number /*number*/) noexcept -> std::size_t {
+  return number_size_max;
+}
+
+[[nodiscard, gnu::always_inline]] inline auto put_part(char* p, std::string_view text) noexcept
+    -> char* {
+  text.copy(p, text.size());  // unlike memcpy, it takes an empty view
+  return p + text.size();
+}
+template <std::size_t N>
+[[nodiscard, gnu::always_inline]] inline auto put_part(
+    char* p, char const (&text)[N]) noexcept  // NOLINT(modernize-avoid-c-arrays)
+    -> char* {
+  std::memcpy(p, text, N - 1);
+  return p + N - 1;
+}
+template <std::unsigned_integral Number>
+[[nodiscard]] auto put_part(char* p, Number number) noexcept -> char* {
+  return std::to_chars(p, p + number_size_max, number).ptr;
+}
+
+}  // namespace detail
+
+/// Appends texts and unsigned numbers, one behind the other. Room is made once for all of them, and what the
+/// compiler knows the size of is copied without a call.
+template <class... Parts>
+[[gnu::always_inline]] inline void append_parts(std::string& out, Parts const&... parts) {
+  auto const before = out.size();
+  auto const size_max = (before + ... + detail::part_size_max(parts));
+  out.resize_and_overwrite(size_max, [&](char* data, std::size_t) {
+    auto* p = data + before;
+    ((p = detail::put_part(p, parts)), ...);
+    return static_cast<std::size_t>(p - data);
+  });
+}
 
 /// The phrase that RFC 9110 or a later RFC gives a status; empty when there is none.
 [[nodiscard]] auto reason_phrase(int status) noexcept -> std::string_view;
