@@ -97,40 +97,57 @@ constexpr auto two_digits = [] {
 /// Writes `value` so that it ends before `end`; returns where it begins.
 [[nodiscard]] auto digits_before(char* end, sf::integer value) noexcept -> char* {
   auto rest = static_cast<std::uint64_t>(value.value());
-  for (; rest >= 10; rest /= 100) {
+  while (rest >= 10) {
+    auto const before = rest / 100;
     end -= 2;
-    std::memcpy(end, &two_digits[rest % 100 * 2], 2);
+    std::memcpy(end, &two_digits[(rest - before * 100) * 2], 2);
     if (rest < 100) {
       return end;
     }
+    rest = before;
   }
   *--end = static_cast<char>('0' + rest);
   return end;
 }
 
-/// The number that remains, `between`, and the seconds until the reset: put together on the stack, from
-/// its end, as each call of `append` costs more than the digits do.
+/// Room for two numbers and what stands between them.
+using number_buffer = std::array<char, 48>;
+
+/// The number that remains, `between`, and the seconds until the reset: put together from the end of the
+/// buffer, as each call of `append` costs more than the digits do.
 template <std::size_t N>
-void append_remaining_and_reset(std::string& out, std::int64_t remaining,
-                                char const (&between)[N],  // NOLINT(modernize-avoid-c-arrays)
-                                std::int64_t reset) {
-  std::array<char, 48> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+[[nodiscard]] auto remaining_and_reset(
+    number_buffer& buffer, std::int64_t remaining,
+    char const (&between)[N],  // NOLINT(modernize-avoid-c-arrays)
+    std::int64_t reset) noexcept -> std::string_view {
   auto* const end = buffer.data() + buffer.size();
   auto* begin = digits_before(end, count(reset)) - (N - 1);
   std::memcpy(begin, between, N - 1);
   begin = digits_before(begin, count(remaining));
-  out.append(begin, static_cast<std::size_t>(end - begin));
+  return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-/// What follows `;r=` in an item of draft-09's RateLimit.
-void append_rest_of_limit(std::string& out, service_limit_view const& limit) {
+/// What follows `;r=` in an item of draft-09's RateLimit, but for the partition key.
+[[nodiscard]] auto numbers_of(number_buffer& buffer, service_limit_view const& limit) noexcept
+    -> std::string_view {
   if (limit.reset) {
-    append_remaining_and_reset(out, limit.remaining, ";t=", seconds_until(*limit.reset));
-  } else {
-    append_count(out, limit.remaining);
+    return remaining_and_reset(buffer, limit.remaining, ";t=", seconds_until(*limit.reset));
   }
+  auto* const end = buffer.data() + buffer.size();
+  auto* const begin = digits_before(end, count(limit.remaining));
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+/// What follows `;r=`.
+void append_rest_of_limit(std::string& out, service_limit_view const& limit) {
+  number_buffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  out.append(numbers_of(buffer, limit));
   append_partition_key(out, limit);
 }
+
+constexpr std::string_view policies_name = "RateLimit-Policy: ";
+constexpr std::string_view limits_name = "RateLimit: ";
+constexpr std::string_view line_end = "\r\n";
 
 [[nodiscard]] auto reset_of(service_limit_view const& limit, std::int64_t window) noexcept
     -> std::int64_t {
@@ -254,6 +271,10 @@ prepared_fields::prepared_fields(std::span<quota_policy_view const> policies, dr
     part.limit_end = limit_text_.size();
     parts_.push_back(part);
   }
+  if (version == draft::draft_09 && !parts_.empty()) {
+    lines_text_.append(policies_name).append(policy_text_).append(line_end);
+    lines_text_.append(limits_name).append(limit_text_, 0, parts_[0].limit_end);
+  }
 }
 
 void prepared_fields::append_policies(std::string& out,
@@ -288,9 +309,62 @@ void prepared_fields::append_limits(std::string& out,
   } else if (auto const closest =
                  find_closest(limits, [&](std::size_t i) { return parts_[i].window; })) {
     append_before_remaining(*closest);
-    append_remaining_and_reset(out, limits[*closest].remaining,
-                               ", reset=", reset_of(limits[*closest], *parts_[*closest].window));
+    number_buffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    out.append(remaining_and_reset(buffer, limits[*closest].remaining, ", reset=",
+                                   reset_of(limits[*closest], *parts_[*closest].window)));
   }
+}
+
+void prepared_fields::append_lines(std::string& out, std::span<service_limit_view const> limits,
+                                   bool with_limits) const {
+  assert(limits.size() == parts_.size());
+  bool const tells_keys = std::ranges::any_of(
+      limits, [](service_limit_view const& limit) { return limit.partition_key.has_value(); });
+  if (with_limits && !lines_text_.empty() && !tells_keys) {
+    append_usual_lines(out, limits);
+    return;
+  }
+  auto const append_line = [&](std::string_view name, auto append_value) {
+    auto const before = out.size();
+    out.append(name);
+    auto const value = out.size();
+    append_value();
+    if (out.size() == value) {
+      out.resize(before);
+    } else {
+      out.append(line_end);
+    }
+  };
+  append_line(policies_name, [&] { append_policies(out, limits); });
+  if (with_limits) {
+    append_line(limits_name, [&] { append_limits(out, limits); });
+  }
+}
+
+/// What most responses have: draft-09, without partition keys. Room is made once for all of it.
+void prepared_fields::append_usual_lines(std::string& out,
+                                         std::span<service_limit_view const> limits) const {
+  auto const before = out.size();
+  auto const size_max = before + lines_text_.size() + limit_text_.size() +
+                        limits.size() * sizeof(number_buffer) + line_end.size();
+  out.resize_and_overwrite(size_max, [&](char* data, std::size_t) {
+    auto* p = data + before;
+    auto const put = [&p](std::string_view text) {
+      std::memcpy(p, text.data(), text.size());
+      p += text.size();
+    };
+    put(lines_text_);
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      if (i != 0) {
+        auto const begin = parts_[i - 1].limit_end;
+        put({limit_text_.data() + begin, parts_[i].limit_end - begin});
+      }
+      number_buffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+      put(numbers_of(buffer, limits[i]));
+    }
+    put(line_end);
+    return static_cast<std::size_t>(p - data);
+  });
 }
 
 namespace {

@@ -106,11 +106,18 @@ class prepared_fields {
   void append_policies(std::string& out, std::span<service_limit_view const> limits) const;
   void append_limits(std::string& out, std::span<service_limit_view const> limits) const;
 
+  /// Appends both as complete lines, `RateLimit-Policy: ` and the value and an end of line, then RateLimit
+  /// if `with_limits`. A field without a value is left out.
+  void append_lines(std::string& out, std::span<service_limit_view const> limits,
+                    bool with_limits) const;
+
   [[nodiscard]] auto version() const noexcept -> draft { return version_; }
   /// How many policies there are.
   [[nodiscard]] auto size() const noexcept -> std::size_t { return parts_.size(); }
 
  private:
+  void append_usual_lines(std::string& out, std::span<service_limit_view const> limits) const;
+
   struct part {
     std::size_t policy_end = 0;  // in policy_text_: where its item ends
     std::size_t limit_end = 0;   // in limit_text_: where the text before its remaining ends
@@ -119,6 +126,8 @@ class prepared_fields {
 
   std::string policy_text_;  // all items with ", " between
   std::string limit_text_;   // for each policy what stands before the number that remains
+  std::string
+      lines_text_;  // of draft-09: both lines up to the first number, without partition keys
   std::vector<part> parts_;
   draft version_ = draft::draft_09;
 };
