@@ -28,7 +28,10 @@ constexpr std::chrono::nanoseconds forever = std::chrono::hours(24 * 365);
 
 client_http1::client_http1(worker& on, engine::transport transport, http::ip_address const& peer,
                            bool http2)
-    : worker_(on), transport_(std::move(transport)), peer_(peer), may_be_http2_(http2) {
+    : worker_(on),
+      transport_(std::move(transport)),
+      from_(peer, transport_.is_secure() ? "https" : "http"),
+      may_be_http2_(http2) {
   self_ = worker_.clients.insert(worker_.clients.end(), this);
   worker_.metrics->connections_open.add();
 }
@@ -113,7 +116,7 @@ void client_http1::take(std::string_view bytes) {
     }
   }
   taking_ = false;
-  if (phase_ != phase::closed && phase_ != phase::lingering) {
+  if (!bytes.empty() && phase_ != phase::closed && phase_ != phase::lingering) {
     in_.assign(bytes);
   }
   if (phase_ != phase::closed) {
@@ -123,10 +126,8 @@ void client_http1::take(std::string_view bytes) {
 
 auto client_http1::take_head(std::string_view& bytes) -> bool {
   auto const& settings = worker_.current->settings->settings.http;
-  wire::head_limits const limits{static_cast<std::size_t>(settings.max_uri) + 32,
-                                 static_cast<std::size_t>(settings.max_header_size),
-                                 static_cast<std::size_t>(settings.max_headers)};
-  auto const head = wire::parse_request_head(bytes, seen_, limits, worker_.request);
+  auto const head = wire::parse_request_head(bytes, seen_, worker_.current->settings->head_limits,
+                                             worker_.request);
   if (head.state == wire::head_state::incomplete) {
     if (seen_ == 0) {
       set_deadline(settings.header_timeout);  // from its first byte on
@@ -157,7 +158,7 @@ auto client_http1::take_head(std::string_view& bytes) -> bool {
   phase_ = body_.done() ? phase::waiting : phase::body;
   set_deadline(phase_ == phase::body ? settings.body_timeout : forever);
   exchange_ = worker_.take_exchange();
-  exchange_->begin(*this, request, {peer_, transport_.is_secure() ? "https" : "http"});
+  exchange_->begin(*this, request, from_);
   if (response_done_) {
     go_on();
   }
@@ -195,7 +196,7 @@ auto client_http1::take_body(std::string_view& bytes) -> bool {
 }
 
 void client_http1::become_http2(std::string_view bytes) {
-  auto* const next = new client_http2(worker_, std::move(transport_), peer_);  // NOLINT
+  auto* const next = new client_http2(worker_, std::move(transport_), from_);  // NOLINT
   next->start(bytes, closing_);
   close();
 }
@@ -284,24 +285,18 @@ void client_http1::send_local(local_response const& response) {
   if (phase_ == phase::body && !body_.done()) {
     keep_alive_ = false;
   }
+  keep_alive_ = keep_alive_ && !response.closes;
+  std::string_view const connection = !keep_alive_          ? "Connection: close\r\n"
+                                      : minor_version_ == 0 ? "Connection: keep-alive\r\n"
+                                                            : "";
   auto& out = worker_.to_client;
   wire::append_status_line(out, response.status);
-  out.append(worker_.date_line());
   if (!response.content.empty()) {
     wire::append_field(out, "Content-Type", response.content_type);
   }
-  wire::append_field(out, "Content-Length", response.content.size());
-  out.append(response.field_lines);
-  if (response.closes || !keep_alive_) {
-    keep_alive_ = false;
-    out.append("Connection: close\r\n");
-  } else if (minor_version_ == 0) {
-    out.append("Connection: keep-alive\r\n");
-  }
-  wire::append_end_of_head(out);
-  if (!is_head_request_) {
-    out.append(response.content);
-  }
+  auto const content = is_head_request_ ? std::string_view() : response.content;
+  wire::append_parts(out, worker_.date_line(), "Content-Length: ", response.content.size(), "\r\n",
+                     response.field_lines, connection, "\r\n", content);
   response_is_complete();
 }
 

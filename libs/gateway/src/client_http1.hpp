@@ -73,7 +73,7 @@ class client_http1 final : public engine::watched,
 
   worker& worker_;
   engine::transport transport_;
-  http::ip_address peer_;
+  client_address from_;
   phase phase_ = phase::head;
   bool may_be_http2_;  // until the first request has come
   bool readable_ = false;

@@ -21,11 +21,9 @@ constexpr int writes_max = 8;
 constexpr auto linger_timeout = 2s;
 constexpr std::size_t spare_streams_max = 8;
 
-[[nodiscard]] auto limits_of(http_config const& settings) -> wire::http2_limits {
+[[nodiscard]] auto limits_of(runtime const& settings) -> wire::http2_limits {
   wire::http2_limits limits;
-  limits.head = {static_cast<std::size_t>(settings.max_uri) + 32,
-                 static_cast<std::size_t>(settings.max_header_size),
-                 static_cast<std::size_t>(settings.max_headers)};
+  limits.head = settings.head_limits;
   return limits;
 }
 
@@ -59,7 +57,7 @@ class client_http2::stream final : public client_stream {
     chunks_ = head.body().kind == wire::body_kind::chunked;
     received_at_ = on.loop.now();
     exchange_ = on.take_exchange();
-    exchange_->begin(*this, head, {connection_.peer_, scheme()});
+    exchange_->begin(*this, head, connection_.from_);
   }
 
   /// False when the client is to wait.
@@ -202,10 +200,6 @@ class client_http2::stream final : public client_stream {
   }
 
  private:
-  [[nodiscard]] auto scheme() const -> std::string_view {
-    return connection_.transport_.is_secure() ? "https" : "http";
-  }
-
   /// The field lines of a response as they are sent on, without what is HTTP/1.1's own.
   [[nodiscard]] auto lines_of(wire::response_head const& head, wire::field_set const& drop,
                               std::string_view field_lines) const -> std::string_view {
@@ -244,11 +238,11 @@ class client_http2::stream final : public client_stream {
   instant received_at_{};
 };
 
-client_http2::client_http2(worker& on, engine::transport transport, http::ip_address const& peer)
+client_http2::client_http2(worker& on, engine::transport transport, client_address from)
     : worker_(on),
       transport_(std::move(transport)),
-      peer_(peer),
-      session_(limits_of(on.current->settings->settings.http), *this, on.request) {
+      from_(std::move(from)),
+      session_(limits_of(*on.current->settings), *this, on.request) {
   self_ = worker_.clients.insert(worker_.clients.end(), this);
   worker_.metrics->connections_open.add();
 }

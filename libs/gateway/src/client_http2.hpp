@@ -23,7 +23,7 @@ class client_http2 final : public engine::watched,
                            private engine::timer,
                            private wire::http2_events {
  public:
-  client_http2(worker& on, engine::transport transport, http::ip_address const& peer);
+  client_http2(worker& on, engine::transport transport, client_address from);
   ~client_http2() override;
 
   /// Takes over a connection on which `bytes` have come already, the preface first; `closing`: the client
@@ -66,7 +66,7 @@ class client_http2 final : public engine::watched,
 
   worker& worker_;
   engine::transport transport_;
-  http::ip_address peer_;
+  client_address from_;
   wire::http2_session session_;
   phase phase_ = phase::open;
   bool readable_ = false;

@@ -25,6 +25,11 @@ using wire::known_field;
 /// The states of abuse detection are kept under numbers that no policy has.
 constexpr std::uint32_t abuse_domain = 0x8000'0000;
 
+/// The fields that we make anew for an upstream.
+constexpr wire::field_set forwarding_fields = {known_field::x_forwarded_for,
+                                               known_field::x_forwarded_proto,
+                                               known_field::x_forwarded_host, known_field::via};
+
 constexpr std::string_view description_path = "/.well-known/tidegate";
 
 /// Methods that may be sent again when it is not known whether they arrived (RFC 9110, section 9.2.2).
@@ -46,6 +51,32 @@ constexpr std::string_view description_path = "/.well-known/tidegate";
   });
 }
 
+/// The value of a header field, its lines joined with ", ": `scratch` is for that.
+[[nodiscard]] auto header_value(wire::request_head const& request, std::string_view name,
+                                known_field known, std::string& scratch) -> std::string_view {
+  if (!request.has(known)) {
+    return {};
+  }
+  std::string_view value;
+  bool is_first = true;
+  for (auto const& field : request.fields()) {
+    if (field.known != known || (known == known_field::other && !equal_names(field.name, name))) {
+      continue;
+    }
+    if (is_first) {
+      value = field.value;
+    } else {
+      if (value.data() != scratch.data()) {
+        scratch.assign(value);
+      }
+      scratch.append(", ").append(field.value);
+      value = scratch;
+    }
+    is_first = false;
+  }
+  return value;
+}
+
 /// All lines of a field.
 [[nodiscard]] auto lines_of(wire::message_head const& head, known_field name)
     -> std::vector<std::string_view> {
@@ -58,11 +89,23 @@ constexpr std::string_view description_path = "/.well-known/tidegate";
   return lines;
 }
 
-}  // namespace
-
-auto exchange::route_of() const -> route const& {
-  return runtime_->settings->routes[route_];
+/// The client as far as the proxies before us are believed.
+[[nodiscard]] auto find_client(wire::request_head const& request, client_address const& from,
+                               http::cidr_set const& trusted_proxies) -> http::ip_address {
+  if (trusted_proxies.contains(from.peer)) {
+    if (request.has(known_field::forwarded)) {
+      return http::client_by_forwarded(from.peer, lines_of(request, known_field::forwarded),
+                                       trusted_proxies);
+    }
+    if (request.has(known_field::x_forwarded_for)) {
+      return http::client_by_x_forwarded_for(
+          from.peer, lines_of(request, known_field::x_forwarded_for), trusted_proxies);
+    }
+  }
+  return from.peer;
 }
+
+}  // namespace
 
 void exchange::begin(client_stream& client, wire::request_head const& request,
                      client_address const& from) {
@@ -70,7 +113,7 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   runtime_ = worker_.current;
   ++runtime_->users;
   upstream_ = nullptr;
-  route_ = no_route;
+  route_ = nullptr;
   method_ = request.method();
   status_ = 0;
   head_sent_ = false;
@@ -105,24 +148,14 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
     }
     return;
   }
-  route_ = *found;
+  route_ = &runtime_->routes[*found];
   auto const& max_body = settings.settings.http.max_body;
   if (max_body && request.body().kind == wire::body_kind::content_length &&
       request.body().length > static_cast<std::uint64_t>(*max_body)) {
     answer_problem(413, "Content Too Large", "The content of the request is larger than allowed.");
     return;
   }
-  auto client_ip = from.peer;
-  if (settings.trusted_proxies.contains(from.peer)) {
-    if (request.has(known_field::forwarded)) {
-      client_ip = http::client_by_forwarded(from.peer, lines_of(request, known_field::forwarded),
-                                            settings.trusted_proxies);
-    } else if (request.has(known_field::x_forwarded_for)) {
-      client_ip = http::client_by_x_forwarded_for(
-          from.peer, lines_of(request, known_field::x_forwarded_for), settings.trusted_proxies);
-    }
-  }
-  find_partitions(request, path, client_ip);
+  find_partitions(request, path, from);
   if (is_overloaded() || !admit(request, path)) {
     return;
   }
@@ -135,30 +168,22 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
 
 // ---- quotas ----
 
-auto exchange::value_of(ratelimit::partition_source const& source,
-                        wire::request_head const& request, std::string_view path,
-                        std::string& scratch) const -> std::string_view {
+auto exchange::value_of(limit const& of, std::size_t position, wire::request_head const& request,
+                        std::string_view path, client_address const& from) -> std::string_view {
+  auto const& source = of.policy->partition.sources()[position];
+  auto& scratch = scratch_[position];
   switch (source.kind) {
-    case partition_source_kind::client_ip: return client_text_;
-    case partition_source_kind::header: {
-      std::string_view value;
-      bool is_first = true;
-      for (auto const& field : request.fields()) {
-        if (field.name.size() == source.name.size() && equal_names(field.name, source.name)) {
-          if (is_first) {
-            value = field.value;
-          } else {
-            if (value.data() != scratch.data()) {
-              scratch.assign(value);
-            }
-            scratch.append(", ").append(field.value);
-            value = scratch;
-          }
-          is_first = false;
-        }
+    case partition_source_kind::client_ip: {
+      auto const client = find_client(request, from, runtime_->settings->trusted_proxies);
+      if (client.is_v4() && client == from.peer) {
+        return from.peer_text;
       }
-      return value;
+      scratch.clear();
+      http::append_client_key(scratch, client);
+      return scratch;
     }
+    case partition_source_kind::header:
+      return header_value(request, source.name, of.source_fields[position], scratch);
     case partition_source_kind::query: {
       auto query = request.query();
       query.remove_prefix(std::min<std::size_t>(1, query.size()));
@@ -182,22 +207,17 @@ auto exchange::value_of(ratelimit::partition_source const& source,
 }
 
 void exchange::find_partitions(wire::request_head const& request, std::string_view path,
-                               http::ip_address const& client) {
+                               client_address const& from) {
   auto const& limits = route_of().limits;
-  client_text_.clear();
-  http::append_client_key(client_text_, client);
   partitions_.clear();
-  partition_keys_.clear();
-  std::array<std::size_t, limits_max> ends{};
+  std::array<std::size_t, limits_max> ends;  // NOLINT: as many as there are limits
   for (std::size_t i = 0; i < limits.size(); ++i) {
     if (limits[i].partition_of == i) {
-      auto const sources = limits[i].policy->partition.sources();
-      std::array<std::string_view, sources_max> values;
-      auto const count = sources.size();
+      auto const count = limits[i].source_fields.size();
       for (std::size_t j = 0; j < count; ++j) {
-        values[j] = value_of(sources[j], request, path, scratch_[j]);
+        values_[j] = value_of(limits[i], j, request, path, from);
       }
-      limits[i].policy->partition.append_partition(partitions_, {values.data(), count});
+      limits[i].policy->partition.append_partition(partitions_, {values_.data(), count});
     }
     ends[i] = partitions_.size();
   }
@@ -221,11 +241,7 @@ void exchange::look_at_all() {
 }
 
 auto exchange::is_overloaded() -> bool {
-  auto const& settings = *route_of().settings;
-  if (settings.service != route_service::upstream) {
-    return false;
-  }
-  auto* const load = runtime_->settings->upstreams[settings.upstream].load.get();
+  auto* const load = route_->pool == nullptr ? nullptr : route_->pool->settings().load.get();
   if (load == nullptr) {
     return false;
   }
@@ -239,7 +255,10 @@ auto exchange::is_overloaded() -> bool {
     }
   }
   look_at_all();
-  refuse(ratelimit::problem_type::temporary_reduced_capacity, {}, 1s);
+  auto& content = worker_.text;
+  content.clear();
+  ratelimit::append_problem(content, ratelimit::problem_type::temporary_reduced_capacity, {});
+  refuse(ratelimit::problem_type::temporary_reduced_capacity, content, 1s);
   return true;
 }
 
@@ -253,10 +272,14 @@ auto exchange::is_blocked() -> bool {
     auto const state = worker_.shared.quotas.peek<ratelimit::refusal_state>(
         abuse_domain + limits[i].id, charges_[i].partition, worker_.loop.now());
     if (auto const left = ratelimit::blocked_for(state, worker_.loop.now()); left > 0ns) {
-      runtime_->policies[route_][i]->blocked.add();
+      route_->policies[i]->blocked.add();
       look_at_all();
       auto const name = std::string_view(policy.name);
-      refuse(ratelimit::problem_type::abnormal_usage_detected, {&name, 1}, left);
+      auto& content = worker_.text;
+      content.clear();
+      ratelimit::append_problem(content, ratelimit::problem_type::abnormal_usage_detected,
+                                {&name, 1});
+      refuse(ratelimit::problem_type::abnormal_usage_detected, content, left);
       return true;
     }
   }
@@ -269,7 +292,7 @@ auto exchange::admit(wire::request_head const& request, std::string_view path) -
   if (limits.empty()) {
     return true;
   }
-  if (is_blocked()) {
+  if (route.watches_abuse && is_blocked()) {
     return false;
   }
   auto const cost = route.costs.cost(request.method_text(), path);
@@ -289,7 +312,7 @@ auto exchange::admit(wire::request_head const& request, std::string_view path) -
   auto const admitted = worker_.shared.quotas.spend({charges_.data(), limits.size()}, now,
                                                     {results_.data(), limits.size()});
   for (std::size_t i = 0; i < limits.size(); ++i) {
-    auto& counts = *runtime_->policies[route_][i];
+    auto& counts = *route_->policies[i];
     if (results_[i].shared) {
       counts.shared.add();
     }
@@ -306,14 +329,29 @@ auto exchange::admit(wire::request_head const& request, std::string_view path) -
     advertise_all(true);
     return true;
   }
-  std::array<std::string_view, limits_max> violated;
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < limits.size(); ++i) {
+  refuse_by_quota();
+  return false;
+}
+
+void exchange::refuse_by_quota() {
+  auto const& limits = route_of().limits;
+  auto const now = worker_.loop.now();
+  advertise_all(false);
+  auto retry_after = 0ns;
+  limit const* last = nullptr;
+  std::size_t refusals = 0;
+  for (std::size_t i = 0, view = 0; i < limits.size(); ++i) {
     auto const& policy = *limits[i].policy;
-    if (results_[i].decision.admitted || policy.shadow) {
+    if (policy.shadow) {
       continue;
     }
-    violated[count++] = policy.name;
+    auto const reset = views_[view++].reset.value_or(1s);
+    if (results_[i].decision.admitted) {
+      continue;
+    }
+    last = &limits[i];
+    ++refusals;
+    retry_after = std::max({retry_after, reset, 1ns});
     if (policy.abuse) {
       worker_.shared.quotas.update<ratelimit::refusal_state>(
           abuse_domain + limits[i].id, charges_[i].partition, now,
@@ -323,31 +361,34 @@ auto exchange::admit(wire::request_head const& request, std::string_view path) -
           });
     }
   }
-  std::optional<std::chrono::nanoseconds> retry_after;
-  advertise_all(false);
-  for (std::size_t i = 0, view = 0; i < limits.size(); ++i) {
-    if (limits[i].policy->shadow) {
-      continue;
-    }
-    if (!results_[i].decision.admitted) {
-      auto const reset = views_[view].reset.value_or(1s);
-      retry_after =
-          std::max(retry_after.value_or(0ns), std::max<std::chrono::nanoseconds>(reset, 1ns));
-    }
-    ++view;
+  if (refusals == 1) {
+    refuse(ratelimit::problem_type::quota_exceeded, last->problem, retry_after);
+    return;
   }
-  refuse(ratelimit::problem_type::quota_exceeded, {violated.data(), count}, retry_after);
-  return false;
+  std::vector<std::string_view> violated;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (!results_[i].decision.admitted && !limits[i].policy->shadow) {
+      violated.emplace_back(limits[i].policy->name);
+    }
+  }
+  auto& content = worker_.text;
+  content.clear();
+  ratelimit::append_problem(content, ratelimit::problem_type::quota_exceeded, violated);
+  refuse(ratelimit::problem_type::quota_exceeded, content, retry_after);
 }
 
 void exchange::advertise_all(bool admitted) {
   auto const& limits = route_of().limits;
   views_count_ = 0;
   auto const random = worker_.random();
-  std::array<std::size_t, limits_max> key_ends{};
-  for (std::size_t i = 0; i < limits.size(); ++i) {
-    limits[i].policy->partition.append_key(partition_keys_, charges_[i].partition);
-    key_ends[i] = partition_keys_.size();
+  // All keys first: then the text does not move any more.
+  std::array<std::size_t, limits_max> key_ends;  // NOLINT: as many as there are limits
+  if (route_of().tells_keys) {
+    partition_keys_.clear();
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      limits[i].policy->partition.append_key(partition_keys_, charges_[i].partition);
+      key_ends[i] = partition_keys_.size();
+    }
   }
   for (std::size_t i = 0; i < limits.size(); ++i) {
     auto const& policy = *limits[i].policy;
@@ -355,18 +396,20 @@ void exchange::advertise_all(bool admitted) {
       continue;
     }
     auto const& decided = results_[i].decision;
-    auto how = policy.advertisement;
-    how.share = share_;
-    auto const begin = i == 0 ? 0 : key_ends[i - 1];
+    auto const* how = &policy.advertisement;
+    ratelimit::advertisement lowered;
+    if (share_ < 1) {
+      lowered = *how;
+      lowered.share = share_;
+      how = &lowered;
+    }
+    std::optional<std::string_view> key;
+    if (policy.partition.form() != ratelimit::partition_key_form::none) {
+      auto const begin = i == 0 ? 0 : key_ends[i - 1];
+      key = std::string_view(partition_keys_).substr(begin, key_ends[i] - begin);
+    }
     ratelimit::policy_outcome const outcome{
-        &policy.policy,
-        decided.left,
-        decided.retry,
-        !admitted && !decided.admitted,
-        &how,
-        policy.partition.form() == ratelimit::partition_key_form::none
-            ? std::nullopt
-            : std::optional(std::string_view(partition_keys_).substr(begin, key_ends[i] - begin))};
+        &policy.policy, decided.left, decided.retry, !admitted && !decided.admitted, how, key};
     views_[views_count_++] = ratelimit::advertise(outcome, random);
   }
 }
@@ -374,7 +417,7 @@ void exchange::advertise_all(bool admitted) {
 void exchange::append_limit_fields(std::string& out, wire::response_head const* origin,
                                    int status) {
   auto const& fields = runtime_->settings->settings.fields;
-  if (route_ == no_route) {
+  if (route_ == nullptr) {
     return;
   }
   auto const& route = route_of();
@@ -400,27 +443,7 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
       wire::append_field(out, "RateLimit", limit);
     }
   } else if (fields.ratelimit && !views.empty()) {
-    // Where nothing is written, as in draft-07 without a policy that has a window, there is no field.
-    auto const begin = out.size();
-    out.append("RateLimit-Policy: ");
-    auto const policy_begin = out.size();
-    route.fields.append_policies(out, views);
-    if (out.size() == policy_begin) {
-      out.resize(begin);
-    } else {
-      out.append("\r\n");
-    }
-    if (!(is_redirect && is_exhausted)) {
-      auto const limit_line = out.size();
-      out.append("RateLimit: ");
-      auto const limit_begin = out.size();
-      route.fields.append_limits(out, views);
-      if (out.size() == limit_begin) {
-        out.resize(limit_line);
-      } else {
-        out.append("\r\n");
-      }
-    }
+    route.fields.append_lines(out, views, !(is_redirect && is_exhausted));
   }
   if (fields.legacy) {
     if (auto const closest = ratelimit::find_expiring_limit(route.policies, views)) {
@@ -432,22 +455,17 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
   }
 }
 
-void exchange::refuse(ratelimit::problem_type type, std::span<std::string_view const> violated,
-                      std::optional<std::chrono::nanoseconds> retry_after) {
+void exchange::refuse(ratelimit::problem_type type, std::string_view content,
+                      std::chrono::nanoseconds retry_after) {
   auto& lines = worker_.field_lines;
   lines.clear();
   status_ = ratelimit::status_of(type);
   append_limit_fields(lines, nullptr, status_);
-  if (retry_after) {
-    lines.append("Retry-After: ");
-    ratelimit::append_retry_after(lines, *retry_after);
-    lines.append("\r\n");
-  }
-  worker_.text.clear();
-  ratelimit::append_problem(worker_.text, type, violated);
+  wire::append_field(lines, "Retry-After",
+                     static_cast<std::uint64_t>(ratelimit::seconds_until(retry_after)));
   auto* const client = end();
   client->send_local(
-      {ratelimit::status_of(type), "application/problem+json", lines, worker_.text, false});
+      {ratelimit::status_of(type), "application/problem+json", lines, content, false});
 }
 
 void exchange::settle() {
@@ -535,48 +553,51 @@ void exchange::answer_description(wire::request_head const& request) {
 
 // ---- the upstream ----
 
-void exchange::forward(wire::request_head const& request, std::string_view path,
-                       client_address const& from) {
-  auto& lines = worker_.field_lines;
-  lines.clear();
-  bool const is_trusted = runtime_->settings->trusted_proxies.contains(from.peer);
-  auto& value = worker_.text;
-  value.clear();
+/// The lines that tell the upstream who asked. `is_trusted` is whether the peer is believed in what it says
+/// about that itself.
+void exchange::append_forwarding_lines(std::string& lines, wire::request_head const& request,
+                                       client_address const& from, bool is_trusted) {
+  std::string_view forwarded_for = from.peer_text;
+  auto proto = from.scheme;
+  auto host = request.authority();
   if (is_trusted) {
-    for (auto const& field : request.fields()) {
-      if (field.known == known_field::x_forwarded_for) {
-        value.append(value.empty() ? "" : ", ").append(field.value);
-      }
+    auto& value = worker_.text;
+    value.clear();
+    for (auto const& line : lines_of(request, known_field::x_forwarded_for)) {
+      value.append(value.empty() ? "" : ", ").append(line);
     }
+    http::append_x_forwarded_for(value, from.peer);
+    forwarded_for = value;
+    proto = http::x_forwarded_proto(request.value_of(known_field::x_forwarded_proto), true, proto);
+    host = http::x_forwarded_host(request.value_of(known_field::x_forwarded_host), true, host);
   }
-  http::append_x_forwarded_for(value, from.peer);
-  wire::append_field(lines, "X-Forwarded-For", value);
-  wire::append_field(lines, "X-Forwarded-Proto",
-                     http::x_forwarded_proto(request.value_of(known_field::x_forwarded_proto),
-                                             is_trusted, from.scheme));
-  auto const host = http::x_forwarded_host(request.value_of(known_field::x_forwarded_host),
-                                           is_trusted, request.authority());
   if (!host.empty()) {
-    wire::append_field(lines, "X-Forwarded-Host", host);
+    wire::append_parts(lines, "X-Forwarded-Host: ", host, "\r\n");
   }
-  lines.append("Via: ");
+  wire::append_parts(lines, "X-Forwarded-For: ", forwarded_for, "\r\nX-Forwarded-Proto: ", proto,
+                     "\r\nVia: ");
   if (request.has(known_field::via)) {  // each proxy adds itself at the end
     for (auto const& line : lines_of(request, known_field::via)) {
       lines.append(line).append(", ");
     }
   }
-  lines.append("1.1 tidegate\r\n");
+  wire::append_parts(lines, "1.1 tidegate\r\n");
+}
+
+void exchange::forward(wire::request_head const& request, std::string_view path,
+                       client_address const& from) {
+  bool const is_trusted = runtime_->settings->trusted_proxies.contains(from.peer);
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  append_forwarding_lines(lines, request, from, is_trusted);
   wire::request_forwarding how;
   std::string target;
   if (path.data() != request.path().data()) {  // not as it came
     target.assign(path).append(request.query());
     how.target = target;
   }
-  how.drop = {known_field::x_forwarded_for, known_field::x_forwarded_proto,
-              known_field::x_forwarded_host, known_field::via};
-  if (!is_trusted) {
-    how.drop.insert(known_field::forwarded);
-  }
+  how.drop =
+      is_trusted ? forwarding_fields : forwarding_fields | wire::field_set{known_field::forwarded};
   how.field_lines = lines;
   how.body = request.body();
   request_.clear();
@@ -587,8 +608,7 @@ void exchange::forward(wire::request_head const& request, std::string_view path,
 
 void exchange::send_upstream(bool fresh) {
   ++tries_;
-  auto& pool = *runtime_->pools[route_of().settings->upstream];
-  auto* const connection = pool.take(fresh);
+  auto* const connection = route_->pool->take(fresh);
   if (connection == nullptr) {
     upstream_failed(upstream_failure::connect_refused);
     return;
@@ -611,16 +631,8 @@ void exchange::upstream_head(wire::response_head const& head) {
   head_sent_ = true;
   auto& lines = worker_.field_lines;
   lines.clear();
-  wire::field_set drop;
-  if (runtime_->settings->settings.fields.ratelimit) {
-    drop = {known_field::ratelimit, known_field::ratelimit_policy};
-  }
-  if (runtime_->settings->settings.fields.legacy) {
-    drop |= {known_field::x_ratelimit_limit, known_field::x_ratelimit_remaining,
-             known_field::x_ratelimit_reset};
-  }
   append_limit_fields(lines, &head, status_);
-  client_->send_head(head, drop, lines);
+  client_->send_head(head, runtime_->settings->fields_made_anew, lines);
 }
 
 void exchange::upstream_body(std::string_view bytes, std::uint64_t content_octets) {
@@ -643,7 +655,7 @@ void exchange::upstream_failed(upstream_failure why) {
       why == upstream_failure::connect_refused || why == upstream_failure::connect_timeout;
   bool const worth_a_retry =
       nothing_sent || why == upstream_failure::closed_unanswered || why == upstream_failure::closed;
-  auto const& settings = *runtime_->settings->upstreams[route_of().settings->upstream].settings;
+  auto const& settings = *route_->pool->settings().settings;
   // A connection that the server had just closed costs no try; else only as often as allowed.
   auto const tries_max =
       settings.retries + 1 + (why == upstream_failure::closed_unanswered ? 1 : 0);
@@ -703,8 +715,8 @@ void exchange::unload() {
 auto exchange::end() -> client_stream* {
   settle();
   unload();
-  if (route_ != no_route) {
-    runtime_->routes[route_]->count(status_, worker_.loop.now() - begun_);
+  if (route_ != nullptr) {
+    route_->counts->count(status_, worker_.loop.now() - begun_);
   }
   worker_.release(*std::exchange(runtime_, nullptr));
   return std::exchange(client_, nullptr);

@@ -55,11 +55,15 @@ class client_stream {
   ~client_stream() = default;
 };
 
-/// Who asks.
+/// Who asks. Made once for each connection.
 struct client_address {
-  http::ip_address
-      peer;  ///< the other end of the connection, or what the PROXY protocol says of it
-  std::string_view scheme = "http";
+  client_address(http::ip_address const& address, std::string_view scheme_of_connection)
+      : peer(address), peer_text(http::to_string(address)), scheme(scheme_of_connection) {}
+
+  /// The other end of the connection, or what the PROXY protocol says of it.
+  http::ip_address peer;
+  std::string peer_text;
+  std::string_view scheme;
 };
 
 /// One request and its response, from the route to the last byte. Kept for reuse by its worker.
@@ -93,20 +97,23 @@ class exchange {
   [[nodiscard]] auto client_is_clogged() const -> bool { return client_->is_clogged(); }
 
  private:
-  [[nodiscard]] auto route_of() const -> route const&;
+  [[nodiscard]] auto route_of() const -> route const& { return *route_->settings; }
   void find_partitions(wire::request_head const& request, std::string_view path,
-                       http::ip_address const& client);
-  [[nodiscard]] auto value_of(ratelimit::partition_source const& source,
+                       client_address const& from);
+  [[nodiscard]] auto value_of(limit const& of, std::size_t source,
                               wire::request_head const& request, std::string_view path,
-                              std::string& scratch) const -> std::string_view;
+                              client_address const& from) -> std::string_view;
   [[nodiscard]] auto admit(wire::request_head const& request, std::string_view path) -> bool;
   [[nodiscard]] auto is_blocked() -> bool;
   [[nodiscard]] auto is_overloaded() -> bool;
   void look_at_all();
-  void refuse(ratelimit::problem_type type, std::span<std::string_view const> violated,
-              std::optional<std::chrono::nanoseconds> retry_after);
+  void refuse_by_quota();
+  void refuse(ratelimit::problem_type type, std::string_view content,
+              std::chrono::nanoseconds retry_after);
   void advertise_all(bool admitted);
   void append_limit_fields(std::string& out, wire::response_head const* origin, int status);
+  void append_forwarding_lines(std::string& lines, wire::request_head const& request,
+                               client_address const& from, bool is_trusted);
   void forward(wire::request_head const& request, std::string_view path,
                client_address const& from);
   void send_upstream(bool fresh);
@@ -121,13 +128,12 @@ class exchange {
   [[nodiscard]] auto end() -> client_stream*;
 
   static_assert(limits_max <= store::quota_table::charges_max);
-  static constexpr std::size_t no_route = ~std::size_t{0};
 
   worker& worker_;
   client_stream* client_ = nullptr;
   worker_runtime* runtime_ = nullptr;
   upstream_connection* upstream_ = nullptr;
-  std::size_t route_ = no_route;
+  worker_route const* route_ = nullptr;  // null when none was found
   wire::method method_ = wire::method::get;
   int status_ = 0;
   bool head_sent_ = false;
@@ -142,10 +148,10 @@ class exchange {
   std::uint64_t response_octets_ = 0;
   instant begun_;
   std::string request_;  // as it is sent to the upstream, while it may be sent again
-  std::string client_text_;
   // The partitions of all limits, one after the other.
   std::string partitions_;
   std::string partition_keys_;
+  std::array<std::string_view, sources_max> values_;  // of the sources of one partition
   std::array<std::string, sources_max>
       scratch_;  // for values that are not in the request as they are
   std::array<store::charge, limits_max> charges_;

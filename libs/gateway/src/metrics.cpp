@@ -11,8 +11,11 @@ void route_metrics::count(int status, std::chrono::nanoseconds latency) noexcept
   by_status[static_cast<std::size_t>(std::clamp(status, 0, 599))].add();
   auto const microseconds =
       static_cast<std::uint64_t>(std::max<std::int64_t>(latency / std::chrono::microseconds(1), 0));
-  auto const bound = std::ranges::lower_bound(latency_bounds, microseconds);
-  by_latency[static_cast<std::size_t>(bound - latency_bounds.begin())].add();
+  std::size_t bound = 0;  // one by one, as most are within the first few
+  while (bound < latency_bounds.size() && latency_bounds[bound] < microseconds) {
+    ++bound;
+  }
+  by_latency[bound].add();
   latency_sum.add(microseconds);
 }
 

@@ -40,8 +40,10 @@ auto lower_case(std::string_view text) -> std::string {
 
 /// Whether `host`, with or without a port, is `lower`, which is in lower case, but for the case.
 auto is_host(std::string_view host, std::string_view lower) noexcept -> bool {
-  return host.size() >= lower.size() &&
-         (host.size() == lower.size() || host[lower.size()] == ':') &&
+  if (host.size() < lower.size() || (host.size() != lower.size() && host[lower.size()] != ':')) {
+    return false;
+  }
+  return host.starts_with(lower) ||  // nearly always
          std::equal(lower.begin(), lower.end(), host.begin(),
                     [](char wanted, char is) { return to_lower(is) == wanted; });
 }
@@ -246,7 +248,9 @@ struct router::tree {
   void walk(index at, std::optional<std::string_view> rest, search& request) const noexcept {
     while (at != none && nodes[at].first < request.best) {
       auto const& here = nodes[at];
-      take_first(here.below, request);
+      if (!here.below.empty()) {
+        take_first(here.below, request);
+      }
       if (!rest) {
         take_first(here.exact, request);
         return;

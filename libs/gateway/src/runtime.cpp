@@ -4,6 +4,7 @@
 #include "describe.hpp"
 
 #include <tidegate/ratelimit/fields.hpp>
+#include <tidegate/ratelimit/problems.hpp>
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -25,7 +26,7 @@ auto matches_of(config const& settings) -> std::vector<request_match> {
 }
 
 auto make_route(route_config const& settings, config const& all, policy_ids& ids) -> route {
-  route out{&settings, cost_table(settings.cost), {}, {}, {}, false};
+  route out{&settings, cost_table(settings.cost), {}, {}, {}};
   for (auto const position : settings.limits) {
     auto const& policy = all.policies[position];
     auto partition_of = out.limits.size();
@@ -36,9 +37,20 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
         break;
       }
     }
-    out.limits.push_back({&policy, ids.of(policy.name), partition_of});
+    auto& limit =
+        out.limits.emplace_back(gateway::limit{&policy, ids.of(policy.name), partition_of, {}, {}});
+    for (auto const& source : policy.partition.sources()) {
+      limit.source_fields.push_back(source.kind == ratelimit::partition_source_kind::header
+                                        ? wire::find_known_field(source.name)
+                                        : wire::known_field::other);
+    }
+    auto const name = std::string_view(policy.name);
+    ratelimit::append_problem(limit.problem, ratelimit::problem_type::quota_exceeded, {&name, 1});
     out.gives_back = out.gives_back || policy.count == counted::successful ||
                      policy.policy.unit() != ratelimit::quota_unit::requests;
+    out.tells_keys =
+        out.tells_keys || policy.partition.form() != ratelimit::partition_key_form::none;
+    out.watches_abuse = out.watches_abuse || policy.abuse.has_value();
     if (!policy.shadow) {
       auto const has_window = policy.policy.unit() != ratelimit::quota_unit::concurrent_requests;
       out.policies.push_back({*sf::string_view::make(policy.name), policy.policy.quota(),
@@ -51,6 +63,27 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
     out.fields = ratelimit::prepared_fields(out.policies, *all.fields.ratelimit);
   }
   return out;
+}
+
+/// The room that `max-uri` leaves for the rest of the request line.
+constexpr std::size_t rest_of_request_line = 32;
+
+auto head_limits_of(http_config const& settings) -> wire::head_limits {
+  return {static_cast<std::size_t>(settings.max_uri) + rest_of_request_line,
+          static_cast<std::size_t>(settings.max_header_size),
+          static_cast<std::size_t>(settings.max_headers)};
+}
+
+auto made_anew_by(fields_config const& settings) -> wire::field_set {
+  using enum wire::known_field;
+  wire::field_set made;
+  if (settings.ratelimit) {
+    made |= {ratelimit, ratelimit_policy};
+  }
+  if (settings.legacy) {
+    made |= {x_ratelimit_limit, x_ratelimit_remaining, x_ratelimit_reset};
+  }
+  return made;
 }
 
 auto resolve(upstream_server const& server, upstream_tls const& tls)
@@ -102,7 +135,7 @@ auto runtime::make(config settings, policy_ids& ids)
   }
   auto const matches = matches_of(settings);
   auto out = std::make_shared<runtime>(
-      runtime{std::move(settings), router(matches), {}, {}, {}, {}, {}, {}});
+      runtime{std::move(settings), router(matches), {}, {}, {}, {}, {}, {}, {}, {}});
   for (auto const& listen : out->settings.listen) {
     auto& tls = out->listener_tls.emplace_back();
     if (listen.tls) {
@@ -128,6 +161,8 @@ auto runtime::make(config settings, policy_ids& ids)
     out->routes.push_back(make_route(route_settings, out->settings, ids));
   }
   out->trusted_proxies = http::cidr_set(out->settings.trusted_proxies);
+  out->head_limits = head_limits_of(out->settings.http);
+  out->fields_made_anew = made_anew_by(out->settings.fields);
   out->description_json = describe_as_json(out->settings);
   out->description_html = describe_as_html(out->settings);
   return out;

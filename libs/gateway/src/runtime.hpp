@@ -7,6 +7,7 @@
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/ratelimit/overload.hpp>
 #include <tidegate/ratelimit/write.hpp>
+#include <tidegate/wire/http1_head.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,10 @@ struct limit {
   /// The position in the route's limits of an earlier one with the same sources, whose partition is the
   /// same; its own position when there is none.
   std::size_t partition_of = 0;
+  /// For each source which field it is; `other` for a field that has no entry, and for what is no field.
+  std::vector<wire::known_field> source_fields;
+  /// The content of the response to a request that this policy alone refuses.
+  std::string problem;
 };
 
 struct route {
@@ -46,7 +51,9 @@ struct route {
   /// Both fields for the policies that are enforced, in order.
   std::vector<ratelimit::quota_policy_view> policies;
   ratelimit::prepared_fields fields;
-  bool gives_back = false;  ///< a charge may have to be corrected after the response
+  bool gives_back = false;     ///< a charge may have to be corrected after the response
+  bool tells_keys = false;     ///< a policy has a partition key that clients see
+  bool watches_abuse = false;  ///< a policy does
 };
 
 /// How much of an upstream is in use, by all threads.
@@ -79,7 +86,9 @@ struct runtime {
   std::vector<upstream> upstreams;
   std::vector<std::optional<engine::tls_context>> listener_tls;  ///< in the order of `listen`
   http::cidr_set trusted_proxies;
-  std::string description_json;  ///< of /.well-known/tidegate
+  wire::head_limits head_limits;     ///< of requests
+  wire::field_set fields_made_anew;  ///< of an upstream's response
+  std::string description_json;      ///< of /.well-known/tidegate
   std::string description_html;
 
   /// Reads certificates and resolves the names of servers, which may take time. An error is one line for people.

@@ -57,7 +57,9 @@ void upstream_connection::send(std::string_view bytes) {
       bytes = {};
     }
   }
-  out_.append(bytes);
+  if (!bytes.empty()) {
+    out_.append(bytes);
+  }
 }
 
 auto upstream_connection::is_clogged() const noexcept -> bool {
@@ -192,7 +194,6 @@ void upstream_connection::take(std::string_view bytes) {
     phase_ = phase::body;
     keep_alive_ = worker_.response.keep_alive();
     body_ = wire::body_decoder(worker_.response.body());
-    set_deadline(pool_.upstream_.settings->idle_timeout);
     user_->upstream_head(worker_.response);
     if (user_ == nullptr) {
       return;
@@ -219,7 +220,6 @@ void upstream_connection::take_body(std::string_view bytes) {
     joined.append(bytes);
     bytes = joined;
   }
-  set_deadline(pool_.upstream_.settings->idle_timeout);
   if (user_->wants_framing()) {
     auto const passed = body_.pass(bytes);
     if (passed.state == wire::body_state::refused) {
@@ -254,6 +254,7 @@ void upstream_connection::take_body(std::string_view bytes) {
     finish(bytes.empty());
     return;
   }
+  set_deadline(pool_.upstream_.settings->idle_timeout);
   in_.assign(bytes);
   user_->flush_client();
   if (user_ != nullptr && user_->client_is_clogged()) {

@@ -31,10 +31,14 @@ void worker::use(std::shared_ptr<runtime const> settings) {
     made->pools.push_back(std::make_unique<upstream_pool>(*this, upstream));
   }
   for (auto const& route : settings->routes) {
-    made->routes.push_back(&metrics->of_route(route.settings->name));
-    auto& policies = made->policies.emplace_back();
+    bool const has_upstream = route.settings->service == route_service::upstream;
+    auto& added = made->routes.emplace_back(
+        worker_route{&route,
+                     has_upstream ? made->pools[route.settings->upstream].get() : nullptr,
+                     &metrics->of_route(route.settings->name),
+                     {}});
     for (auto const& limit : route.limits) {
-      policies.push_back(&metrics->of_policy(limit.policy->name));
+      added.policies.push_back(&metrics->of_policy(limit.policy->name));
     }
   }
   made->settings = std::move(settings);

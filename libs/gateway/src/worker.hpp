@@ -34,14 +34,21 @@ class client_connection {
   ~client_connection() = default;
 };
 
+/// A route as one thread uses it.
+struct worker_route {
+  route const* settings;
+  upstream_pool* pool;  // null for a service of our own
+  route_metrics* counts;
+  std::vector<policy_metrics*> policies;  // in the order of its limits
+};
+
 /// A configuration as one thread uses it: with its own connections to upstreams and its own counters.
 struct worker_runtime {
   std::shared_ptr<runtime const> settings;
   std::vector<std::unique_ptr<upstream_pool>> pools;  // one for each upstream
-  std::vector<route_metrics*> routes;
-  std::vector<std::vector<policy_metrics*>> policies;  // of each route, in the order of its limits
-  std::size_t users = 0;                               // exchanges under way
-  bool retired = false;                                // a newer one has taken its place
+  std::vector<worker_route> routes;
+  std::size_t users = 0;  // exchanges under way
+  bool retired = false;   // a newer one has taken its place
 };
 
 /// What all workers share.
