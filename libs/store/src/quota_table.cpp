@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include <sys/mman.h>
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -34,54 +36,94 @@ void pause() noexcept {
 #endif
 }
 
-/// Held for a few dozen nanoseconds at a time, so waiting for it is done on the spot.
-class spin_lock {
- public:
+/// Held for a few dozen nanoseconds at a time, so waiting for it is done on the spot. Unlocked when its one
+/// octet is zero.
+struct spin_lock {
+  bool locked;
+
   void lock() noexcept {
-    if (locked_.exchange(true, std::memory_order_acquire)) [[unlikely]] {
+    if (std::atomic_ref(locked).exchange(true, std::memory_order_acquire)) [[unlikely]] {
       wait();
     }
   }
-  void unlock() noexcept { locked_.store(false, std::memory_order_release); }
+  void unlock() noexcept { std::atomic_ref(locked).store(false, std::memory_order_release); }
 
  private:
   // Out of line, so that the usual way through `lock` stays short.
   [[gnu::noinline]] void wait() noexcept {
+    std::atomic_ref const state(locked);
     int tries = 0;
     do {
-      while (locked_.load(std::memory_order_relaxed)) {
+      while (state.load(std::memory_order_relaxed)) {
         if (++tries > 100) {
           std::this_thread::yield();  // whoever holds it was put aside by the scheduler
         } else {
           pause();
         }
       }
-    } while (locked_.exchange(true, std::memory_order_acquire));
+    } while (state.exchange(true, std::memory_order_acquire));
   }
-
-  std::atomic<bool> locked_{false};
 };
+
+constexpr std::size_t page_octets = 4096;
 
 }  // namespace
 
-/// One bucket with whose it is: a line of the cache.
+/// One bucket with whose it is: a line of the cache, which has the lock too, so that a decision waits for
+/// one line. All zeros when it was never used, for so does its memory begin.
 struct alignas(64) quota_table::slot {
-  key_hash hash{};
+  std::uint64_t
+      hash_low;  // both change with this lock and the shard's; a search reads them without
+  std::uint64_t hash_high;
   bucket state;
-  std::int64_t expires = never_used;  // the bucket may be forgotten from then on
+  std::int64_t expires;  // the bucket may be forgotten from then on
+  spin_lock lock;
 
-  static constexpr std::int64_t never_used = std::numeric_limits<std::int64_t>::min();
+  [[nodiscard]] auto hash() noexcept -> key_hash {
+    return {std::atomic_ref(hash_low).load(std::memory_order_relaxed),
+            std::atomic_ref(hash_high).load(std::memory_order_relaxed)};
+  }
+  void set_hash(key_hash const& hash) noexcept {
+    std::atomic_ref(hash_low).store(hash.low, std::memory_order_relaxed);
+    std::atomic_ref(hash_high).store(hash.high, std::memory_order_relaxed);
+  }
+  [[nodiscard]] auto is_expired(std::int64_t now) const noexcept -> bool { return expires <= now; }
 
   /// After the bucket has changed.
   void renew(ratelimit::policy const& p) noexcept {
     expires = ratelimit::expires(p, state).time_since_epoch().count();
   }
-  [[nodiscard]] auto is_empty() const noexcept -> bool { return expires == never_used; }
-  [[nodiscard]] auto is_expired(std::int64_t now) const noexcept -> bool { return expires <= now; }
 };
 
-/// A part of the table with its own lock. Slots are found by probing from the hash on; a slot whose
-/// bucket has expired stays until it is reused or the shard is rebuilt.
+/// A slot with its lock, or none.
+class quota_table::held_slot {
+ public:
+  held_slot() = default;
+  explicit held_slot(slot& s) noexcept : slot_(&s) { s.lock.lock(); }
+  ~held_slot() { release(); }
+  held_slot(held_slot&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+  auto operator=(held_slot&& other) noexcept -> held_slot& {
+    std::swap(slot_, other.slot_);
+    return *this;
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return slot_ != nullptr; }
+  auto operator->() const noexcept -> slot* { return slot_; }
+  auto operator*() const noexcept -> slot& { return *slot_; }
+
+  void release() noexcept {
+    if (slot_ != nullptr) {
+      std::exchange(slot_, nullptr)->lock.unlock();
+    }
+  }
+
+ private:
+  slot* slot_ = nullptr;
+};
+
+/// A part of the table. Its lock is for which key has which slot; what a slot says of its key is under the
+/// lock of the slot, which is taken after the shard's or alone. Slots are found by probing from the hash
+/// on; one whose bucket has expired stays until it is reused or the shard is rebuilt.
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): the lock is to have a line of its own
 struct alignas(64) quota_table::shard {
   /// What the keys of a domain share when they find no room here.
@@ -91,56 +133,68 @@ struct alignas(64) quota_table::shard {
     std::int64_t expires;  // for `update`; a bucket knows by itself
   };
 
-  // For looking ahead without the lock: what is read then may be stale, and only warms the cache. On a
-  // line of its own, which every core keeps, while the one of the lock goes from core to core.
-  std::atomic<slot const*> hint{nullptr};
-  std::atomic<std::uint32_t> hint_size{0};
-  alignas(64) mutable spin_lock lock;
-  std::uint32_t slots_size = 0;
+  // What a search needs. It seldom changes, so every core keeps its line, while the one of the lock goes
+  // from core to core.
+  slot* slots = nullptr;
+  std::atomic<std::uint32_t> slots_size{0};
+  alignas(64) mutable spin_lock lock{};
   std::uint32_t taken = 0;  // slots that are not empty
-  std::unique_ptr<slot[]> slots;
   std::vector<shared_state> shared;
 
-  [[nodiscard]] static auto home(key_hash const& hash, std::uint32_t size) noexcept -> std::size_t {
-    return static_cast<std::size_t>((hash.low & 0xffff'ffff) * size >> 32);
+  static constexpr key_hash empty{};  // no key has this hash, in practice
+
+  [[nodiscard]] auto size() const noexcept -> std::size_t {
+    return slots_size.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] auto after(std::size_t i) const noexcept -> std::size_t {
-    return i + 1 == slots_size ? 0 : i + 1;
+  [[nodiscard]] static auto home(key_hash const& hash, std::size_t size) noexcept -> std::size_t {
+    return (hash.low & 0xffff'ffff) * size >> 32;
+  }
+  [[nodiscard]] static auto after(std::size_t i, std::size_t size) noexcept -> std::size_t {
+    return i + 1 == size ? 0 : i + 1;
   }
   void prefetch(key_hash const& hash) const noexcept {
-    __builtin_prefetch(&lock,
-                       1);  // it may be with another core, and taking it waits for what is before
-    if (auto const* const first = hint.load(std::memory_order_relaxed)) {
-      __builtin_prefetch(first + home(hash, hint_size.load(std::memory_order_relaxed)), 1);
-    }
+    __builtin_prefetch(&lock, 1);  // it may be with another core
+    __builtin_prefetch(slots + home(hash, size()), 1);
   }
 
-  /// The slot of a key, or null.
+  /// The slot of a key, or null. Sure with the lock; without it, what is found or not may have changed.
   [[nodiscard]] auto find(key_hash const& hash) const noexcept -> slot* {
-    if (slots_size == 0) {
-      return nullptr;
-    }
-    for (auto i = home(hash, slots_size);; i = after(i)) {
-      if (slots[i].hash == hash) {  // no key has the hash of an empty slot, in practice
+    auto const slots_now = size();
+    auto i = home(hash, slots_now);
+    for (std::size_t probes = 0; probes < slots_now; ++probes, i = after(i, slots_now)) {
+      auto const found = slots[i].hash();
+      if (found == hash) {
         return &slots[i];
       }
-      if (slots[i].is_empty()) {
-        return nullptr;
+      if (found == empty) {
+        break;
       }
     }
+    return nullptr;
+  }
+
+  /// The slot of a key, held. Without the lock of the shard it may be missed, never mistaken.
+  [[nodiscard]] auto hold(key_hash const& hash) const noexcept -> held_slot {
+    if (auto* const found = find(hash)) {
+      held_slot held(*found);
+      if (found->hash() == hash) {
+        return held;
+      }
+    }
+    return {};
   }
 
   /// A slot for a key that has none: an expired one on its way, or an empty one.
-  [[nodiscard]] auto claim(key_hash const& hash, std::int64_t now) noexcept -> slot& {
-    auto i = home(hash, slots_size);
-    while (!slots[i].is_empty() && !slots[i].is_expired(now)) {
-      i = after(i);
+  [[nodiscard]] auto claim(key_hash const& hash, std::int64_t now) noexcept -> held_slot {
+    for (auto i = home(hash, size());; i = after(i, size())) {
+      held_slot held(slots[i]);
+      bool const is_empty = held->hash() == empty;
+      if (is_empty || held->is_expired(now)) {
+        taken += is_empty ? 1U : 0U;
+        held->set_hash(hash);
+        return held;
+      }
     }
-    if (slots[i].is_empty()) {
-      ++taken;
-    }
-    slots[i].hash = hash;
-    return slots[i];
   }
 
   /// Three quarters at most are taken, so that a search soon comes to an empty slot.
@@ -148,24 +202,24 @@ struct alignas(64) quota_table::shard {
     return keys * 4 <= size * 3;
   }
 
-  static constexpr std::size_t slots_min = 32;
-
   /// Sees to room for `more` keys; false when the shard is as large as it may be and all is live.
   [[nodiscard]] auto make_room(std::size_t more, std::int64_t now, std::size_t slots_max) -> bool {
-    if (fits(taken + more, slots_size)) {
+    if (fits(taken + more, size())) {
       return true;
     }
     std::size_t live = 0;
-    for (std::size_t i = 0; i < slots_size; ++i) {
-      if (!slots[i].is_empty() && !slots[i].is_expired(now)) {
+    for (std::size_t i = 0; i < size(); ++i) {
+      held_slot const held(slots[i]);
+      if (is_live(*held, now)) {
         ++live;
       }
     }
-    // Grow by a quarter when it would soon be full again, else only clear out.
-    std::size_t wanted = slots_size;
+    // Grow by an eighth, in whole pages, when it would soon be full again, else only clear out.
+    auto wanted = size();
     if (!fits(live + live / 8 + more, wanted)) {
+      constexpr auto page = page_octets / sizeof(slot);
       wanted =
-          std::min(std::max({wanted + wanted / 4, (live + more) * 3 / 2, slots_min}), slots_max);
+          std::min((std::max(wanted * 9 / 8, (live + more) * 4 / 3) / page + 1) * page, slots_max);
     }
     if (!fits(live + more, wanted)) {
       return false;
@@ -174,27 +228,45 @@ struct alignas(64) quota_table::shard {
     return true;
   }
 
-  void rebuild(std::size_t size, std::int64_t now) {
-    auto fresh = std::make_unique<slot[]>(size);
-    auto const old_size = std::exchange(slots_size, static_cast<std::uint32_t>(size));
-    auto const old = std::exchange(slots, std::move(fresh));
-    hint.store(slots.get(), std::memory_order_relaxed);
-    hint_size.store(slots_size, std::memory_order_relaxed);
-    taken = 0;
-    for (std::size_t i = 0; i < old_size; ++i) {
-      if (!old[i].is_empty() && !old[i].is_expired(now)) {
-        claim(old[i].hash, slot::never_used) = old[i];
+  /// Who looks for a key meanwhile misses it, and then waits for the lock of the shard.
+  void rebuild(std::size_t wanted, std::int64_t now) {
+    struct kept {
+      key_hash hash;
+      bucket state;
+      std::int64_t expires;
+    };
+    std::vector<kept> live;
+    live.reserve(taken);
+    for (std::size_t i = 0; i < size(); ++i) {
+      held_slot const held(slots[i]);
+      if (is_live(*held, now)) {
+        live.push_back({held->hash(), held->state, held->expires});
       }
+      held->set_hash(empty);
+    }
+    slots_size.store(static_cast<std::uint32_t>(wanted), std::memory_order_relaxed);
+    taken = 0;
+    for (auto const& k : live) {
+      auto const held = claim(k.hash, never);
+      held->state = k.state;
+      held->expires = k.expires;
     }
   }
 
-  [[nodiscard]] auto shared_for(std::uint32_t domain) -> shared_state& {
-    for (auto& s : shared) {
-      if (s.domain == domain) {
-        return s;
-      }
-    }
-    return shared.emplace_back(shared_state{domain, {}, slot::never_used});
+  /// What the keys of the domain share; it was added before.
+  [[nodiscard]] auto shared_for(std::uint32_t domain) noexcept -> shared_state& {
+    return *std::ranges::find(shared, domain, &shared_state::domain);
+  }
+  auto add_shared(std::uint32_t domain) -> shared_state& {
+    auto const at = std::ranges::find(shared, domain, &shared_state::domain);
+    return at != shared.end() ? *at : shared.emplace_back(shared_state{domain, {}, never});
+  }
+
+ private:
+  static constexpr auto never = std::numeric_limits<std::int64_t>::min();
+
+  [[nodiscard]] static auto is_live(slot& s, std::int64_t now) noexcept -> bool {
+    return s.hash() != empty && !s.is_expired(now);
   }
 };
 
@@ -202,8 +274,10 @@ struct alignas(64) quota_table::shard {
 struct quota_table::place {
   key_hash hash;
   shard* in;
-  slot* at;     // null for a partition that has no bucket yet
-  bucket next;  // the bucket once all are charged
+  bool is_shared;  // for want of room
+  slot* own;       // locked; null when the partition has none
+  bucket* state;   // its own or what it shares; null when it is yet to get a slot
+  bucket next;     // the bucket once all are charged
 };
 
 /// The shards of several places, locked in the order of their addresses so that no two requests wait
@@ -245,14 +319,44 @@ class quota_table::locked {
   std::size_t size_ = 0;
 };
 
+/// The memory of all slots, of which the system gives a page when it is first written to.
+class quota_table::slot_memory {
+ public:
+  explicit slot_memory(std::size_t slots) : octets_(slots * sizeof(slot)) {
+    memory_ = ::mmap(nullptr, octets_, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory_ == MAP_FAILED) {
+      throw std::bad_alloc();
+    }
+    // A shard that is nearly empty must not take two megabytes.
+    static_cast<void>(::madvise(memory_, octets_, MADV_NOHUGEPAGE));
+  }
+  ~slot_memory() { ::munmap(memory_, octets_); }
+  slot_memory(slot_memory const&) = delete;
+  auto operator=(slot_memory const&) -> slot_memory& = delete;
+
+  [[nodiscard]] auto slots() const noexcept -> slot* { return static_cast<slot*>(memory_); }
+
+ private:
+  std::size_t octets_;
+  void* memory_;
+};
+
 quota_table::quota_table(options const& options) : seed_(options.randomness) {
   // About a thousand partitions a shard: rebuilding one is short, and threads rarely meet.
   auto const partitions = std::max<std::size_t>(options.partitions_max, 1);
   shards_size_ = std::clamp<std::size_t>(std::bit_ceil(partitions / 1024), 1, 65536);
-  // A shard may get more than its share; that much room keeps even the fullest one below its bound.
+  // A shard may get more than its share; that much room keeps even the fullest one below its bound. Every
+  // shard begins on a page.
+  constexpr auto page = page_octets / sizeof(slot);
   auto const share = partitions / shards_size_ + 1;
   slots_max_ = (share + share / 8 + 4 * charges_max) * 4 / 3 + 1;
+  slots_max_ = (slots_max_ + page - 1) / page * page;
+  slots_ = std::make_unique<slot_memory>(shards_size_ * slots_max_);
   shards_ = std::make_unique<shard[]>(shards_size_);
+  for (std::size_t i = 0; i < shards_size_; ++i) {
+    shards_[i].slots = slots_->slots() + i * slots_max_;
+  }
 }
 
 quota_table::~quota_table() = default;
@@ -269,9 +373,7 @@ auto quota_table::spend(std::span<charge const> charges, instant now, std::span<
     auto const& charge = charges[0];
     auto const hash = hash_of(charge);
     auto& in = shard_of(hash);
-    in.prefetch(hash);
-    std::lock_guard const lock(in.lock);
-    if (auto* const found = in.find(hash)) {
+    if (auto const found = in.hold(hash)) {
       // Made where it is to be: copying it there would take as long as deciding.
       auto const& result = *::new (&results[0]) charged{
           ratelimit::spend(*charge.policy, found->state, now, charge.cost), false};
@@ -296,40 +398,54 @@ auto quota_table::spend_several(std::span<charge const> charges, instant now,
   auto const at = now.time_since_epoch().count();
   locked const lock(std::span<place const>(places.data(), count));
 
-  bool admitted = true;
-  bool some_new = false;
+  // Room is made for all that are new before a slot is held, since every slot of a shard may move for it.
   for (std::size_t i = 0; i < count; ++i) {
     auto& place = places[i];
-    place.at = place.in->find(place.hash);
-    some_new = some_new || place.at == nullptr;
-    bool const shared = place.at == nullptr && !place.in->make_room(count, at, slots_max_);
-    place.next = place.at != nullptr ? place.at->state
-                 : shared            ? place.in->shared_for(charges[i].policy_id).state
-                                     : bucket{};
-    ::new (&results[i])
-        charged{ratelimit::spend(*charges[i].policy, place.next, now, charges[i].cost), shared};
+    place.is_shared =
+        place.in->find(place.hash) == nullptr && !place.in->make_room(count, at, slots_max_);
+    if (place.is_shared) {
+      place.in->add_shared(charges[i].policy_id);
+    }
+  }
+  bool admitted = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& place = places[i];
+    place.own = place.is_shared ? nullptr : place.in->find(place.hash);
+    if (place.own != nullptr) {
+      place.own->lock.lock();
+    }
+    place.state = place.own != nullptr ? &place.own->state
+                  : place.is_shared    ? &place.in->shared_for(charges[i].policy_id).state
+                                       : nullptr;
+    place.next = place.state != nullptr ? *place.state : bucket{};
+    ::new (&results[i]) charged{
+        ratelimit::spend(*charges[i].policy, place.next, now, charges[i].cost), place.is_shared};
     admitted = admitted && (results[i].decision.admitted || !charges[i].enforced);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (!results[i].decision.admitted) {
-      continue;
-    }
     auto& place = places[i];
-    if (some_new) {  // making room for another charge may have moved this one's slot
-      place.at = place.in->find(place.hash);
-    }
-    if (!admitted) {
+    if (results[i].decision.admitted && !admitted) {
       // Not charged after all: say what is left as it stands.
-      auto const state = results[i].shared     ? place.in->shared_for(charges[i].policy_id).state
-                         : place.at != nullptr ? place.at->state
-                                               : bucket{};
-      results[i].decision.left = ratelimit::look(*charges[i].policy, state, now);
-    } else if (results[i].shared) {
-      place.in->shared_for(charges[i].policy_id).state = place.next;
-    } else {
-      auto& slot = place.at == nullptr ? place.in->claim(place.hash, at) : *place.at;
-      slot.state = place.next;
-      slot.renew(*charges[i].policy);
+      results[i].decision.left = ratelimit::look(
+          *charges[i].policy, place.state != nullptr ? *place.state : bucket{}, now);
+    } else if (results[i].decision.admitted && place.state != nullptr) {
+      *place.state = place.next;
+      if (place.own != nullptr) {
+        place.own->renew(*charges[i].policy);
+      }
+    }
+    if (place.own != nullptr) {
+      place.own->lock.unlock();
+    }
+  }
+  // New slots come last, when none is held that could be in the way. Nobody else has seen these partitions:
+  // that takes the lock of the shard.
+  for (std::size_t i = 0; admitted && i < count; ++i) {
+    auto& place = places[i];
+    if (results[i].decision.admitted && place.state == nullptr) {
+      auto const slot = place.in->claim(place.hash, at);
+      slot->state = place.next;
+      slot->renew(*charges[i].policy);
     }
   }
   return admitted;
@@ -340,19 +456,19 @@ void quota_table::settle(charge const& charge, charged const& was, instant admit
   auto const hash = hash_of(charge);
   auto& in = shard_of(hash);
   std::lock_guard const lock(in.lock);
-  auto* found = was.shared ? nullptr : in.find(hash);
-  if (found == nullptr && !was.shared) {
+  auto found = was.shared ? held_slot() : in.hold(hash);
+  if (!found && !was.shared) {
     if (units <= 0) {
       return;  // there is nothing left to give back
     }
     if (in.make_room(1, now.time_since_epoch().count(), slots_max_)) {
-      found = &in.claim(hash, now.time_since_epoch().count());
+      found = in.claim(hash, now.time_since_epoch().count());
       found->state = {};
     }
   }
-  auto& state = found == nullptr ? in.shared_for(charge.policy_id).state : found->state;
+  auto& state = found ? found->state : in.add_shared(charge.policy_id).state;
   state = ratelimit::settle(*charge.policy, state, admitted_at, now, units);
-  if (found != nullptr) {
+  if (found) {
     found->renew(*charge.policy);
   }
 }
@@ -361,34 +477,35 @@ auto quota_table::look(charge const& charge, instant now) const -> ratelimit::se
   auto const hash = hash_of(charge);
   auto& in = shard_of(hash);
   std::lock_guard const lock(in.lock);
-  auto const* const found = in.find(hash);
-  return ratelimit::look(*charge.policy, found == nullptr ? bucket{} : found->state, now);
+  auto const found = in.hold(hash);
+  return ratelimit::look(*charge.policy, found ? found->state : bucket{}, now);
 }
 
 auto quota_table::update_octets(std::uint32_t domain, std::string_view key, instant now,
                                 change_octets change, void* context) -> bool {
   auto const hash = hash_key(seed_, domain, key);
   auto const at = now.time_since_epoch().count();
-  // What comes back must not look like a slot that was never used.
   auto const changed = [&](bucket& state) {
-    return std::max(change(context, &state).time_since_epoch().count(), slot::never_used + 1);
+    return change(context, &state).time_since_epoch().count();
   };
   auto& in = shard_of(hash);
   std::lock_guard const lock(in.lock);
-  auto* const found = in.find(hash);
-  if (found == nullptr && !in.make_room(1, at, slots_max_)) {
-    auto& shared = in.shared_for(domain);
+  auto found = in.hold(hash);
+  if (!found && !in.make_room(1, at, slots_max_)) {
+    auto& shared = in.add_shared(domain);
     if (shared.expires <= at) {
       shared.state = {};
     }
     shared.expires = changed(shared.state);
     return false;
   }
-  auto state = found == nullptr || found->is_expired(at) ? bucket{} : found->state;
+  auto state = !found || found->is_expired(at) ? bucket{} : found->state;
   auto const expires = changed(state);
-  auto& slot = found == nullptr ? in.claim(hash, at) : *found;
-  slot.state = state;
-  slot.expires = expires;
+  if (!found) {
+    found = in.claim(hash, at);
+  }
+  found->state = state;
+  found->expires = expires;
   return true;
 }
 
@@ -397,8 +514,8 @@ void quota_table::peek_octets(std::uint32_t domain, std::string_view key, instan
   auto const hash = hash_key(seed_, domain, key);
   auto& in = shard_of(hash);
   std::lock_guard const lock(in.lock);
-  auto const* const found = in.find(hash);
-  if (found != nullptr && !found->is_expired(now.time_since_epoch().count())) {
+  auto const found = in.hold(hash);
+  if (found && !found->is_expired(now.time_since_epoch().count())) {
     std::memcpy(octets, &found->state, size);
   }
 }
@@ -416,7 +533,7 @@ auto quota_table::memory() const -> std::size_t {
   std::size_t sum = sizeof *this + shards_size_ * sizeof(shard);
   for (std::size_t i = 0; i < shards_size_; ++i) {
     std::lock_guard const lock(shards_[i].lock);
-    sum += shards_[i].slots_size * sizeof(slot);
+    sum += shards_[i].size() * sizeof(slot);  // whole pages
   }
   return sum;
 }

@@ -107,6 +107,8 @@ class quota_table {
 
  private:
   struct slot;
+  class held_slot;
+  class slot_memory;
   struct shard;
   struct place;
   class locked;
@@ -126,6 +128,7 @@ class quota_table {
   hash_seed seed_;
   std::size_t shards_size_;
   std::size_t slots_max_;  // of one shard
+  std::unique_ptr<slot_memory> slots_;
   std::unique_ptr<shard[]> shards_;
 };
 
