@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/sha256.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+/// By what a record is found: a code of scope and key that only whoever has the secret can make.
+namespace tidegate::idempotency {
+
+/// Stands for one key of one scope. The key cannot be told from it, so it may be stored, logged and
+/// shown where the key may not.
+struct lookup_key {
+  sha256_digest octets{};
+  auto operator==(lookup_key const&) const -> bool = default;
+};
+
+/// For hash tables: the octets are as good as random to whoever lacks the secret.
+struct lookup_key_hash {
+  [[nodiscard]] auto operator()(lookup_key const& key) const noexcept -> std::size_t {
+    std::size_t hash = 0;
+    std::memcpy(&hash, key.octets.data(), sizeof hash);
+    return hash;
+  }
+};
+
+/// 64 hexadecimal digits in lower case.
+[[nodiscard]] auto to_string(lookup_key const& key) -> std::string;
+/// Reads what `to_string` wrote, and nothing else.
+[[nodiscard]] auto parse_lookup_key(std::string_view text) noexcept -> std::optional<lookup_key>;
+
+/// What lookup keys and fingerprints are made with. Gateways that share a store share it; with another
+/// one no record is found any more.
+class secret {
+ public:
+  /// Different keys are derived from `master` for each purpose; it may die afterwards. It should have 32
+  /// random octets.
+  explicit secret(std::span<std::byte const> master) noexcept;
+
+  /// HMAC-SHA-256 over scope and key with their lengths, so that no two pairs have one encoding.
+  [[nodiscard]] auto lookup(std::string_view scope, std::string_view key) const noexcept
+      -> lookup_key;
+
+  /// The code that fingerprints are made with, at its beginning.
+  [[nodiscard]] auto fingerprints() const noexcept -> hmac_sha256 const& { return fingerprints_; }
+
+ private:
+  hmac_sha256 lookups_;
+  hmac_sha256 fingerprints_;
+};
+
+}  // namespace tidegate::idempotency

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/idempotency/lookup.hpp>
+
+namespace tidegate::idempotency {
+
+namespace {
+
+/// One key of its own for each purpose, so that no code of one can pass for one of another.
+[[nodiscard]] auto derived(std::span<std::byte const> master, std::string_view purpose) noexcept
+    -> hmac_sha256 {
+  hmac_sha256 code(master);
+  code.update(purpose);
+  auto const key = code.finish();
+  return hmac_sha256(std::span<std::byte const>(key));
+}
+
+void update_with_size(hmac_sha256& code, std::string_view text) noexcept {
+  std::array<std::byte, 8> size{};
+  for (std::size_t i = 0; i < size.size(); ++i) {
+    size[i] = static_cast<std::byte>(static_cast<std::uint64_t>(text.size()) >> (56 - 8 * i));
+  }
+  code.update(std::span<std::byte const>(size));
+  code.update(text);
+}
+
+}  // namespace
+
+auto to_string(lookup_key const& key) -> std::string {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  out.reserve(2 * key.octets.size());
+  for (auto octet : key.octets) {
+    out += digits[std::to_integer<std::size_t>(octet >> 4)];
+    out += digits[std::to_integer<std::size_t>(octet & std::byte{15})];
+  }
+  return out;
+}
+
+auto parse_lookup_key(std::string_view text) noexcept -> std::optional<lookup_key> {
+  lookup_key key;
+  if (text.size() != 2 * key.octets.size()) {
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char const c = text[i];
+    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) {
+      return std::nullopt;
+    }
+    auto const digit = static_cast<std::byte>(c <= '9' ? c - '0' : c - 'a' + 10);
+    key.octets[i / 2] = key.octets[i / 2] << 4 | digit;
+  }
+  return key;
+}
+
+secret::secret(std::span<std::byte const> master) noexcept
+    : lookups_(derived(master, "tidegate idempotency lookup")),
+      fingerprints_(derived(master, "tidegate idempotency fingerprint")) {}
+
+auto secret::lookup(std::string_view scope, std::string_view key) const noexcept -> lookup_key {
+  auto code = lookups_;
+  update_with_size(code, scope);
+  update_with_size(code, key);
+  return {code.finish()};
+}
+
+}  // namespace tidegate::idempotency

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/idempotency/problems.hpp>
+
+#include <tidegate/http/problem.hpp>
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+namespace tidegate::idempotency {
+
+namespace {
+
+struct code_text {
+  problem_code code;
+  std::string_view name;
+  int status;
+  std::string_view title;
+  std::string_view detail;
+};
+
+/// In the order of `problem_code`. The titles of the draft's examples where it has one.
+constexpr std::array<code_text, 11> texts = {{
+    {problem_code::key_missing, "key-missing", 400, "Idempotency-Key is missing",
+     "This operation requires an Idempotency-Key."},
+    {problem_code::key_malformed, "key-malformed", 400, "Idempotency-Key is malformed",
+     "The Idempotency-Key is not one that this operation takes."},
+    {problem_code::key_too_old, "key-too-old", 400, "Idempotency-Key is too old",
+     "The Idempotency-Key was made too long ago: make a new one."},
+    {problem_code::scope_missing, "scope-missing", 400, "Owner of the Idempotency-Key is missing",
+     "Nothing in the request says whose Idempotency-Key it is."},
+    {problem_code::key_reused, "key-reused", 422, "Idempotency-Key is already used",
+     "The Idempotency-Key was used for another request: make a new one for each operation."},
+    {problem_code::in_flight, "in-flight", 409, "A request is outstanding for this Idempotency-Key",
+     "A request with the same Idempotency-Key is being processed: send this one again later."},
+    {problem_code::outcome_unknown, "outcome-unknown", 409,
+     "The outcome of the first request is unknown",
+     "Whether the request with this Idempotency-Key was carried out is not known; it is not run "
+     "again. A new key would run it a second time."},
+    {problem_code::result_expired, "result-expired", 409,
+     "The result of the first request has expired",
+     "The request with this Idempotency-Key was carried out; its result is not kept any more."},
+    {problem_code::response_not_replayable, "response-not-replayable", 409,
+     "The response to the first request cannot be replayed",
+     "The request with this Idempotency-Key was carried out; its response could not be kept."},
+    {problem_code::body_too_large, "body-too-large", 413,
+     "Content too large for a request with an Idempotency-Key",
+     "The content is larger than this operation takes with an Idempotency-Key."},
+    {problem_code::store_unavailable, "store-unavailable", 503,
+     "Idempotency-Keys cannot be checked at present",
+     "The request was not run, because its Idempotency-Key cannot be checked: send it again "
+     "later."},
+}};
+
+[[nodiscard]] constexpr auto in_order() noexcept -> bool {
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (static_cast<std::size_t>(texts[i].code) != i) {
+      return false;
+    }
+  }
+  return true;
+}
+static_assert(in_order());
+
+[[nodiscard]] auto text_of(problem_code code) noexcept -> code_text const& {
+  return texts[static_cast<std::size_t>(code)];
+}
+
+/// A text of bounded size that does not allocate.
+class short_text {
+ public:
+  void append(std::string_view text) noexcept {
+    size_ += text.copy(octets_.data() + size_, octets_.size() - size_);
+  }
+  void append_digits(unsigned value, std::size_t width) noexcept {
+    std::array<char, 10> digits{};
+    for (std::size_t i = width; i > 0; --i, value /= 10) {
+      digits[i - 1] = static_cast<char>('0' + value % 10);
+    }
+    append({digits.data(), width});
+  }
+  [[nodiscard]] auto text() const noexcept -> std::string_view { return {octets_.data(), size_}; }
+
+ private:
+  std::array<char, 32> octets_{};
+  std::size_t size_ = 0;
+};
+
+/// `2026-01-31T23:59:59Z` (RFC 3339). Years beyond four digits, which no clock shows, are left empty.
+[[nodiscard]] auto rfc3339(wall_time time) noexcept -> short_text {
+  using namespace std::chrono;
+  short_text out;
+  auto const day = floor<days>(time);
+  year_month_day const date(day);
+  hh_mm_ss const clock(floor<seconds>(time - day));
+  int const year = static_cast<int>(date.year());
+  if (year < 0 || year > 9999) {
+    return out;
+  }
+  out.append_digits(static_cast<unsigned>(year), 4);
+  out.append("-");
+  out.append_digits(static_cast<unsigned>(date.month()), 2);
+  out.append("-");
+  out.append_digits(static_cast<unsigned>(date.day()), 2);
+  out.append("T");
+  out.append_digits(static_cast<unsigned>(clock.hours().count()), 2);
+  out.append(":");
+  out.append_digits(static_cast<unsigned>(clock.minutes().count()), 2);
+  out.append(":");
+  out.append_digits(static_cast<unsigned>(clock.seconds().count()), 2);
+  out.append("Z");
+  return out;
+}
+
+}  // namespace
+
+auto name_of(problem_code code) noexcept -> std::string_view {
+  return text_of(code).name;
+}
+
+auto title_of(problem_code code) noexcept -> std::string_view {
+  return text_of(code).title;
+}
+
+auto status_of(problem_code code) noexcept -> int {
+  return text_of(code).status;
+}
+
+void append_problem(std::string& out, problem_details const& problem) {
+  auto const& text = text_of(problem.code);
+  std::string type(problem.documentation);
+  type += '#';
+  type += text.name;
+  http::problem_writer writer(out,
+                              {.type = type,
+                               .title = text.title,
+                               .status = problem.status != 0 ? problem.status : text.status,
+                               .detail = problem.detail.empty() ? text.detail : problem.detail});
+  writer.extension("code", text.name);
+
+  std::array<std::string_view, all_request_parts.size()> differs;
+  std::size_t size = 0;
+  for (auto part : all_request_parts) {
+    if (problem.differs.contains(part)) {
+      differs[size++] = name_of(part);
+    }
+  }
+  writer.extension("differs", std::span<std::string_view const>(differs.data(), size));
+  if (problem.first_status != 0) {
+    writer.extension("first-status", problem.first_status);
+  }
+  if (problem.first_completed) {
+    writer.extension("first-completed", rfc3339(*problem.first_completed).text());
+  }
+}
+
+void append_link(std::string& out, std::string_view documentation) {
+  out += '<';
+  out += documentation;
+  out += R"(>; rel="describedby"; type="text/html")";
+}
+
+}  // namespace tidegate::idempotency
