@@ -79,6 +79,14 @@ auto decide(record const* found, keyed_request const& request, policy const& pol
   return refused(problem_code::result_expired);
 }
 
+auto decide_overtaken(record const* found, keyed_request const& request, policy const& policy,
+                      wall_time now) -> decision {
+  auto decided = decide(found, request, policy, now);
+  return decided.what == verdict::run
+             ? refused(problem_code::outcome_unknown, policy.retry_unknown_outcome)
+             : decided;
+}
+
 auto judge(exchange_end end, int status, policy const& policy) noexcept -> judgement {
   switch (end) {
     case exchange_end::answered: break;

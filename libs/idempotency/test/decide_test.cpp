@@ -228,6 +228,19 @@ TEST(idempotency_decide, replays_until_the_ttl_then_remembers_then_forgets) {
   EXPECT_EQ(at(192h).claim->next->attempt, 1U);
 }
 
+TEST(idempotency_decide, never_runs_again_what_was_overtaken) {
+  EXPECT_EQ(decide_overtaken(nullptr, request_of(1), {}, start).code,
+            problem_code::outcome_unknown);
+  policy const retrying{.upstream_deduplicates = true, .retry_unknown = true};
+  auto const lost = decide_overtaken(in_state(unknown).find(), request_of(2), retrying, start);
+  EXPECT_EQ(lost.what, verdict::refuse);
+  EXPECT_EQ(lost.code, problem_code::outcome_unknown);
+  EXPECT_EQ(decide_overtaken(in_state(completed).find(), request_of(2), {}, start).what,
+            verdict::replay);
+  EXPECT_EQ(decide_overtaken(in_state(dispatched).find(), request_of(2), {}, start).code,
+            problem_code::in_flight);
+}
+
 // ---- transitions ----
 
 TEST(idempotency_change, of_an_owner_that_was_overtaken_changes_nothing) {

@@ -68,7 +68,7 @@ struct change {
 
 /// Stores the answer. It may also resolve an outcome that was unknown meanwhile, since it is the true
 /// one; but never after another attempt has begun (R3). A response whose body was left out is stored
-/// too, and is not replayable.
+/// too, and is not replayable. When the condition does not hold: `decide_overtaken` on what was found.
 [[nodiscard]] auto complete(lookup_key const& key, record const& mine, stored_response response,
                             wall_time now) -> change;
 

@@ -53,6 +53,12 @@ struct decision {
 [[nodiscard]] auto decide(record const* found, keyed_request const& request, policy const& policy,
                           wall_time now) -> decision;
 
+/// The same for a request that ran, and whose answer could not be stored because its owner was overtaken.
+/// It never runs again (R8); and its client is told what every retry will be told, not the answer that
+/// nobody will get again.
+[[nodiscard]] auto decide_overtaken(record const* found, keyed_request const& request,
+                                    policy const& policy, wall_time now) -> decision;
+
 /// How an exchange with the upstream ended.
 enum class exchange_end : std::uint8_t {
   answered,       ///< with a whole response
