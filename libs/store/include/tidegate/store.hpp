@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/store/idempotency_store.hpp>
 #include <tidegate/store/keyed_hash.hpp>
+#include <tidegate/store/memory_idempotency_store.hpp>
 #include <tidegate/store/quota_table.hpp>
+#include <tidegate/store/record_table.hpp>

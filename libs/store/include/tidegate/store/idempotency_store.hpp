@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+#include <tidegate/idempotency/change.hpp>
+#include <tidegate/idempotency/lookup.hpp>
+#include <tidegate/idempotency/record.hpp>
+#include <tidegate/idempotency/wall_time.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+/// Where records of idempotency keys live. The policy computes what to write and on which condition; a
+/// store makes it so, atomically and as durably as it promises, and says what it found.
+namespace tidegate::store {
+
+/// Why a store gives no answer. Nothing was decided by it, but a change may or may not have been made.
+enum class store_fault : std::uint8_t {
+  full,         ///< no room for another key; what is there stays
+  unavailable,  ///< the disk, the file or the server does not do what it should
+  damaged,      ///< what is stored cannot be read
+  stopped,      ///< the store is being closed
+};
+
+struct store_error {
+  store_fault fault{};
+  std::string text;  ///< for logs
+  auto operator==(store_error const&) const -> bool = default;
+};
+
+/// What is stored under a key.
+struct found_record {
+  idempotency::record record;
+  /// With a completed record; shared, since many may replay it at once.
+  std::shared_ptr<idempotency::stored_response const> response;
+};
+
+using find_answer = result<std::optional<found_record>, store_error>;
+
+/// What became of a change.
+struct applied {
+  bool made = false;
+  std::optional<found_record> found;  ///< when it was not made: why not
+};
+
+using apply_answer = result<applied, store_error>;
+
+/// Takes requests and answers each exactly once: perhaps before the call returns, perhaps later and on a
+/// thread of its own. Every member may be called by any thread.
+class idempotency_store {
+ public:
+  idempotency_store() = default;
+  virtual ~idempotency_store() = default;
+  idempotency_store(idempotency_store const&) = delete;
+  auto operator=(idempotency_store const&) -> idempotency_store& = delete;
+
+  /// What is stored under `key`, and will be after a crash too.
+  virtual void find(idempotency::lookup_key const& key,
+                    std::move_only_function<void(find_answer)> answer) = 0;
+
+  /// Makes a change if its condition holds. The answer comes when the change is as durable as it gets.
+  virtual void apply(idempotency::change change,
+                     std::move_only_function<void(apply_answer)> answer) = 0;
+
+  /// Looks at up to `records` of what is stored, from where the last call ended, and makes what time has made
+  /// of it. To be called every now and then; it is never in the way for long.
+  virtual void sweep(idempotency::wall_time now, std::size_t records) = 0;
+
+  struct usage {
+    std::size_t records = 0;
+    std::size_t response_octets = 0;  ///< of the responses in memory
+    std::size_t memory = 0;           ///< octets for everything but responses
+  };
+  [[nodiscard]] virtual auto used() const -> usage = 0;
+};
+
+}  // namespace tidegate::store

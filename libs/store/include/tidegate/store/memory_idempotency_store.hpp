@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/store/idempotency_store.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+namespace tidegate::store {
+
+/// Records in memory, for as long as the process lives: nothing is known of a key after a restart. Answers
+/// before the call returns.
+class memory_idempotency_store final : public idempotency_store {
+ public:
+  struct options {
+    std::size_t records_max = 1'000'000;
+    /// Of all responses together. When it is reached, no key is claimed any more; answers to those that
+    /// were claimed are still taken.
+    std::size_t response_octets_max = std::size_t{256} << 20;
+  };
+
+  explicit memory_idempotency_store(options const& options);
+  ~memory_idempotency_store() override;
+
+  void find(idempotency::lookup_key const& key,
+            std::move_only_function<void(find_answer)> answer) override;
+  void apply(idempotency::change change,
+             std::move_only_function<void(apply_answer)> answer) override;
+  void sweep(idempotency::wall_time now, std::size_t records) override;
+  [[nodiscard]] auto used() const -> usage override;
+
+ private:
+  struct shard;
+  [[nodiscard]] auto shard_of(idempotency::lookup_key const& key) const noexcept -> shard&;
+  [[nodiscard]] auto make(idempotency::change change) -> apply_answer;
+  void count(shard& s);
+
+  options options_;
+  std::unique_ptr<shard[]> shards_;
+  std::atomic<std::size_t> records_ = 0;  // of all shards
+  std::atomic<std::size_t> response_octets_ = 0;
+};
+
+}  // namespace tidegate::store

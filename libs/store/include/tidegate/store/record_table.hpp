@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/idempotency/lookup.hpp>
+#include <tidegate/idempotency/record.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tidegate::store {
+
+/// Records by lookup key, packed: at most 200 octets each with the room around them, without responses.
+/// Not for several threads at once.
+class record_table {
+ public:
+  /// One record. `row` is whatever the owner of the table needs to find the rest of it.
+  struct entry {
+    idempotency::record record;
+    std::shared_ptr<idempotency::stored_response const> response;
+    std::int64_t row = 0;
+  };
+
+  [[nodiscard]] auto find(idempotency::lookup_key const& key) const -> std::optional<entry>;
+  /// Adds the entry or takes the place of the one that is there. Durations above 136 years become that.
+  void put(idempotency::lookup_key const& key, entry entry);
+  void erase(idempotency::lookup_key const& key);
+  /// Forgets the response of a record, which stays.
+  void drop_response(idempotency::lookup_key const& key);
+
+  [[nodiscard]] auto size() const noexcept -> std::size_t { return packed_.size() - free_.size(); }
+  [[nodiscard]] auto memory() const noexcept -> std::size_t;
+  /// Of all responses that are here: names, values and bodies.
+  [[nodiscard]] auto response_octets() const noexcept -> std::size_t { return response_octets_; }
+
+  /// The key at a place from 0 to `places() - 1`; nothing where none is. Places stay while entries do.
+  [[nodiscard]] auto places() const noexcept -> std::size_t { return packed_.size(); }
+  [[nodiscard]] auto key_at(std::size_t place) const noexcept
+      -> std::optional<idempotency::lookup_key>;
+
+ private:
+  struct packed {
+    idempotency::lookup_key key;
+    std::shared_ptr<idempotency::stored_response const> response;
+    std::int64_t row = 0;
+    std::uint64_t token = 0;
+    std::int64_t created = 0;
+    std::int64_t changed = 0;
+    std::int64_t lease_until = 0;
+    std::array<idempotency::part_digest, idempotency::all_request_parts.size()> parts{};
+    std::uint32_t ttl = 0;
+    std::uint32_t tombstone = 0;
+    std::uint32_t attempt = 0;
+    std::uint32_t rule = 0;  // number in `rules_`
+    std::uint16_t status = 0;
+    idempotency::record_state state{};
+    idempotency::unknown_reason reason{};
+    bool replayable = false;
+    bool used = false;
+  };
+  static constexpr std::uint32_t nowhere = UINT32_MAX;
+
+  [[nodiscard]] auto slot_of(idempotency::lookup_key const& key) const noexcept -> std::size_t;
+  [[nodiscard]] auto place_of(idempotency::lookup_key const& key) const noexcept -> std::uint32_t;
+  [[nodiscard]] auto number_of(std::string const& rule) -> std::uint32_t;
+  void grow();
+  void set_response(packed& p, std::shared_ptr<idempotency::stored_response const> response);
+
+  std::deque<packed> packed_;
+  std::vector<std::uint32_t> free_;   // places of `packed_`
+  std::vector<std::uint32_t> slots_;  // places by hash, probed in a row; a power of two
+  std::vector<std::string> rules_;    // as many as configurations ever had
+  std::size_t response_octets_ = 0;
+};
+
+/// Names, values and body.
+[[nodiscard]] auto octets_of(idempotency::stored_response const& response) noexcept -> std::size_t;
+
+}  // namespace tidegate::store
