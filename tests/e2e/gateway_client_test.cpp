@@ -153,6 +153,79 @@ auto is_refused_in_body(wire::test::corpus_row const& row) -> bool {
   return head != std::string::npos && offset >= head + 4;
 }
 
+// ---- a body that nobody wants ----
+
+/// No route matches, so the gateway answers by itself.
+constexpr auto nowhere_head = "POST /nowhere HTTP/1.1\r\nHost: a.example\r\n";
+
+auto nowhere_config() -> std::string {
+  return "routes: [{match: {path: /echo}, service: echo}]\n";
+}
+
+void expect_next_request_is_served(connection& client) {
+  client.send("GET /echo HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  EXPECT_EQ(client.read_response().status(), 200);
+}
+
+TEST(gateway_skipped_body, leaves_the_connection_usable_when_it_came_with_the_head) {
+  gateway const with(nowhere_config());
+  auto client = with.connect();
+  client.send(std::string(nowhere_head) + "Content-Length: 5\r\n\r\nhello");
+  auto const answer = client.read_response();
+  EXPECT_EQ(answer.status(), 404);
+  EXPECT_EQ(answer.count("Connection"), 0U);
+  expect_next_request_is_served(client);
+}
+
+TEST(gateway_skipped_body, leaves_the_connection_usable_when_it_comes_later) {
+  gateway const with(nowhere_config());
+  auto client = with.connect();
+  client.send(std::string(nowhere_head) + "Transfer-Encoding: chunked\r\n\r\n5\r\nhel");
+  EXPECT_EQ(client.read_response().status(), 404);
+  client.send("lo\r\n0\r\nX-Sum:");
+  client.send(" 1\r\n\r\n");
+  expect_next_request_is_served(client);
+}
+
+TEST(gateway_skipped_body, is_followed_by_a_request_in_the_same_bytes) {
+  gateway const with(nowhere_config());
+  auto client = with.connect();
+  client.send(std::string(nowhere_head) +
+              "Content-Length: 5\r\n\r\nhelloGET /echo HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  EXPECT_EQ(client.read_response().status(), 404);
+  EXPECT_EQ(client.read_response().status(), 200);
+}
+
+TEST(gateway_skipped_body, closes_the_connection_when_it_is_large) {
+  gateway const with(nowhere_config());
+  auto declared = with.connect();
+  declared.send(std::string(nowhere_head) + "Content-Length: 65537\r\n\r\nhello");
+  EXPECT_EQ(declared.read_response().field("Connection"), "close");
+  EXPECT_TRUE(declared.is_closed());
+  auto chunked = with.connect();
+  chunked.send(std::string(nowhere_head) + "Transfer-Encoding: chunked\r\n\r\n20000\r\n");
+  EXPECT_EQ(chunked.read_response().status(), 404);
+  chunked.send(std::string(70'000, 'x'));
+  EXPECT_TRUE(chunked.is_closed());
+}
+
+TEST(gateway_skipped_body, closes_the_connection_when_its_framing_is_broken) {
+  gateway const with(nowhere_config());
+  auto client = with.connect();
+  client.send(std::string(nowhere_head) + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello");
+  EXPECT_EQ(client.read_response().status(), 404);
+  client.send("xx\r\nGET /echo HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  EXPECT_TRUE(client.is_closed());
+}
+
+TEST(gateway_skipped_body, closes_the_connection_when_the_client_asked_for_100) {
+  gateway const with(nowhere_config());
+  auto client = with.connect();
+  client.send(std::string(nowhere_head) + "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  EXPECT_EQ(client.read_response().field("Connection"), "close");
+  EXPECT_TRUE(client.is_closed());
+}
+
 TEST(gateway_corpus, is_refused_with_the_expected_status_and_not_forwarded) {
   origin api;
   // The corpus counts the whole request line, the option only the target.

@@ -92,6 +92,16 @@ TEST(gateway_draft_09, leaves_ratelimit_out_of_a_redirect_while_nothing_remains)
   EXPECT_EQ(second.field("RateLimit-Policy"), R"("p";q=2;w=60)");
 }
 
+TEST(gateway_draft_09, leaves_ratelimit_out_of_a_redirect_while_nothing_remains_with_the_server) {
+  limited_api limited(fixed_10, "p");
+  auto const answer = limited.answered(closing("302 Found",
+                                               "Location: /b\r\n"
+                                               "RateLimit-Policy: \"theirs\";q=5;w=30\r\n"
+                                               "RateLimit: \"theirs\";r=0;t=3\r\n"));
+  EXPECT_EQ(answer.count("RateLimit"), 0U);
+  EXPECT_EQ(answer.field("RateLimit-Policy"), R"("p";q=10;w=60, "theirs";q=5;w=30)");
+}
+
 TEST(gateway_draft_09, leaves_nothing_out_of_other_responses_while_nothing_remains) {
   limited_api limited("p: {quota: 1, window: 1m}", "p");
   EXPECT_THAT(limited.answered(closing("200 OK")).field("RateLimit"),

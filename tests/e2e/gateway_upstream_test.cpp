@@ -293,6 +293,18 @@ TEST(gateway_servers, leave_out_the_one_that_is_down) {
   EXPECT_EQ(well.requests(), 20U);
 }
 
+TEST(gateway_servers, get_a_post_that_the_one_that_is_down_refused) {
+  serving_origin const well(response("200 OK", "well"));
+  auto const down = origin::refusing();
+  gateway const with(short_times(down.url() + ", " + well.url()));
+  for (int i = 0; i < 10; ++i) {
+    auto client = with.connect();
+    client.send(post_request);
+    EXPECT_EQ(client.read_response().body, "well");
+  }
+  EXPECT_EQ(well.requests(), 10U);
+}
+
 TEST(gateway_servers, take_turns) {
   serving_origin const one(response("200 OK", "one"));
   serving_origin const two(response("200 OK", "two"));

@@ -19,6 +19,8 @@ using namespace std::chrono_literals;
 
 /// What may wait to be sent before the upstream is asked to stop.
 constexpr std::size_t out_octets_max = 256 * 1024;
+/// A body that nobody wants is read up to here, so that the connection can serve the next request.
+constexpr std::size_t skipped_octets_max = 64 * 1024;
 /// How long a client may go on sending after the last response.
 constexpr auto linger_timeout = 2s;
 /// Longer than any exchange.
@@ -74,6 +76,7 @@ auto client_http1::may_read() const -> bool {
   switch (phase_) {
     case phase::head: return in_.size() < worker::input_octets_max;
     case phase::body: return !exchange_->upstream_is_clogged();
+    case phase::skipping:
     case phase::lingering: return true;
     default: return false;
   }
@@ -112,6 +115,7 @@ void client_http1::take(std::string_view bytes) {
     switch (phase_) {
       case phase::head: more = take_head(bytes); break;
       case phase::body: more = take_body(bytes); break;
+      case phase::skipping: more = skip_body(bytes); break;
       default: more = false;
     }
   }
@@ -155,6 +159,10 @@ auto client_http1::take_head(std::string_view& bytes) -> bool {
   chunks_ = false;
   body_ = wire::body_decoder(request.body());
   body_octets_ = 0;
+  // Who asks for a 100 may, after another answer, send the body or the next request: nobody knows which.
+  may_skip_ = !request.has(wire::known_field::expect) &&
+              (request.body().kind != wire::body_kind::content_length ||
+               request.body().length <= skipped_octets_max);
   phase_ = body_.done() ? phase::waiting : phase::body;
   set_deadline(phase_ == phase::body ? settings.body_timeout : forever);
   exchange_ = worker_.take_exchange();
@@ -193,6 +201,23 @@ auto client_http1::take_body(std::string_view& bytes) -> bool {
     go_on();
   }
   return passed.consumed > 0 && phase_ != phase::body;
+}
+
+auto client_http1::skip_body(std::string_view& bytes) -> bool {
+  auto const passed = body_.pass(bytes);
+  bytes.remove_prefix(passed.consumed);
+  body_octets_ += passed.consumed;
+  if (passed.state == wire::body_state::refused || body_octets_ > skipped_octets_max) {
+    keep_alive_ = false;
+  }
+  if (!keep_alive_) {
+    linger();
+    return false;
+  }
+  if (body_.done()) {
+    await_request();
+  }
+  return passed.consumed > 0;
 }
 
 void client_http1::become_http2(std::string_view bytes) {
@@ -282,7 +307,7 @@ void client_http1::send_end() {
 }
 
 void client_http1::send_local(local_response const& response) {
-  if (phase_ == phase::body && !body_.done()) {
+  if (phase_ == phase::body && !body_.done() && !may_skip_) {
     keep_alive_ = false;
   }
   keep_alive_ = keep_alive_ && !response.closes;
@@ -306,7 +331,7 @@ void client_http1::response_is_complete() {
     flush();
     if (phase_ != phase::closed) {
       go_on();
-      if (phase_ == phase::head && !in_.empty()) {
+      if ((phase_ == phase::head || phase_ == phase::skipping) && !in_.empty()) {
         take({});
       }
       if (phase_ != phase::closed && readable_) {
@@ -322,15 +347,22 @@ void client_http1::go_on() {
   if (exchange_) {
     worker_.give_back(std::move(exchange_));
   }
-  if (keep_alive_) {
-    phase_ = phase::head;
-    set_deadline(worker_.current->settings->settings.http.idle_timeout);
+  if (keep_alive_ && !body_.done()) {
+    phase_ = phase::skipping;
+    set_deadline(worker_.current->settings->settings.http.body_timeout);
+  } else if (keep_alive_) {
+    await_request();
   } else {
     flush();
     if (phase_ != phase::closed) {
       linger();
     }
   }
+}
+
+void client_http1::await_request() {
+  phase_ = phase::head;
+  set_deadline(worker_.current->settings->settings.http.idle_timeout);
 }
 
 void client_http1::flush() {

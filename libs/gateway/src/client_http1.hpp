@@ -53,6 +53,8 @@ class client_http1 final : public engine::watched,
   void take(std::string_view bytes);
   [[nodiscard]] auto take_head(std::string_view& bytes) -> bool;
   [[nodiscard]] auto take_body(std::string_view& bytes) -> bool;
+  [[nodiscard]] auto skip_body(std::string_view& bytes) -> bool;
+  void await_request();
   void become_http2(std::string_view bytes);
   void respond_to_malformed(int status);
   void response_is_complete();
@@ -67,6 +69,7 @@ class client_http1 final : public engine::watched,
     head,       // of the next request
     body,       // of the request, while the exchange goes on
     waiting,    // for the response
+    skipping,   // the rest of a body that nobody wants, after the response
     lingering,  // all is said; what the client still sends is thrown away
     closed,
   };
@@ -83,6 +86,7 @@ class client_http1 final : public engine::watched,
   bool response_done_ = false;
   bool chunks_ = false;  // the body is framed here
   bool is_head_request_ = false;
+  bool may_skip_ = false;  // the rest of the body is worth reading for the sake of the connection
   int minor_version_ = 1;
   std::unique_ptr<exchange> exchange_;
   wire::body_decoder body_;

@@ -8,6 +8,7 @@
 #include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/ratelimit/merge.hpp>
+#include <tidegate/ratelimit/read.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -87,6 +88,13 @@ constexpr std::string_view description_path = "/.well-known/tidegate";
     }
   }
   return lines;
+}
+
+/// True when a RateLimit field says of one of its limits that nothing remains.
+[[nodiscard]] auto says_exhausted(std::string_view field) -> bool {
+  auto const read = ratelimit::read_limits({&field, 1});
+  return read &&
+         std::ranges::any_of(read->limits, [](auto const& limit) { return limit.remaining == 0; });
 }
 
 /// The client as far as the proxies before us are believed.
@@ -439,7 +447,7 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
     if (!policy.empty()) {
       wire::append_field(out, "RateLimit-Policy", policy);
     }
-    if (!limit.empty() && !(is_redirect && is_exhausted)) {
+    if (!limit.empty() && !(is_redirect && says_exhausted(limit))) {
       wire::append_field(out, "RateLimit", limit);
     }
   } else if (fields.ratelimit && !views.empty()) {
@@ -505,7 +513,8 @@ void exchange::answer_problem(int status, std::string_view title, std::string_vi
   worker_.text.clear();
   http::problem_writer(worker_.text, {.title = title, .status = status, .detail = detail});
   auto* const client = end();
-  client->send_local({status, "application/problem+json", lines, worker_.text, false});
+  // Content that is too large is not waited for.
+  client->send_local({status, "application/problem+json", lines, worker_.text, status == 413});
 }
 
 void exchange::answer_echo(wire::request_head const& request, std::string_view path) {
@@ -645,7 +654,7 @@ void exchange::upstream_done() {
   end()->send_end();
 }
 
-void exchange::upstream_failed(upstream_failure why) {
+void exchange::upstream_failed(upstream_failure why, std::string unsent) {
   upstream_ = nullptr;
   if (head_sent_) {
     end()->cut();
@@ -659,7 +668,10 @@ void exchange::upstream_failed(upstream_failure why) {
   // A connection that the server had just closed costs no try; else only as often as allowed.
   auto const tries_max =
       settings.retries + 1 + (why == upstream_failure::closed_unanswered ? 1 : 0);
-  if (may_retry_ && worth_a_retry && tries_ < tries_max) {
+  if (nothing_sent && !unsent.empty()) {
+    request_ = std::move(unsent);
+  }
+  if ((may_retry_ || nothing_sent) && worth_a_retry && tries_ < tries_max) {
     send_upstream(why == upstream_failure::closed_unanswered);
     return;
   }

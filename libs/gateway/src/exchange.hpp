@@ -88,7 +88,8 @@ class exchange {
   void upstream_head(wire::response_head const& head);
   void upstream_body(std::string_view bytes, std::uint64_t content_octets);
   void upstream_done();
-  void upstream_failed(upstream_failure why);
+  /// `unsent` is all of the request so far when none of it was sent.
+  void upstream_failed(upstream_failure why, std::string unsent = {});
   void upstream_takes_more() { client_->resume(); }
   void flush_client() { client_->flush(); }
   [[nodiscard]] auto wants_framing() const -> bool { return client_->wants_framing(); }

@@ -290,9 +290,10 @@ void upstream_connection::fail(upstream_failure why) {
     --pool_.servers_[server_].in_flight;
     pool_.note(server_, why == upstream_failure::closed_unanswered);
   }
+  auto unsent = phase_ == phase::connecting ? std::move(out_) : std::string();
   close();
   if (user != nullptr) {
-    user->upstream_failed(why);
+    user->upstream_failed(why, std::move(unsent));
   }
 }
 
