@@ -49,10 +49,11 @@ using namespace grammar;
 [[nodiscard]] auto is_port(std::string_view text) noexcept -> bool {
   unsigned port = 0;
   for (char const c : text) {
-    if (!is_digit(c) || port > 6553) {
+    auto const digit = static_cast<unsigned>(c) - '0';
+    if (digit > 9 || port > 6553) {
       return false;
     }
-    port = port * 10 + static_cast<unsigned>(c - '0');
+    port = port * 10 + digit;
   }
   return port <= 65535;
 }
@@ -469,14 +470,8 @@ class head_reader {
       return false;
     }
     int status = 0;
-    for (int i = 0; i < 4; ++i, ++at_) {
-      if (at_ == end_) {
-        return out_of_bytes();
-      }
-      if (i == 0 ? *at_ != ' ' : !is_digit(*at_)) {
-        return refuse(detail::fault_at(at_, end_, head_fault::malformed_status_line), at_);
-      }
-      status = i == 0 ? 0 : status * 10 + (*at_ - '0');
+    if (!read_status(status)) {
+      return false;
     }
     auto const* const after_status = at_;
     // Some origins leave out the space when there is no phrase.
@@ -501,6 +496,22 @@ class head_reader {
     out.status_ = status;
     out.reason_ = view(reason, reason_end);
     return true;
+  }
+
+  /// A space and three digits.
+  [[nodiscard, gnu::always_inline]] auto read_status(int& status) noexcept -> bool {
+    auto const* const p = at_;
+    if (end_ - p >= 4 && p[0] == ' ' && is_digit(p[1]) && is_digit(p[2]) && is_digit(p[3])) {
+      status = (p[1] - '0') * 100 + (p[2] - '0') * 10 + (p[3] - '0');
+      at_ += 4;
+      return true;
+    }
+    for (int i = 0; at_ != end_; ++i, ++at_) {
+      if (i == 0 ? *at_ != ' ' : !is_digit(*at_)) {
+        return refuse(detail::fault_at(at_, end_, head_fault::malformed_status_line), at_);
+      }
+    }
+    return out_of_bytes();
   }
 
   // ── fields ──────────────────────────────────────────────────────────────────────────────────────────

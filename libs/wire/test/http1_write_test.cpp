@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -41,6 +43,19 @@ TEST(wire_write, makes_heads_line_by_line) {
   out.clear();
   append_status_line(out, 299);
   EXPECT_EQ(out, "HTTP/1.1 299 \r\n");
+}
+
+TEST(wire_write, puts_parts_together) {
+  std::string out = "<";
+  std::string const text = "text";
+  append_parts(out, "", text, std::string_view(), ": ", 0U, ", ",
+               std::numeric_limits<std::uint64_t>::max(), ">");
+  EXPECT_EQ(out, "<text: 0, 18446744073709551615>");
+  out.reserve(1000);
+  auto const before = test::allocations();
+  append_parts(out, text, std::uint16_t{65535});
+  EXPECT_EQ(test::allocations(), before);
+  EXPECT_TRUE(out.ends_with(">text65535"));
 }
 
 TEST(wire_write, makes_chunks) {

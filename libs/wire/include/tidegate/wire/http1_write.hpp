@@ -3,7 +3,7 @@
 
 #include <tidegate/wire/http1_head.hpp>
 
-#include <charconv>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,9 @@ template <std::unsigned_integral Number>
 
 [[nodiscard, gnu::always_inline]] inline auto put_part(char* p, std::string_view text) noexcept
     -> char* {
-  text.copy(p, text.size());  // unlike memcpy, it takes an empty view
+  if (!text.empty()) {  // an empty view may have no address, which memcpy does not take
+    std::memcpy(p, text.data(), text.size());
+  }
   return p + text.size();
 }
 template <std::size_t N>
@@ -47,7 +49,17 @@ template <std::size_t N>
 }
 template <std::unsigned_integral Number>
 [[nodiscard]] auto put_part(char* p, Number number) noexcept -> char* {
-  return std::to_chars(p, p + number_size_max, number).ptr;
+  std::array<char, number_size_max> digits;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  auto* const end = digits.data() + digits.size();
+  auto* begin = end;
+  std::uint64_t rest = number;
+  do {
+    *--begin = static_cast<char>('0' + rest % 10);
+    rest /= 10;
+  } while (rest != 0);
+  auto const size = static_cast<std::size_t>(end - begin);
+  std::memcpy(p, begin, size);
+  return p + size;
 }
 
 }  // namespace detail
