@@ -198,18 +198,23 @@ void partition_rule::append_partition(std::string& out,
                                       std::span<std::string_view const> values) const {
   assert(values.size() <= sources_.size());
   for (std::size_t i = 0; i < sources_.size(); ++i) {
-    std::string_view const begin = beginnings_[i];
-    auto const value = i < values.size() ? values[i] : std::string_view();
-    auto const before = out.size();
-    auto const size = before + begin.size() + value.size() + 1;
-    out.resize_and_overwrite(size, [&](char* data, std::size_t) {
-      auto* const p = data + before + begin.copy(data + before, begin.size());
-      auto* const end = p + value.copy(p, value.size());
-      clean(p, end);
-      *end = '\n';
-      return size;
-    });
+    append_source(out, i, i < values.size() ? values[i] : std::string_view());
   }
+}
+
+void partition_rule::append_source(std::string& out, std::size_t source,
+                                   std::string_view value) const {
+  assert(source < sources_.size());
+  std::string_view const begin = beginnings_[source];
+  auto const before = out.size();
+  auto const size = before + begin.size() + value.size() + 1;
+  out.resize_and_overwrite(size, [&](char* data, std::size_t) {
+    auto* const p = data + before + begin.copy(data + before, begin.size());
+    auto* const end = p + value.copy(p, value.size());
+    clean(p, end);
+    *end = '\n';
+    return size;
+  });
 }
 
 void partition_rule::append_key(std::string& out, std::string_view partition) const {

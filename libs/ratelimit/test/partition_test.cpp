@@ -149,6 +149,22 @@ TEST(ratelimit_partition, cannot_be_forged_by_a_value_with_line_ends) {
             "header:a=x header:b=y\nheader:b=z   \n");
 }
 
+TEST(ratelimit_partition, cleans_a_value_wherever_it_needs_it) {
+  auto const rule = rule_of({"header:k"});
+  for (char const c : {'\r', '\n', '\0', '\t', '\x0e', '\x01', '\x80', '\xff'}) {
+    bool const kept = c != '\r' && c != '\n' && c != '\0';
+    for (std::size_t size = 1; size < 26; ++size) {
+      for (std::size_t at = 0; at < size; ++at) {
+        std::string value(size, 'x');
+        value[at] = c;
+        auto expected = value;
+        expected[at] = kept ? c : ' ';
+        EXPECT_EQ(partition_of(rule, {value}), "header:k=" + expected + "\n") << size << ' ' << at;
+      }
+    }
+  }
+}
+
 TEST(ratelimit_partition, differs_whenever_a_cleaned_value_differs) {
   std::mt19937 random(1);
   auto const rule = rule_of({"header:a", "query:b", "path"});

@@ -37,6 +37,16 @@ auto written(policies const& p, limits const& l, draft version) -> fields {
   prepared.append_limits(again.limit, l);
   EXPECT_EQ(again.policy, out.policy);
   EXPECT_EQ(again.limit, out.limit);
+  auto const line = [](std::string_view name, std::string const& value) {
+    return value.empty() ? "" : std::string(name) + ": " + value + "\r\n";
+  };
+  std::string lines = "A: b\r\n";
+  prepared.append_lines(lines, l, true);
+  EXPECT_EQ(lines,
+            "A: b\r\n" + line("RateLimit-Policy", out.policy) + line("RateLimit", out.limit));
+  lines.clear();
+  prepared.append_lines(lines, l, false);
+  EXPECT_EQ(lines, line("RateLimit-Policy", out.policy));
   return out;
 }
 

@@ -95,6 +95,8 @@ class partition_rule {
   /// and NUL in a value become a space (RFC 9110, section 5.5), so two requests have the same text only
   /// when all their values are the same after that. Allocates nothing when `out` has room.
   void append_partition(std::string& out, std::span<std::string_view const> values) const;
+  /// Appends one of these lines: a partition is the lines of all sources in their order.
+  void append_source(std::string& out, std::size_t source, std::string_view value) const;
 
   /// Appends the partition key for `pk`, made of a `partition` that `append_partition` made. `partition`
   /// must not be part of `out`. Allocates nothing when `out` has room.
