@@ -315,13 +315,12 @@ void client_http1::send_local(local_response const& response) {
                                       : minor_version_ == 0 ? "Connection: keep-alive\r\n"
                                                             : "";
   auto& out = worker_.to_client;
-  wire::append_status_line(out, response.status);
-  if (!response.content.empty()) {
-    wire::append_field(out, "Content-Type", response.content_type);
+  if (response.content_head.empty()) {
+    append_content_head(out, response.status, response.content_type, response.content.size());
   }
   auto const content = is_head_request_ ? std::string_view() : response.content;
-  wire::append_parts(out, worker_.date_line(), "Content-Length: ", response.content.size(), "\r\n",
-                     response.field_lines, connection, "\r\n", content);
+  wire::append_parts(out, response.content_head, worker_.date_line(), response.field_lines,
+                     connection, "\r\n", content);
   response_is_complete();
 }
 

@@ -31,6 +31,9 @@ constexpr wire::field_set forwarding_fields = {known_field::x_forwarded_for,
                                                known_field::x_forwarded_proto,
                                                known_field::x_forwarded_host, known_field::via};
 
+/// What we add to Via.
+constexpr std::string_view via_here = "1.1 tidegate";
+
 constexpr std::string_view description_path = "/.well-known/tidegate";
 
 /// Methods that may be sent again when it is not known whether they arrived (RFC 9110, section 9.2.2).
@@ -78,16 +81,16 @@ constexpr std::string_view description_path = "/.well-known/tidegate";
   return value;
 }
 
-/// All lines of a field.
-[[nodiscard]] auto lines_of(wire::message_head const& head, known_field name)
-    -> std::vector<std::string_view> {
-  std::vector<std::string_view> lines;
+/// All lines of a field, in `room`.
+auto lines_of(wire::message_head const& head, known_field name, std::vector<std::string_view>& room)
+    -> std::span<std::string_view const> {
+  room.clear();
   for (auto const& field : head.fields()) {
     if (field.known == name) {
-      lines.push_back(field.value);
+      room.push_back(field.value);
     }
   }
-  return lines;
+  return room;
 }
 
 /// True when a RateLimit field says of one of its limits that nothing remains.
@@ -99,21 +102,30 @@ constexpr std::string_view description_path = "/.well-known/tidegate";
 
 /// The client as far as the proxies before us are believed.
 [[nodiscard]] auto find_client(wire::request_head const& request, client_address const& from,
-                               http::cidr_set const& trusted_proxies) -> http::ip_address {
+                               http::cidr_set const& trusted_proxies,
+                               std::vector<std::string_view>& room) -> http::ip_address {
   if (trusted_proxies.contains(from.peer)) {
     if (request.has(known_field::forwarded)) {
-      return http::client_by_forwarded(from.peer, lines_of(request, known_field::forwarded),
+      return http::client_by_forwarded(from.peer, lines_of(request, known_field::forwarded, room),
                                        trusted_proxies);
     }
     if (request.has(known_field::x_forwarded_for)) {
       return http::client_by_x_forwarded_for(
-          from.peer, lines_of(request, known_field::x_forwarded_for), trusted_proxies);
+          from.peer, lines_of(request, known_field::x_forwarded_for, room), trusted_proxies);
     }
   }
   return from.peer;
 }
 
 }  // namespace
+
+client_address::client_address(http::ip_address const& address,
+                               std::string_view scheme_of_connection)
+    : peer(address), peer_text(http::to_string(address)), scheme(scheme_of_connection) {
+  wire::append_field(forwarding_lines, "X-Forwarded-For", peer_text);
+  wire::append_field(forwarding_lines, "X-Forwarded-Proto", scheme);
+  wire::append_field(forwarding_lines, "Via", via_here);
+}
 
 void exchange::begin(client_stream& client, wire::request_head const& request,
                      client_address const& from) {
@@ -179,10 +191,11 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
 auto exchange::value_of(limit const& of, std::size_t position, wire::request_head const& request,
                         std::string_view path, client_address const& from) -> std::string_view {
   auto const& source = of.policy->partition.sources()[position];
-  auto& scratch = scratch_[position];
+  auto& scratch = scratch_;
   switch (source.kind) {
     case partition_source_kind::client_ip: {
-      auto const client = find_client(request, from, runtime_->settings->trusted_proxies);
+      auto const client =
+          find_client(request, from, runtime_->settings->trusted_proxies, worker_.lines);
       if (client.is_v4() && client == from.peer) {
         return from.peer_text;
       }
@@ -198,7 +211,8 @@ auto exchange::value_of(limit const& of, std::size_t position, wire::request_hea
       return http::query_value(query, source.name, scratch).value_or("");
     }
     case partition_source_kind::cookie:
-      return http::find_cookie(lines_of(request, known_field::cookie), source.name).value_or("");
+      return http::find_cookie(lines_of(request, known_field::cookie, worker_.lines), source.name)
+          .value_or("");
     case partition_source_kind::method: return request.method_text();
     case partition_source_kind::host:
       if (auto const host = http::parse_host(request.authority())) {
@@ -216,16 +230,15 @@ auto exchange::value_of(limit const& of, std::size_t position, wire::request_hea
 
 void exchange::find_partitions(wire::request_head const& request, std::string_view path,
                                client_address const& from) {
-  auto const& limits = route_of().limits;
+  std::span const limits = route_of().limits;
   partitions_.clear();
   std::array<std::size_t, limits_max> ends;  // NOLINT: as many as there are limits
   for (std::size_t i = 0; i < limits.size(); ++i) {
     if (limits[i].partition_of == i) {
-      auto const count = limits[i].source_fields.size();
-      for (std::size_t j = 0; j < count; ++j) {
-        values_[j] = value_of(limits[i], j, request, path, from);
+      auto const& rule = limits[i].policy->partition;
+      for (std::size_t j = 0; j < limits[i].source_fields.size(); ++j) {
+        rule.append_source(partitions_, j, value_of(limits[i], j, request, path, from));
       }
-      limits[i].policy->partition.append_partition(partitions_, {values_.data(), count});
     }
     ends[i] = partitions_.size();
   }
@@ -271,7 +284,7 @@ auto exchange::is_overloaded() -> bool {
 }
 
 auto exchange::is_blocked() -> bool {
-  auto const& limits = route_of().limits;
+  std::span const limits = route_of().limits;
   for (std::size_t i = 0; i < limits.size(); ++i) {
     auto const& policy = *limits[i].policy;
     if (!policy.abuse || policy.shadow) {
@@ -296,7 +309,7 @@ auto exchange::is_blocked() -> bool {
 
 auto exchange::admit(wire::request_head const& request, std::string_view path) -> bool {
   auto const& route = route_of();
-  auto const& limits = route.limits;
+  std::span const limits = route.limits;
   if (limits.empty()) {
     return true;
   }
@@ -342,7 +355,7 @@ auto exchange::admit(wire::request_head const& request, std::string_view path) -
 }
 
 void exchange::refuse_by_quota() {
-  auto const& limits = route_of().limits;
+  std::span const limits = route_of().limits;
   auto const now = worker_.loop.now();
   advertise_all(false);
   auto retry_after = 0ns;
@@ -370,7 +383,7 @@ void exchange::refuse_by_quota() {
     }
   }
   if (refusals == 1) {
-    refuse(ratelimit::problem_type::quota_exceeded, last->problem, retry_after);
+    refuse(ratelimit::problem_type::quota_exceeded, last->problem, retry_after, last->problem_head);
     return;
   }
   std::vector<std::string_view> violated;
@@ -386,7 +399,7 @@ void exchange::refuse_by_quota() {
 }
 
 void exchange::advertise_all(bool admitted) {
-  auto const& limits = route_of().limits;
+  std::span const limits = route_of().limits;
   views_count_ = 0;
   auto const random = worker_.random();
   // All keys first: then the text does not move any more.
@@ -437,8 +450,9 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
       (origin->has(known_field::ratelimit) || origin->has(known_field::ratelimit_policy))) {
     std::string policy;
     std::string limit;
-    auto const policy_lines = lines_of(*origin, known_field::ratelimit_policy);
-    auto const limit_lines = lines_of(*origin, known_field::ratelimit);
+    std::vector<std::string_view> more_lines;
+    auto const policy_lines = lines_of(*origin, known_field::ratelimit_policy, worker_.lines);
+    auto const limit_lines = lines_of(*origin, known_field::ratelimit, more_lines);
     auto const dropped = ratelimit::merge_fields({policy_lines, limit_lines}, route.policies, views,
                                                  *fields.ratelimit, policy, limit);
     if (dropped.policy || dropped.limit) {
@@ -464,23 +478,23 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
 }
 
 void exchange::refuse(ratelimit::problem_type type, std::string_view content,
-                      std::chrono::nanoseconds retry_after) {
+                      std::chrono::nanoseconds retry_after, std::string_view content_head) {
   auto& lines = worker_.field_lines;
   lines.clear();
   status_ = ratelimit::status_of(type);
   append_limit_fields(lines, nullptr, status_);
-  wire::append_field(lines, "Retry-After",
-                     static_cast<std::uint64_t>(ratelimit::seconds_until(retry_after)));
+  wire::append_parts(lines, "Retry-After: ",
+                     static_cast<std::uint64_t>(ratelimit::seconds_until(retry_after)), "\r\n");
   auto* const client = end();
-  client->send_local(
-      {ratelimit::status_of(type), "application/problem+json", lines, content, false});
+  client->send_local({ratelimit::status_of(type), "application/problem+json", lines, content, false,
+                      content_head});
 }
 
 void exchange::settle() {
   if (!std::exchange(charged_, false) || !route_of().gives_back) {
     return;
   }
-  auto const& limits = route_of().limits;
+  std::span const limits = route_of().limits;
   auto const now = worker_.loop.now();
   for (std::size_t i = 0; i < limits.size(); ++i) {
     auto const& policy = *limits[i].policy;
@@ -566,13 +580,20 @@ void exchange::answer_description(wire::request_head const& request) {
 /// about that itself.
 void exchange::append_forwarding_lines(std::string& lines, wire::request_head const& request,
                                        client_address const& from, bool is_trusted) {
+  auto host = request.authority();
+  if (!is_trusted && !request.has(known_field::via)) {  // nearly always
+    if (!host.empty()) {
+      wire::append_parts(lines, "X-Forwarded-Host: ", host, "\r\n");
+    }
+    lines.append(from.forwarding_lines);
+    return;
+  }
   std::string_view forwarded_for = from.peer_text;
   auto proto = from.scheme;
-  auto host = request.authority();
   if (is_trusted) {
     auto& value = worker_.text;
     value.clear();
-    for (auto const& line : lines_of(request, known_field::x_forwarded_for)) {
+    for (auto const& line : lines_of(request, known_field::x_forwarded_for, worker_.lines)) {
       value.append(value.empty() ? "" : ", ").append(line);
     }
     http::append_x_forwarded_for(value, from.peer);
@@ -586,11 +607,11 @@ void exchange::append_forwarding_lines(std::string& lines, wire::request_head co
   wire::append_parts(lines, "X-Forwarded-For: ", forwarded_for, "\r\nX-Forwarded-Proto: ", proto,
                      "\r\nVia: ");
   if (request.has(known_field::via)) {  // each proxy adds itself at the end
-    for (auto const& line : lines_of(request, known_field::via)) {
+    for (auto const& line : lines_of(request, known_field::via, worker_.lines)) {
       lines.append(line).append(", ");
     }
   }
-  wire::append_parts(lines, "1.1 tidegate\r\n");
+  wire::append_parts(lines, via_here, "\r\n");
 }
 
 void exchange::forward(wire::request_head const& request, std::string_view path,

@@ -28,6 +28,8 @@ struct local_response {
   std::string_view field_lines;  ///< complete lines besides those that every response has
   std::string_view content;
   bool closes = false;  ///< the connection is of no use afterwards
+  /// What HTTP/1.1 says of status and content, when it was made before; see `append_content_head`.
+  std::string_view content_head = {};
 };
 
 /// The client's side of one exchange.
@@ -57,13 +59,15 @@ class client_stream {
 
 /// Who asks. Made once for each connection.
 struct client_address {
-  client_address(http::ip_address const& address, std::string_view scheme_of_connection)
-      : peer(address), peer_text(http::to_string(address)), scheme(scheme_of_connection) {}
+  client_address(http::ip_address const& address, std::string_view scheme_of_connection);
 
   /// The other end of the connection, or what the PROXY protocol says of it.
   http::ip_address peer;
   std::string peer_text;
   std::string_view scheme;
+  /// What an upstream is told about it, when nothing else came before us: X-Forwarded-For,
+  /// X-Forwarded-Proto and Via.
+  std::string forwarding_lines;
 };
 
 /// One request and its response, from the route to the last byte. Kept for reuse by its worker.
@@ -110,7 +114,7 @@ class exchange {
   void look_at_all();
   void refuse_by_quota();
   void refuse(ratelimit::problem_type type, std::string_view content,
-              std::chrono::nanoseconds retry_after);
+              std::chrono::nanoseconds retry_after, std::string_view content_head = {});
   void advertise_all(bool admitted);
   void append_limit_fields(std::string& out, wire::response_head const* origin, int status);
   void append_forwarding_lines(std::string& lines, wire::request_head const& request,
@@ -152,9 +156,7 @@ class exchange {
   // The partitions of all limits, one after the other.
   std::string partitions_;
   std::string partition_keys_;
-  std::array<std::string_view, sources_max> values_;  // of the sources of one partition
-  std::array<std::string, sources_max>
-      scratch_;  // for values that are not in the request as they are
+  std::string scratch_;  // for a value that is not in the request as it is
   std::array<store::charge, limits_max> charges_;
   std::array<store::charged, limits_max> results_;
   std::array<ratelimit::service_limit_view, limits_max> views_;

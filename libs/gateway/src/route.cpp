@@ -232,7 +232,8 @@ struct router::tree {
     return method && (wanted.host.empty() || is_host(request.host, wanted.host));
   }
 
-  static void take_first(std::vector<candidate> const& candidates, search& request) noexcept {
+  [[gnu::always_inline]] static void take_first(std::vector<candidate> const& candidates,
+                                                search& request) noexcept {
     for (auto const& wanted : candidates) {
       if (wanted.position >= request.best) {
         return;
@@ -248,9 +249,7 @@ struct router::tree {
   void walk(index at, std::optional<std::string_view> rest, search& request) const noexcept {
     while (at != none && nodes[at].first < request.best) {
       auto const& here = nodes[at];
-      if (!here.below.empty()) {
-        take_first(here.below, request);
-      }
+      take_first(here.below, request);
       if (!rest) {
         take_first(here.exact, request);
         return;

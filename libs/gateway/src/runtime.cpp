@@ -5,6 +5,7 @@
 
 #include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/ratelimit/problems.hpp>
+#include <tidegate/wire/http1_write.hpp>
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -37,8 +38,8 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
         break;
       }
     }
-    auto& limit =
-        out.limits.emplace_back(gateway::limit{&policy, ids.of(policy.name), partition_of, {}, {}});
+    auto& limit = out.limits.emplace_back(
+        gateway::limit{&policy, ids.of(policy.name), partition_of, {}, {}, {}});
     for (auto const& source : policy.partition.sources()) {
       limit.source_fields.push_back(source.kind == ratelimit::partition_source_kind::header
                                         ? wire::find_known_field(source.name)
@@ -46,6 +47,7 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
     }
     auto const name = std::string_view(policy.name);
     ratelimit::append_problem(limit.problem, ratelimit::problem_type::quota_exceeded, {&name, 1});
+    append_content_head(limit.problem_head, 429, "application/problem+json", limit.problem.size());
     out.gives_back = out.gives_back || policy.count == counted::successful ||
                      policy.policy.unit() != ratelimit::quota_unit::requests;
     out.tells_keys =
@@ -127,6 +129,15 @@ auto find_unavailable(config const& settings) -> std::optional<std::string> {
 }
 
 }  // namespace
+
+void append_content_head(std::string& out, int status, std::string_view content_type,
+                         std::size_t content_octets) {
+  wire::append_status_line(out, status);
+  if (content_octets != 0) {
+    wire::append_field(out, "Content-Type", content_type);
+  }
+  wire::append_field(out, "Content-Length", content_octets);
+}
 
 auto runtime::make(config settings, policy_ids& ids)
     -> result<std::shared_ptr<runtime const>, std::string> {

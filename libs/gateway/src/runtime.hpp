@@ -40,8 +40,10 @@ struct limit {
   std::size_t partition_of = 0;
   /// For each source which field it is; `other` for a field that has no entry, and for what is no field.
   std::vector<wire::known_field> source_fields;
-  /// The content of the response to a request that this policy alone refuses.
+  /// The content of the response to a request that this policy alone refuses, and what HTTP/1.1 says of
+  /// status and content before it.
   std::string problem;
+  std::string problem_head;
 };
 
 struct route {
@@ -55,6 +57,10 @@ struct route {
   bool tells_keys = false;     ///< a policy has a partition key that clients see
   bool watches_abuse = false;  ///< a policy does
 };
+
+/// Appends the status line of HTTP/1.1, and Content-Type and Content-Length of what follows the head.
+void append_content_head(std::string& out, int status, std::string_view content_type,
+                         std::size_t content_octets);
 
 /// How much of an upstream is in use, by all threads.
 struct upstream_load {

@@ -101,6 +101,7 @@ class worker {
   std::string path;
   std::string field_lines;
   std::string text;
+  std::vector<std::string_view> lines;  // of one field
 
   std::list<client_connection*> clients;  // that are open
 
