@@ -228,7 +228,7 @@ TYPED_TEST_P(store_contract, does_what_a_plain_map_does) {
   std::mt19937 random(11);
   fencing_token next_token = 0;
   auto now = start;
-  for (int i = 0; i < 3'000; ++i) {
+  for (int i = 0; i < 1'000; ++i) {
     auto const name = std::to_string(random() % 40);
     auto const key = key_of(name);
     auto const at = oracle.find(name);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+#include <tidegate/store/idempotency_store.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+/// Records of idempotency keys in a file of SQLite, for one process.
+namespace tidegate::store_sqlite {
+
+/// A key of AES-256-GCM, by which responses are sealed.
+struct seal_key {
+  std::uint32_t id = 0;  ///< stored with what it seals; never given to another key
+  std::array<std::byte, 32> octets{};
+};
+
+struct options {
+  std::string file;
+  std::size_t records_max = 1'000'000;
+  /// Of the file; 0: as much as the disk has. What is above it is a full disk.
+  std::size_t file_octets_max = 0;
+  std::size_t queue_max = 65'536;  ///< how many changes may wait for the disk
+  std::size_t response_cache_octets_max = std::size_t{64}
+                                          << 20;  ///< the others are read when asked for
+  /// The first one seals, all of them open. Without any, responses are stored in clear.
+  // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
+  std::vector<seal_key> seal_keys{};
+};
+
+/// Durable: a change is answered when it is on the disk (WAL, synchronous FULL). Changes that come while the
+/// disk is busy share the next transaction. One thread writes; rows stay in the order in which keys arrived,
+/// and every record, but not every response, is in memory, by its lookup key.
+///
+/// `find` answers before it returns, unless the response has to be read. Other answers come on the thread
+/// that writes: what they do must be short and must not call the destructor. Where a transaction fails, each of
+/// its changes is tried alone, so that an error is the error of that change.
+class idempotency_store final : public store::idempotency_store {
+ public:
+  /// Opens the file or makes a new one. No other process may have it open. What was dispatched when the last
+  /// process ended has an unknown outcome from `now` on.
+  [[nodiscard]] static auto open(options options, idempotency::wall_time now)
+      -> result<std::unique_ptr<idempotency_store>, store::store_error>;
+
+  /// Makes what was asked for, answers it, then closes the file.
+  ~idempotency_store() override;
+
+  void find(idempotency::lookup_key const& key,
+            std::move_only_function<void(store::find_answer)> answer) override;
+  void apply(idempotency::change change,
+             std::move_only_function<void(store::apply_answer)> answer) override;
+  void sweep(idempotency::wall_time now, std::size_t records) override;
+  [[nodiscard]] auto used() const -> usage override;
+
+  /// How many transactions there were, and how many changes they made: with many clients a transaction
+  /// makes many.
+  struct counts {
+    std::uint64_t transactions = 0;
+    std::uint64_t changes = 0;
+  };
+  [[nodiscard]] auto counted() const -> counts;
+
+ private:
+  class writer;
+  explicit idempotency_store(std::unique_ptr<writer> writer);
+
+  std::unique_ptr<writer> writer_;
+};
+
+}  // namespace tidegate::store_sqlite

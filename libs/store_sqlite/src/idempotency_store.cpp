@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/store_sqlite/idempotency_store.hpp>
+
+#include "writer.hpp"
+
+#include <utility>
+
+namespace tidegate::store_sqlite {
+
+auto idempotency_store::open(options options, idempotency::wall_time now)
+    -> result<std::unique_ptr<idempotency_store>, store::store_error> {
+  TIDEGATE_TRY(auto opened, database::open(options.file, options.file_octets_max));
+  auto made = std::make_unique<writer>(std::move(options), std::move(opened));
+  TIDEGATE_TRY_VOID(made->load(now));
+  made->start();
+  return std::unique_ptr<idempotency_store>(new idempotency_store(std::move(made)));
+}
+
+idempotency_store::idempotency_store(std::unique_ptr<writer> writer) : writer_(std::move(writer)) {}
+
+idempotency_store::~idempotency_store() = default;
+
+void idempotency_store::find(idempotency::lookup_key const& key,
+                             std::move_only_function<void(store::find_answer)> answer) {
+  writer_->find(key, std::move(answer));
+}
+
+void idempotency_store::apply(idempotency::change change,
+                              std::move_only_function<void(store::apply_answer)> answer) {
+  writer_->apply(std::move(change), std::move(answer));
+}
+
+void idempotency_store::sweep(idempotency::wall_time now, std::size_t records) {
+  writer_->sweep(now, records);
+}
+
+auto idempotency_store::used() const -> usage {
+  return writer_->used();
+}
+
+auto idempotency_store::counted() const -> counts {
+  return writer_->counted();
+}
+
+}  // namespace tidegate::store_sqlite

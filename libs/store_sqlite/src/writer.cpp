@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "writer.hpp"
+
+#include "seal.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tidegate::store_sqlite {
+
+using idempotency::lookup_key;
+using idempotency::record;
+using idempotency::record_state;
+using idempotency::stored_response;
+using store::applied;
+using store::store_error;
+using store::store_fault;
+
+namespace {
+
+/// How many changes share a transaction at most: more would make the first of them wait for the last.
+constexpr std::size_t transaction_max = 1024;
+
+[[nodiscard]] auto octets_of(record const& record) -> std::string {
+  std::string out;
+  append_record(out, record);
+  return out;
+}
+
+/// Whether a response is stored with it. A request that an operator said was carried out has none.
+[[nodiscard]] auto has_response(record const& record) noexcept -> bool {
+  return record.state == record_state::completed && record.status != 0;
+}
+
+}  // namespace
+
+idempotency_store::writer::writer(options options, database database)
+    : options_(std::move(options)), database_(std::move(database)) {}
+
+idempotency_store::writer::~writer() {
+  {
+    std::lock_guard const lock(queue_mutex_);
+    stopping_ = true;
+  }
+  queued_.notify_one();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+auto idempotency_store::writer::load(idempotency::wall_time now) -> outcome<void> {
+  std::vector<lookup_key> dispatched;
+  TIDEGATE_TRY_VOID(database_.scan([&](database::stored_row const& row) -> outcome<void> {
+    auto const damaged = [&](std::string_view what) {
+      return failure(store_error{
+          store_fault::damaged,
+          options_.file + ": row " + std::to_string(row.row) + " " + std::string(what)});
+    };
+    lookup_key key;
+    if (row.key.size() != key.octets.size()) {
+      return damaged("has no lookup key");
+    }
+    std::transform(row.key.begin(), row.key.end(), key.octets.begin(),
+                   [](char c) { return static_cast<std::byte>(c); });
+    auto read = idempotency::read_record(row.record);
+    if (!read) {
+      return damaged(to_string(read.error()));
+    }
+    if (table_.find(key)) {
+      return damaged("has the key of another row");
+    }
+    if (read->state == record_state::dispatched) {
+      dispatched.push_back(key);
+    }
+    table_.put(key, {*std::move(read), nullptr, row.row});
+    return {};
+  }));
+
+  TIDEGATE_TRY_VOID(database_.begin());
+  changed pending;
+  for (auto const& key : dispatched) {
+    auto const before = table_.find(key);
+    auto const lost = lose(key, before->record, idempotency::unknown_reason::gateway_stopped, now);
+    TIDEGATE_TRY_VOID(write(lost, before, nullptr, pending));
+  }
+  TIDEGATE_TRY_VOID(database_.commit());
+  publish(pending);
+  counts_ = {};
+  return {};
+}
+
+void idempotency_store::writer::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+// ---- by those who ask ----
+
+auto idempotency_store::writer::enqueue(job job) -> std::optional<store_error> {
+  {
+    std::lock_guard const lock(queue_mutex_);
+    if (stopping_) {
+      return store_error{store_fault::stopped, options_.file + ": is being closed"};
+    }
+    if (queue_.size() >= options_.queue_max) {
+      return store_error{store_fault::unavailable, options_.file + ": too many changes wait"};
+    }
+    queue_.push_back(std::move(job));
+  }
+  queued_.notify_one();
+  return std::nullopt;
+}
+
+void idempotency_store::writer::find(lookup_key const& key,
+                                     std::move_only_function<void(store::find_answer)> answer) {
+  std::optional<entry> entry;
+  {
+    std::lock_guard const lock(table_mutex_);
+    entry = table_.find(key);
+  }
+  if (!entry) {
+    answer(std::optional<store::found_record>());
+  } else if (entry->response || !has_response(entry->record)) {
+    answer(store::found_record{std::move(entry->record), std::move(entry->response)});
+  } else {
+    // In a box of its own, since it may have to be answered here after all.
+    auto shared =
+        std::make_shared<std::move_only_function<void(store::find_answer)>>(std::move(answer));
+    auto const refused =
+        enqueue(find_job{key, [shared](store::find_answer a) { (*shared)(std::move(a)); }});
+    if (refused) {
+      (*shared)(failure(*refused));
+    }
+  }
+}
+
+void idempotency_store::writer::apply(idempotency::change change,
+                                      std::move_only_function<void(store::apply_answer)> answer) {
+  auto response = change.response
+                      ? std::make_shared<stored_response const>(*std::move(change.response))
+                      : nullptr;
+  change.response.reset();
+  auto shared =
+      std::make_shared<std::move_only_function<void(store::apply_answer)>>(std::move(answer));
+  auto const refused = enqueue(
+      change_job{std::move(change), std::move(response),
+                 [shared](store::apply_answer a) { (*shared)(std::move(a)); }, std::nullopt});
+  if (refused) {
+    (*shared)(failure(*refused));
+  }
+}
+
+void idempotency_store::writer::sweep(idempotency::wall_time now, std::size_t records) {
+  {
+    std::lock_guard const lock(queue_mutex_);
+    if (sweep_queued_ || stopping_) {
+      return;
+    }
+    sweep_queued_ = true;
+    queue_.push_back(sweep_job{now, records});
+  }
+  queued_.notify_one();
+}
+
+auto idempotency_store::writer::used() const -> usage {
+  std::lock_guard const lock(table_mutex_);
+  return {table_.size(), table_.response_octets(),
+          table_.memory() + cached_.size() * sizeof(cached_.front())};
+}
+
+auto idempotency_store::writer::counted() const -> counts {
+  std::lock_guard const lock(table_mutex_);
+  return counts_;
+}
+
+// ---- on the thread that writes ----
+
+void idempotency_store::writer::run() {
+  for (;;) {
+    std::vector<job> jobs;
+    {
+      std::unique_lock lock(queue_mutex_);
+      queued_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty()) {
+        return;
+      }
+      auto const end =
+          queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), transaction_max));
+      jobs.assign(std::make_move_iterator(queue_.begin()), std::make_move_iterator(end));
+      queue_.erase(queue_.begin(), end);
+    }
+    work(jobs);
+  }
+}
+
+void idempotency_store::writer::work(std::vector<job>& jobs) {
+  std::vector<change_job> changes;
+  std::optional<sweep_job> sweep;
+  for (auto& job : jobs) {
+    if (auto* const change = std::get_if<change_job>(&job)) {
+      changes.push_back(std::move(*change));
+    } else if (auto const* const asked = std::get_if<sweep_job>(&job)) {
+      sweep = *asked;
+      std::lock_guard const lock(queue_mutex_);
+      sweep_queued_ = false;
+    }
+  }
+  if (!changes.empty() || sweep) {
+    if (!transact(changes, sweep)) {
+      // Perhaps one of them was too much: each for itself. What a sweep would do can wait.
+      for (auto& change : changes) {
+        if (auto const alone = transact(std::span(&change, 1), std::nullopt); !alone) {
+          change.outcome = failure(alone.error());
+        }
+      }
+    }
+  }
+  for (auto& change : changes) {
+    change.answer(*std::move(change.outcome));
+  }
+  for (auto& job : jobs) {
+    if (auto* const find = std::get_if<find_job>(&job)) {
+      find->answer(found(find->key));
+    }
+  }
+}
+
+auto idempotency_store::writer::transact(std::span<change_job> jobs,
+                                         std::optional<sweep_job> const& sweep) -> outcome<void> {
+  changed pending;
+  auto const made = [&]() -> outcome<void> {
+    TIDEGATE_TRY_VOID(database_.begin());
+    for (auto& job : jobs) {
+      TIDEGATE_TRY_VOID(make(job, pending));
+    }
+    if (sweep) {
+      TIDEGATE_TRY_VOID(clean_up(*sweep, pending));
+    }
+    return database_.commit();
+  }();
+  if (!made) {
+    // After a failed sync the pages of this transaction are written anew by the next one, so nothing
+    // is taken for stored that is not.
+    database_.rollback();
+    return made;
+  }
+  publish(pending);
+  return {};
+}
+
+/// Makes one change in the open transaction and notes what became of it. An error is one of the transaction.
+auto idempotency_store::writer::make(change_job& job, changed& pending) -> outcome<void> {
+  auto const& change = job.change;
+  auto const before = current(change.key, pending);
+  if (!holds(change.when, before ? &before->record : nullptr)) {
+    applied refused;
+    if (before) {
+      auto there = shown(change.key, *before);
+      if (!there) {  // the change is refused in any case, but nobody can say by what
+        job.outcome = failure(there.error());
+        return {};
+      }
+      refused.found = *std::move(there);
+    }
+    job.outcome = std::move(refused);
+    return {};
+  }
+  if (!before && table_.size() + pending.added >= options_.records_max) {
+    job.outcome =
+        failure(store_error{store_fault::full, options_.file + ": has as many keys as it may"});
+    return {};
+  }
+  TIDEGATE_TRY_VOID(write(change, before, job.response, pending));
+  job.outcome = applied{true, {}};
+  return {};
+}
+
+auto idempotency_store::writer::write(idempotency::change const& change,
+                                      std::optional<entry> const& before,
+                                      std::shared_ptr<stored_response const> response,
+                                      changed& pending) -> outcome<void> {
+  if (!change.next) {
+    if (before) {
+      TIDEGATE_TRY_VOID(database_.remove(before->row));
+    }
+    pending.entries.insert_or_assign(change.key, std::nullopt);
+    return {};
+  }
+  std::optional<std::string> sealed;
+  if (response) {
+    std::string text;
+    append_response(text, *response);
+    TIDEGATE_TRY(sealed, seal(options_.seal_keys, {change.key, change.next->token}, text));
+  }
+  auto const octets = octets_of(*change.next);
+  auto row = before ? before->row : 0;
+  if (before) {
+    TIDEGATE_TRY_VOID(database_.update(row, octets, sealed));
+  } else {
+    TIDEGATE_TRY(row, database_.insert(change.key, octets, sealed));
+    ++pending.added;
+  }
+  pending.entries.insert_or_assign(change.key, entry{*change.next, std::move(response), row});
+  return {};
+}
+
+auto idempotency_store::writer::clean_up(sweep_job const& sweep, changed& pending)
+    -> outcome<void> {
+  for (auto left = std::min(sweep.records, table_.places()); left > 0; --left) {
+    swept_ = swept_ < table_.places() ? swept_ : 0;
+    auto const key = table_.key_at(swept_++);
+    auto const before = key ? current(*key, pending) : std::nullopt;
+    if (auto const aged = before ? age(*key, before->record, sweep.now) : std::nullopt) {
+      TIDEGATE_TRY_VOID(write(*aged, before, nullptr, pending));
+    }
+  }
+  return {};
+}
+
+void idempotency_store::writer::publish(changed const& pending) {
+  std::lock_guard const lock(table_mutex_);
+  ++counts_.transactions;
+  counts_.changes += pending.entries.size();
+  for (auto const& [key, entry] : pending.entries) {
+    if (entry) {
+      cache(key, *entry);
+    } else {
+      table_.erase(key);
+    }
+  }
+}
+
+/// Puts an entry into the table with its response, and lets the oldest responses go that are too much. With
+/// the lock on the table.
+void idempotency_store::writer::cache(lookup_key const& key, entry const& entry) {
+  table_.put(key, entry);
+  if (entry.response) {
+    cached_.emplace_back(key, entry.record.token);
+  }
+  while (!cached_.empty() && (table_.response_octets() > options_.response_cache_octets_max ||
+                              cached_.size() > 2 * table_.size())) {
+    auto const [oldest, token] = cached_.front();
+    cached_.pop_front();
+    if (auto const old = table_.find(oldest); old && old->record.token == token) {
+      table_.drop_response(oldest);
+    }
+  }
+}
+
+auto idempotency_store::writer::current(lookup_key const& key, changed const& pending) const
+    -> std::optional<entry> {
+  auto const found = pending.entries.find(key);
+  return found != pending.entries.end() ? found->second : table_.find(key);
+}
+
+auto idempotency_store::writer::shown(lookup_key const& key, entry entry)
+    -> outcome<store::found_record> {
+  if (!entry.response && has_response(entry.record)) {
+    TIDEGATE_TRY(entry.response, read_response_of(key, entry));
+  }
+  return store::found_record{std::move(entry.record), std::move(entry.response)};
+}
+
+auto idempotency_store::writer::read_response_of(lookup_key const& key, entry const& entry)
+    -> outcome<std::shared_ptr<stored_response const>> {
+  TIDEGATE_TRY(auto const sealed, database_.response(entry.row));
+  if (!sealed) {
+    return failure(store_error{store_fault::damaged, options_.file + ": a response is missing"});
+  }
+  TIDEGATE_TRY(auto const text, unseal(options_.seal_keys, {key, entry.record.token}, *sealed));
+  auto read = idempotency::read_response(text);
+  if (!read) {
+    return failure(store_error{store_fault::damaged,
+                               options_.file + ": a response " + to_string(read.error())});
+  }
+  return std::make_shared<stored_response const>(*std::move(read));
+}
+
+auto idempotency_store::writer::found(lookup_key const& key) -> store::find_answer {
+  auto entry = table_.find(key);
+  if (!entry) {
+    return std::nullopt;
+  }
+  auto const was_cached = entry->response != nullptr;
+  TIDEGATE_TRY(auto there, shown(key, *entry));
+  if (there.response && !was_cached) {
+    entry->response = there.response;
+    std::lock_guard const lock(table_mutex_);
+    cache(key, *entry);
+  }
+  return there;
+}
+
+}  // namespace tidegate::store_sqlite
