@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 namespace tidegate::store_sqlite {
@@ -207,7 +208,10 @@ void idempotency_store::writer::work(std::vector<job>& jobs) {
   }
   if (!changes.empty() || sweep) {
     if (!transact(changes, sweep)) {
-      // Perhaps one of them was too much: each for itself. What a sweep would do can wait.
+      // Perhaps one of them was too much: each for itself. The sweep comes first, since it makes room.
+      if (sweep) {
+        std::ignore = transact({}, sweep);
+      }
       for (auto& change : changes) {
         if (auto const alone = transact(std::span(&change, 1), std::nullopt); !alone) {
           change.outcome = failure(alone.error());

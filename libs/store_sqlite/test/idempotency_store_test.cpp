@@ -354,6 +354,26 @@ TEST(store_sqlite, says_of_each_change_whether_the_disk_was_full) {
       << "and it can be finished later";
 }
 
+TEST(store_sqlite, has_room_again_when_answers_have_expired) {
+  folder const where;
+  auto const store = open({.file = where.file(), .file_octets_max = 400'000});
+  auto const complete_one = [&](int i, idempotency::wall_time now) {
+    auto const claim = claim_of(key_of(std::to_string(i)), 1, now);
+    EXPECT_TRUE(made(*store, claim));
+    auto const answer = response_of(std::string(20'000, 'x'));
+    return made(*store, complete(claim.key, *claim.next, answer, now));
+  };
+  int stored = 0;
+  while (stored < 100 && complete_one(stored, start)) {
+    ++stored;
+  }
+  EXPECT_GT(stored, 10);
+  EXPECT_LT(stored, 100) << "the disk should be full";
+  store->sweep(start + 24h, 1000);
+  EXPECT_TRUE(complete_one(1000, start + 24h));
+  EXPECT_EQ(record_in(*store, key_of("0"))->state, record_state::tombstone);
+}
+
 TEST(store_sqlite, shares_a_transaction_among_changes_that_come_together) {
   folder const where;
   auto const store = open({.file = where.file()});

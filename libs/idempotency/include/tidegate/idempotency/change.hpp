@@ -103,7 +103,8 @@ enum class admin_fault : std::uint8_t {
 /// One line for people.
 [[nodiscard]] auto message(admin_fault fault) noexcept -> std::string_view;
 
-/// Settles an unknown outcome.
+/// Settles an unknown outcome. Whoever says `not_executed` must know that nobody has the request on its way
+/// any more: a token keeps an old owner from the record, not from the upstream.
 [[nodiscard]] auto resolve(lookup_key const& key, record const& found, resolution outcome,
                            wall_time now) -> result<change, admin_fault>;
 
