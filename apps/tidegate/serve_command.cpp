@@ -3,12 +3,14 @@
 
 #include "exit_status.hpp"
 
+#include <tidegate/engine/activation.hpp>
 #include <tidegate/gateway/config.hpp>
 #include <tidegate/gateway/server.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -16,8 +18,10 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -81,12 +85,28 @@ void notify(std::string_view message) {
   }
 }
 
+auto monotonic_microseconds() -> std::int64_t {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000;
+}
+
+/// Each connection takes a descriptor or two, and many systems give 1024 unless they are asked for more.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
 auto serve(serve_settings const& settings) -> int {
   auto loaded = load(settings);
   if (!loaded) {
     print(loaded.error());
     return exit_usage;
   }
+  raise_descriptor_limit();
   // Threads inherit the mask: the signals come to the one that waits for them.
   sigset_t signals;
   sigemptyset(&signals);
@@ -100,7 +120,12 @@ auto serve(serve_settings const& settings) -> int {
     std::cerr << "error: the system gives no random numbers\n";
     return exit_failure;
   }
-  auto started = gateway::server::start(*std::move(loaded), randomness);
+  auto passed = engine::take_passed_sockets();
+  if (!passed) {
+    std::cerr << "error: " << passed.error() << '\n';
+    return exit_failure;
+  }
+  auto started = gateway::server::start(*std::move(loaded), randomness, *std::move(passed));
   if (!started) {
     std::cerr << "error: " << started.error() << '\n';
     return exit_failure;
@@ -121,6 +146,7 @@ auto serve(serve_settings const& settings) -> int {
     if (number != SIGHUP) {
       break;
     }
+    notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(monotonic_microseconds()));
     auto again = load(settings);
     if (!again) {
       print(again.error());
@@ -130,6 +156,7 @@ auto serve(serve_settings const& settings) -> int {
     } else {
       std::cerr << "the configuration was taken over\n";
     }
+    notify("READY=1");
   }
   notify("STOPPING=1");
   if (!server->drain(settings.drain)) {

@@ -318,7 +318,8 @@ void serving_origin::serve() {
 
 // ---- the gateway ----
 
-gateway::gateway(std::string const& config, int workers) : workers_(workers) {
+gateway::gateway(std::string const& config, gateway_options options)
+    : options_(std::move(options)) {
   auto name = (std::filesystem::temp_directory_path() / "tidegate_XXXXXX").string();
   descriptor const made(::mkstemp(name.data()));
   file_ = name;
@@ -343,12 +344,12 @@ gateway::~gateway() {
 }
 
 void gateway::write_config(std::string const& config) const {
-  std::ofstream(file_) << "listen: \"127.0.0.1:0\"\nadmin: \"127.0.0.1:0\"\nworkers: " << workers_
-                       << "\n"
+  std::ofstream(file_) << "listen: " << options_.listen
+                       << "\nadmin: \"127.0.0.1:0\"\nworkers: " << options_.workers << "\n"
                        << config;
 }
 
-void gateway::start(std::vector<std::string> const& arguments, bool has_admin) {
+void gateway::start(std::vector<std::string> arguments, bool has_admin) {
   std::array<int, 2> out{};
   std::array<int, 2> err{};
   if (::pipe2(out.data(), O_CLOEXEC) != 0 || ::pipe2(err.data(), O_CLOEXEC) != 0) {
@@ -356,25 +357,54 @@ void gateway::start(std::vector<std::string> const& arguments, bool has_admin) {
   }
   out_ = descriptor(out[0]);
   err_ = descriptor(err[0]);
-  descriptor const out_of_program(out[1]);
-  descriptor const err_of_program(err[1]);
+  descriptor out_of_program(out[1]);
+  descriptor err_of_program(err[1]);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
+  std::vector<descriptor> passed;
+  for (auto const socket : options_.passed) {
+    // Out of the way of the numbers that they get.
+    passed.emplace_back(::fcntl(socket, F_DUPFD_CLOEXEC, 100));
+    posix_spawn_file_actions_adddup2(&actions, passed.back().get(),
+                                     STDERR_FILENO + static_cast<int>(passed.size()));
+  }
+  if (!passed.empty()) {
+    // The shell knows the number of the process that it is and the gateway will be.
+    arguments.insert(arguments.begin(),
+                     {"/bin/sh", "-c",
+                      "LISTEN_PID=$$ LISTEN_FDS=" + std::to_string(passed.size()) +
+                          " LISTEN_FDNAMES=first:second exec \"$0\" \"$@\""});
+  }
   std::vector<char*> argv;
   for (auto const& argument : arguments) {
     argv.push_back(const_cast<char*>(argument.c_str()));
   }
   argv.push_back(nullptr);
-  auto const error = ::posix_spawn(&process_, argv[0], &actions, nullptr, argv.data(), environ);
+  std::vector<char*> environment;
+  for (auto const& variable : options_.environment) {
+    environment.push_back(const_cast<char*>(variable.c_str()));
+  }
+  for (auto* const* variable = environ; *variable != nullptr; ++variable) {
+    environment.push_back(*variable);
+  }
+  environment.push_back(nullptr);
+  auto const error =
+      ::posix_spawn(&process_, argv[0], &actions, nullptr, argv.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     throw std::runtime_error("cannot start " + arguments[0]);
   }
+  // So that their end shows that of the program.
+  out_of_program.close();
+  err_of_program.close();
   std::string pending;
   auto const port_behind = [&](std::string_view words) {
-    auto const line = read_line(out_, pending);
+    auto line = read_line(out_, pending);
+    while (port_ != 0 && line.starts_with("listening on ")) {  // of several addresses the first
+      line = read_line(out_, pending);
+    }
     if (!line.starts_with(words)) {
       throw std::runtime_error("the gateway does not start: " + line + errors());
     }

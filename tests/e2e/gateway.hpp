@@ -140,12 +140,22 @@ class serving_origin {
   std::thread thread_;
 };
 
+/// How a gateway is started.
+struct gateway_options {
+  int workers = 1;
+  std::string listen = "\"127.0.0.1:0\"";  ///< as in the configuration
+  std::vector<int> passed{};               ///< sockets, by the protocol of sd_listen_fds(3)
+  std::vector<std::string> environment{};  ///< `NAME=VALUE`
+};
+
 /// `tidegate serve`, started by the constructor and stopped by the destructor, which expects it to end in
 /// good order.
 class gateway {
  public:
   /// With a configuration file. `listen`, `admin` (on free ports) and `workers: 1` come before `config`.
-  explicit gateway(std::string const& config, int workers = 1);
+  explicit gateway(std::string const& config, int workers = 1)
+      : gateway(config, gateway_options{.workers = workers}) {}
+  gateway(std::string const& config, gateway_options options);
   /// With flags of `serve`.
   explicit gateway(std::vector<std::string> const& flags);
   gateway(gateway const&) = delete;
@@ -178,11 +188,11 @@ class gateway {
   [[nodiscard]] auto memory() const -> std::size_t;
 
  private:
-  void start(std::vector<std::string> const& arguments, bool has_admin);
+  void start(std::vector<std::string> arguments, bool has_admin);
   void write_config(std::string const& config) const;
   [[nodiscard]] static auto read_line(descriptor const& from, std::string& pending) -> std::string;
 
-  int workers_ = 1;
+  gateway_options options_;
   std::filesystem::path file_;
   pid_t process_ = -1;
   descriptor out_;

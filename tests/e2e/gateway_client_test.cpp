@@ -126,7 +126,7 @@ TEST(gateway_limits, close_a_connection_too_many_at_once) {
   }
   auto one_too_many = with.connect();
   EXPECT_TRUE(one_too_many.is_closed());
-  EXPECT_EQ(with.metric("tidegate_connections_refused_total"), 1);
+  EXPECT_EQ(with.metric("tidegate_connections_refused_total{reason=\"max-connections\"}"), 1);
   open.pop_back();
   expect_eventually([&] { return with.metric("tidegate_connections_open") == 2; },
                     "the connection is forgotten");

@@ -15,6 +15,8 @@ namespace tidegate::engine {
 
 namespace {
 
+constexpr std::uint32_t all_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+
 auto read_clock() noexcept -> instant {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
@@ -46,10 +48,10 @@ loop::loop(descriptor poll, descriptor wake)
 
 loop::~loop() = default;
 
-auto loop::control(int operation, descriptor const& socket, watched& who)
+auto loop::control(int operation, descriptor const& socket, watched& who, std::uint32_t events)
     -> result<void, system_error> {
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.events = events;
   event.data.ptr = &who;
   if (::epoll_ctl(poll_.get(), operation, socket.get(), &event) != 0) {
     return failure(system_error{"epoll_ctl", errno});
@@ -58,11 +60,19 @@ auto loop::control(int operation, descriptor const& socket, watched& who)
 }
 
 auto loop::watch(descriptor const& socket, watched& who) -> result<void, system_error> {
-  return control(EPOLL_CTL_ADD, socket, who);
+  return control(EPOLL_CTL_ADD, socket, who, all_events);
+}
+
+auto loop::watch_shared(descriptor const& socket, watched& who) -> result<void, system_error> {
+  return control(EPOLL_CTL_ADD, socket, who, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE);
+}
+
+void loop::unwatch(descriptor const& socket) noexcept {
+  (void)::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, socket.get(), nullptr);
 }
 
 auto loop::watch_instead(descriptor const& socket, watched& who) -> result<void, system_error> {
-  return control(EPOLL_CTL_MOD, socket, who);
+  return control(EPOLL_CTL_MOD, socket, who, all_events);
 }
 
 void loop::dispose(std::unique_ptr<watched> who) {

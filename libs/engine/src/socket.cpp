@@ -2,6 +2,7 @@
 #include <tidegate/engine/socket.hpp>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -15,6 +16,12 @@
 #include <cstring>
 
 namespace tidegate::engine {
+
+namespace {
+
+constexpr std::string_view path_prefix = "unix:";
+
+}  // namespace
 
 void descriptor::close() noexcept {
   if (fd_ >= 0) {
@@ -36,9 +43,9 @@ auto socket_address::from_bytes(void const* data, std::size_t size) -> socket_ad
 }
 
 auto socket_address::parse(std::string_view text) -> result<socket_address, std::string> {
-  if (text.starts_with("unix:")) {
+  if (text.starts_with(path_prefix)) {
     sockaddr_un to{};
-    auto const path = text.substr(5);
+    auto const path = text.substr(path_prefix.size());
     if (path.empty() || path.size() >= sizeof to.sun_path) {
       return failure("the path of a socket has 1 to 107 characters");
     }
@@ -116,11 +123,31 @@ auto socket_address::to_string() const -> std::string {
     return "[" + std::string(text.data()) + "]:" + std::to_string(port());
   }
   if (family() == AF_UNIX) {
-    return std::string("unix:") +
+    return std::string(path_prefix) +
            (reinterpret_cast<char const*>(bytes_) + offsetof(sockaddr_un, sun_path));
   }
   return "";
 }
+
+namespace {
+
+/// A program that was killed leaves the file of its socket behind. False when somebody listens there, with
+/// errno as it was.
+auto remove_if_abandoned(socket_address const& address) -> bool {
+  auto const before = errno;
+  bool removed = false;
+  if (address.family() == AF_UNIX) {
+    descriptor const probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    bool const is_abandoned = ::connect(probe.get(), static_cast<sockaddr const*>(address.data()),
+                                        static_cast<socklen_t>(address.size())) != 0 &&
+                              errno == ECONNREFUSED;
+    removed = is_abandoned && ::unlink(address.to_string().c_str() + path_prefix.size()) == 0;
+  }
+  errno = before;
+  return removed;
+}
+
+}  // namespace
 
 auto listen_on(socket_address const& address, bool shared) -> result<descriptor, system_error> {
   descriptor socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -136,14 +163,25 @@ auto listen_on(socket_address const& address, bool shared) -> result<descriptor,
       return failure(system_error{"setsockopt SO_REUSEPORT", errno});
     }
   }
-  if (::bind(socket.get(), static_cast<sockaddr const*>(address.data()),
-             static_cast<socklen_t>(address.size())) != 0) {
+  auto const bind = [&] {
+    return ::bind(socket.get(), static_cast<sockaddr const*>(address.data()),
+                  static_cast<socklen_t>(address.size())) == 0;
+  };
+  if (!bind() && !(errno == EADDRINUSE && remove_if_abandoned(address) && bind())) {
     return failure(system_error{"bind", errno});
   }
   if (::listen(socket.get(), 4096) != 0) {
     return failure(system_error{"listen", errno});
   }
   return socket;
+}
+
+auto share(descriptor const& socket) -> result<descriptor, system_error> {
+  descriptor out(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+  if (!out.is_open()) {
+    return failure(system_error{"fcntl", errno});
+  }
+  return out;
 }
 
 auto local_address(descriptor const& socket) -> result<socket_address, system_error> {

@@ -94,4 +94,31 @@ TEST(engine_loop_turn, tells_the_one_that_has_taken_over) {
   EXPECT_EQ(second.told, 1);
 }
 
+TEST(engine_loop_shared, tells_one_of_the_loops_that_share_a_listening_socket) {
+  auto const address = socket_address::parse("127.0.0.1:0");
+  auto const first = listen_on(*address, false);
+  ASSERT_TRUE(first.has_value());
+  auto second = share(*first);
+  ASSERT_TRUE(second.has_value());
+  auto const a = loop::make();
+  auto const b = loop::make();
+  counting who_a(**a);
+  counting who_b(**b);
+  ASSERT_TRUE((*a)->watch_shared(*first, who_a).has_value());
+  ASSERT_TRUE((*b)->watch_shared(*second, who_b).has_value());
+  auto const client = connect_to(*local_address(*first));
+  ASSERT_TRUE(client.has_value());
+  (*a)->turn(60s);
+  EXPECT_EQ(who_a.told, 1);
+
+  // The socket lives on in the other descriptor: closing alone would not end what is told of it.
+  (*b)->unwatch(*second);
+  second->close();
+  auto const other = connect_to(*local_address(*first));
+  (*a)->turn(60s);
+  EXPECT_EQ(who_a.told, 2);
+  (*b)->turn(0ms);
+  EXPECT_EQ(who_b.told, 0);
+}
+
 }  // namespace

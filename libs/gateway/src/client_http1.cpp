@@ -5,10 +5,6 @@
 
 #include <tidegate/http/problem.hpp>
 
-#include <sys/socket.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -28,21 +24,24 @@ constexpr std::chrono::nanoseconds forever = std::chrono::hours(24 * 365);
 
 }  // namespace
 
-client_http1::client_http1(worker& on, engine::transport transport, http::ip_address const& peer,
-                           bool http2)
+client_http1::client_http1(worker& on, worker::client_place at, engine::transport transport,
+                           http::ip_address const& peer, bool http2)
     : worker_(on),
       transport_(std::move(transport)),
       from_(peer, transport_.is_secure() ? "https" : "http"),
-      may_be_http2_(http2) {
-  self_ = worker_.clients.insert(worker_.clients.end(), this);
-  worker_.metrics->connections_open.add();
+      may_be_http2_(http2),
+      place_(at) {
+  *place_ = this;
 }
 
 client_http1::~client_http1() = default;
 
-auto client_http1::start() -> bool {
+auto client_http1::start(bool is_watched) -> bool {
   set_deadline(worker_.current->settings->settings.http.header_timeout);
-  return worker_.loop.watch(transport_.socket(), *this).has_value();
+  auto const& socket = transport_.socket();
+  return (is_watched ? worker_.loop.watch_instead(socket, *this)
+                     : worker_.loop.watch(socket, *this))
+      .has_value();
 }
 
 void client_http1::set_deadline(std::chrono::nanoseconds wait) {
@@ -221,7 +220,9 @@ auto client_http1::skip_body(std::string_view& bytes) -> bool {
 }
 
 void client_http1::become_http2(std::string_view bytes) {
-  auto* const next = new client_http2(worker_, std::move(transport_), from_);  // NOLINT
+  auto* const next =
+      new client_http2(worker_, std::exchange(place_, worker_.clients.end()),  // NOLINT
+                       std::move(transport_), from_);
   next->start(bytes, closing_);
   close();
 }
@@ -482,57 +483,11 @@ void client_http1::close() {
     worker_.give_back(std::move(exchange_));
   }
   worker_.to_client.clear();
-  worker_.clients.erase(self_);
-  worker_.metrics->connections_open.subtract();
+  if (place_ != worker_.clients.end()) {
+    worker_.remove_client(place_);
+  }
   transport_.close();
   worker_.loop.dispose(std::unique_ptr<watched>(this));
-}
-
-// ---- accepting ----
-
-void listener::use(runtime const& settings) {
-  auto const& listen = settings.settings.listen;
-  auto const found = std::ranges::find(listen, address_, &listener_config::address);
-  if (found != listen.end()) {
-    tls_ = settings.listener_tls[static_cast<std::size_t>(found - listen.begin())];
-    http2_ = found->http2;
-  }
-}
-
-void listener::ready(engine::readiness /*what*/) {
-  for (;;) {
-    sockaddr_storage storage{};
-    socklen_t size = sizeof storage;
-    engine::descriptor accepted(::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&storage),
-                                          &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!accepted.is_open()) {
-      if (errno == ECONNABORTED || errno == EINTR) {
-        continue;
-      }
-      return;
-    }
-    auto const& settings = worker_.current->settings->settings;
-    if (worker_.clients.size() >= static_cast<std::size_t>(settings.http.max_connections)) {
-      worker_.metrics->connections_refused.add();
-      continue;
-    }
-    worker_.metrics->connections_accepted.add();
-    auto const address = engine::socket_address::from_bytes(&storage, size);
-    auto const ip = address.ip_bytes();
-    http::ip_address peer;
-    auto const* const octets = reinterpret_cast<std::uint8_t const*>(ip.data());
-    if (ip.size() == 4) {
-      peer = http::ip_address::from_v4(std::span<std::uint8_t const, 4>(octets, 4));
-    } else if (ip.size() == 16) {
-      peer = http::ip_address::from_v6(std::span<std::uint8_t const, 16>(octets, 16));
-    }
-    auto transport = tls_ ? engine::transport(std::move(accepted), *tls_)
-                          : engine::transport(std::move(accepted));
-    auto* const client = new client_http1(worker_, std::move(transport), peer, http2_);  // NOLINT
-    if (!client->start()) {
-      client->drain();
-    }
-  }
 }
 
 }  // namespace tidegate::gateway

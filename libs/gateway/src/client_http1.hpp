@@ -7,9 +7,7 @@
 #include <tidegate/engine/transport.hpp>
 #include <tidegate/wire/http1_body.hpp>
 
-#include <list>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,11 +21,13 @@ class client_http1 final : public engine::watched,
                            private client_stream {
  public:
   /// With `http2`, a client that begins with the preface of HTTP/2 is handed to a `client_http2`.
-  client_http1(worker& on, engine::transport transport, http::ip_address const& peer, bool http2);
+  client_http1(worker& on, worker::client_place at, engine::transport transport,
+               http::ip_address const& peer, bool http2);
   ~client_http1() override;
 
-  /// Begins to listen; false when the system does not let it.
-  [[nodiscard]] auto start() -> bool;
+  /// Begins to listen to the socket, which something else does so far when it `is_watched`; false when the
+  /// system does not let it.
+  [[nodiscard]] auto start(bool is_watched) -> bool;
   void drain() override;
   void drop() override { close(); }
 
@@ -94,26 +94,7 @@ class client_http1 final : public engine::watched,
   std::size_t seen_ = 0;
   std::string in_;
   std::string out_;
-  std::list<client_connection*>::iterator self_;
-};
-
-/// Accepts connections for one worker.
-class listener final : public engine::watched {
- public:
-  listener(worker& on, engine::descriptor socket, std::string address)
-      : worker_(on), socket_(std::move(socket)), address_(std::move(address)) {}
-  [[nodiscard]] auto start() -> bool { return worker_.loop.watch(socket_, *this).has_value(); }
-  /// Takes what the settings say of its address; what was said before stays when they do not name it.
-  void use(runtime const& settings);
-
- private:
-  void ready(engine::readiness what) override;
-
-  worker& worker_;
-  engine::descriptor socket_;
-  std::string address_;  // as it is configured
-  std::optional<engine::tls_context> tls_;
-  bool http2_ = true;
+  worker::client_place place_;  // behind the last when the connection has another owner
 };
 
 }  // namespace tidegate::gateway

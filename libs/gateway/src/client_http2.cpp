@@ -238,13 +238,14 @@ class client_http2::stream final : public client_stream {
   instant received_at_{};
 };
 
-client_http2::client_http2(worker& on, engine::transport transport, client_address from)
+client_http2::client_http2(worker& on, worker::client_place at, engine::transport transport,
+                           client_address from)
     : worker_(on),
       transport_(std::move(transport)),
       from_(std::move(from)),
-      session_(limits_of(*on.current->settings), *this, on.request) {
-  self_ = worker_.clients.insert(worker_.clients.end(), this);
-  worker_.metrics->connections_open.add();
+      session_(limits_of(*on.current->settings), *this, on.request),
+      place_(at) {
+  *place_ = this;
 }
 
 client_http2::~client_http2() = default;
@@ -500,8 +501,7 @@ void client_http2::close() {
       each->abandon();
     }
   }
-  worker_.clients.erase(self_);
-  worker_.metrics->connections_open.subtract();
+  worker_.remove_client(place_);
   transport_.close();
   worker_.loop.dispose(std::unique_ptr<watched>(this));
 }

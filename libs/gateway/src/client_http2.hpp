@@ -8,7 +8,6 @@
 #include <tidegate/wire/http2_session.hpp>
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,7 +22,8 @@ class client_http2 final : public engine::watched,
                            private engine::timer,
                            private wire::http2_events {
  public:
-  client_http2(worker& on, engine::transport transport, client_address from);
+  client_http2(worker& on, worker::client_place at, engine::transport transport,
+               client_address from);
   ~client_http2() override;
 
   /// Takes over a connection on which `bytes` have come already, the preface first; `closing`: the client
@@ -77,7 +77,7 @@ class client_http2 final : public engine::watched,
   instant written_at_{};  // when the client last took something
   std::string out_;       // what the socket has not taken
   std::vector<std::unique_ptr<stream>> spare_streams_;
-  std::list<client_connection*>::iterator self_;
+  worker::client_place place_;
 };
 
 }  // namespace tidegate::gateway

@@ -529,6 +529,9 @@ class config_reader {
     if (listener.proxy_protocol && made.trusted_proxies.empty()) {
       fault(from.place_of("proxy-protocol"),
             "proxy-protocol: believed only from trusted-proxies, and there are none");
+    } else if (listener.proxy_protocol && listener.address.starts_with("unix:")) {
+      fault(from.place_of("proxy-protocol"),
+            "proxy-protocol: who connects through a path has no address that could be trusted");
     }
     return listener;
   }
@@ -581,7 +584,7 @@ class config_reader {
     upstream.timeout = take_or_default(from, "timeout", read_duration);
     upstream.idle_timeout = take_or_default(from, "idle-timeout", read_duration);
     upstream.retries = take_or_default(from, "retries", read_integer);
-    upstream.http2 = take_or_default(from, "http2", read_boolean);
+    (void)take(from, "http2", read_choice);  // checked only: HTTP/1.1 is all there is so far
     read_upstream_tls(from, upstream);
     read_overload(from, upstream);
     return upstream;

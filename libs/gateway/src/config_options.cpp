@@ -44,7 +44,8 @@ constexpr option table[] = {
     {.path = "listen.proxy-protocol",
      .type = boolean,
      .initial = "false",
-     .doc = "Connections from `trusted-proxies` begin with the PROXY protocol, version 1 or 2."},
+     .doc = "Connections begin with the PROXY protocol, version 1 or 2. Only `trusted-proxies` may "
+            "connect."},
 
     {.path = "admin",
      .type = address,
@@ -128,8 +129,10 @@ constexpr option table[] = {
      .type = host,
      .doc = "Name to ask for and to verify. Left out: the host of the URL."},
     {.path = "upstreams.http2",
-     .type = boolean,
+     .type = choice,
      .initial = "false",
+     .words = "false",
+     .later = "true",
      .doc = "Speak HTTP/2 to the servers."},
     {.path = "upstreams.overload",
      .doc =
@@ -363,7 +366,8 @@ constexpr option table[] = {
      .initial = "20000",
      .min = 1,
      .max = 10'000'000,
-     .doc = "Connections of clients at the same time."},
+     .doc = "Connections of clients at the same time, on all event loops together; one more is "
+            "closed at once."},
 
     {.path = "access-log",
      .type = file,

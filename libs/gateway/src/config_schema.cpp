@@ -65,7 +65,7 @@ auto words_schema(std::string_view words) -> std::string {
   std::string out;
   for (auto const word : split_words(words)) {
     out += out.empty() ? "" : ",";
-    out += word == "true" ? "true" : json(word);
+    out += word == "true" || word == "false" ? std::string(word) : json(word);
   }
   return R"({"enum":[)" + out + "]}";
 }
@@ -109,6 +109,7 @@ auto members_schema(std::string_view path) -> std::string {
 auto option_schema(option const& rule) -> std::string {
   // YAML reads `default: 5` as a number and `default: true` as a boolean; JSON says so by the type.
   bool const bare = rule.type == option_type::boolean || rule.initial == "true" ||
+                    rule.initial == "false" ||
                     (rule.type == option_type::integer && !rule.initial.empty() &&
                      rule.initial.front() >= '0' && rule.initial.front() <= '9');
   auto const initial = rule.initial.empty() ? std::string()

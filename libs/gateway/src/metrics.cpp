@@ -90,12 +90,18 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   std::uint64_t accepted = 0;
   std::uint64_t open = 0;
   std::uint64_t refused = 0;
+  std::uint64_t untrusted = 0;
+  std::uint64_t without_header = 0;
+  std::uint64_t accept_failures = 0;
   std::uint64_t malformed = 0;
   std::uint64_t dropped = 0;
   for (auto const& worker : workers) {
     accepted += worker->connections_accepted.value();
     open += worker->connections_open.value();
     refused += worker->connections_refused.value();
+    untrusted += worker->connections_untrusted.value();
+    without_header += worker->connections_without_header.value();
+    accept_failures += worker->accept_failures.value();
     malformed += worker->requests_malformed.value();
     dropped += worker->origin_fields_dropped.value();
     std::lock_guard const lock(worker->mutex);
@@ -166,9 +172,18 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
          static_cast<double>(accepted));
   single("tidegate_connections_open", "gauge", "Connections of clients that are open.",
          static_cast<double>(open));
-  single("tidegate_connections_refused_total", "counter",
-         "Connections that were closed at once because there were too many.",
-         static_cast<double>(refused));
+  describe(out, "tidegate_connections_refused_total", "counter",
+           "Connections that were closed before a request was read.");
+  auto const refused_for = [&](char const* reason, std::uint64_t count) {
+    line(out, "tidegate_connections_refused_total", std::string("reason=\"") + reason + "\"",
+         static_cast<double>(count));
+  };
+  refused_for("max-connections", refused);
+  refused_for("untrusted-proxy", untrusted);
+  refused_for("proxy-header", without_header);
+  single("tidegate_accept_failures_total", "counter",
+         "Times that the system had no descriptor or memory for a new connection.",
+         static_cast<double>(accept_failures));
   single("tidegate_requests_malformed_total", "counter", "Requests that HTTP does not allow.",
          static_cast<double>(malformed));
   single("tidegate_upstream_fields_dropped_total", "counter",

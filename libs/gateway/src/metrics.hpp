@@ -61,7 +61,10 @@ struct policy_metrics {
 struct worker_metrics {
   counter connections_accepted;
   counter connections_open;
-  counter connections_refused;
+  counter connections_refused;         // by `max-connections`
+  counter connections_untrusted;       // where only proxies may connect
+  counter connections_without_header;  // of the PROXY protocol
+  counter accept_failures;
   counter requests_malformed;
   counter origin_fields_dropped;
 

@@ -112,16 +112,6 @@ auto resolve(upstream_server const& server, upstream_tls const& tls)
 
 /// The first option that the configuration has and the gateway does not serve yet.
 auto find_unavailable(config const& settings) -> std::optional<std::string> {
-  for (auto const& listen : settings.listen) {
-    if (listen.proxy_protocol) {
-      return "listen: proxy-protocol";
-    }
-  }
-  for (auto const& each : settings.upstreams) {
-    if (each.http2) {
-      return "upstreams." + each.name + ".http2";
-    }
-  }
   if (settings.access_log.to != access_log_config::destination::off) {
     return "access-log";
   }

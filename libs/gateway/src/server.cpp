@@ -2,15 +2,15 @@
 #include <tidegate/gateway/server.hpp>
 
 #include "admin.hpp"
-#include "client_http1.hpp"
 #include "runtime.hpp"
 #include "worker.hpp"
 
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/store/quota_table.hpp>
 
+#include <sys/socket.h>
+
 #include <algorithm>
-#include <future>
 #include <thread>
 #include <utility>
 
@@ -25,11 +25,51 @@ struct worker_thread {
   std::thread thread;
 };
 
+auto address_of(engine::descriptor const& socket) -> std::string {
+  return engine::local_address(socket).value_or(engine::socket_address()).to_string();
+}
+
+/// The sockets of one address, one for each thread.
+struct listening_sockets {
+  std::vector<engine::descriptor> each;
+  bool is_one = false;  ///< with many descriptors
+};
+
+/// Takes the socket out of `passed` that is bound to the address, or binds.
+auto sockets_for(std::string_view text, std::size_t count,
+                 std::vector<engine::passed_socket>& passed)
+    -> result<listening_sockets, std::string> {
+  TIDEGATE_TRY(auto address, engine::socket_address::parse(text));
+  auto const refused = [&](engine::system_error const& error) {
+    return failure("cannot listen on " + address.to_string() + ": " + engine::to_string(error));
+  };
+  listening_sockets out;
+  auto const found = std::ranges::find_if(passed, [&](engine::passed_socket const& candidate) {
+    return address_of(candidate.socket) == address.to_string();
+  });
+  // The kernel spreads connections over many sockets of a port; of a path there is only one.
+  out.is_one = found != passed.end() || address.family() == AF_UNIX;
+  if (found != passed.end()) {
+    out.each.push_back(std::move(found->socket));
+    passed.erase(found);
+  }
+  while (out.each.size() < count) {
+    auto socket = out.is_one && !out.each.empty() ? engine::share(out.each.front())
+                                                  : engine::listen_on(address, true);
+    if (!socket) {
+      return refused(socket.error());
+    }
+    out.each.push_back(*std::move(socket));
+    // All threads listen on the port that the first one got.
+    address = engine::local_address(out.each.front()).value_or(address);
+  }
+  return out;
+}
+
 }  // namespace
 
 struct server::state {
-  explicit state(store::quota_table::options const& options)
-      : quotas(options), shared{quotas, {}} {}
+  explicit state(store::quota_table::options const& options) : quotas(options), shared(quotas) {}
 
   store::quota_table quotas;
   shared_state shared;
@@ -42,7 +82,8 @@ struct server::state {
 
 server::server(std::unique_ptr<state> made) : state_(std::move(made)) {}
 
-auto server::start(config settings, std::span<std::uint64_t const, 4> randomness)
+auto server::start(config settings, std::span<std::uint64_t const, 4> randomness,
+                   std::vector<engine::passed_socket> passed)
     -> result<std::unique_ptr<server>, std::string> {
   store::quota_table::options options;
   options.partitions_max = static_cast<std::size_t>(settings.quota_partitions);
@@ -66,31 +107,24 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
     each.works->use(used);
   }
   for (auto const& listen : used->settings.listen) {
-    TIDEGATE_TRY(auto address, engine::socket_address::parse(listen.address));
-    for (auto& each : made->threads) {
-      auto socket = engine::listen_on(address, true);
-      if (!socket) {
-        return failure("cannot listen on " + address.to_string() + ": " +
-                       engine::to_string(socket.error()));
-      }
-      if (&each == &made->threads.front()) {
-        // All threads listen on the port that the first one got.
-        address = engine::local_address(*socket).value_or(address);
-        made->addresses.push_back(address.to_string());
-      }
-      each.works->add_listener(*std::move(socket), listen.address);
+    TIDEGATE_TRY(auto sockets, sockets_for(listen.address, count, passed));
+    made->addresses.push_back(address_of(sockets.each.front()));
+    for (std::size_t i = 0; i < count; ++i) {
+      made->threads[i].works->add_listener(std::move(sockets.each[i]), listen.address,
+                                           sockets.is_one);
     }
   }
   if (used->settings.admin) {
-    TIDEGATE_TRY(auto address, engine::socket_address::parse(*used->settings.admin));
-    auto socket = engine::listen_on(address, false);
-    if (!socket) {
-      return failure("cannot listen on " + address.to_string() + ": " +
-                     engine::to_string(socket.error()));
-    }
-    made->admin_address = engine::local_address(*socket).value_or(address).to_string();
-    made->admin = std::make_unique<admin_service>(*made->threads.front().loop, *std::move(socket),
-                                                  made->shared);
+    TIDEGATE_TRY(auto sockets, sockets_for(*used->settings.admin, 1, passed));
+    made->admin_address = address_of(sockets.each.front());
+    made->admin = std::make_unique<admin_service>(*made->threads.front().loop,
+                                                  std::move(sockets.each.front()), made->shared);
+  }
+  if (!passed.empty()) {
+    auto const& left = passed.front();
+    return failure("a socket" + (left.name.empty() ? "" : " (" + left.name + ")") +
+                   " was passed that is bound to " + address_of(left.socket) +
+                   ", which is neither an address of listen nor admin");
   }
   for (auto& each : made->threads) {
     each.thread = std::thread([&each] { each.loop->run(); });
@@ -135,20 +169,12 @@ auto server::drain(std::chrono::milliseconds wait) -> bool {
   for (auto& each : state_->threads) {
     each.loop->post([&each] { each.works->drain(); });
   }
-  for (auto& each : state_->threads) {
-    for (;;) {
-      std::promise<bool> done;
-      each.loop->post([&] { done.set_value(each.works->drained()); });
-      if (done.get_future().get()) {
-        break;
-      }
-      if (std::chrono::steady_clock::now() >= until) {
-        return false;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  }
-  return true;
+  auto& shared = state_->shared;
+  std::unique_lock lock(shared.drain_mutex);
+  return shared.drain_changed.wait_until(lock, until, [&] {
+    return shared.workers_draining == state_->threads.size() &&
+           shared.connections.load(std::memory_order_relaxed) == 0;
+  });
 }
 
 }  // namespace tidegate::gateway

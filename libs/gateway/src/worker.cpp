@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker.hpp"
 
-#include "client_http1.hpp"
 #include "exchange.hpp"
+#include "listener.hpp"
 #include "upstream_pool.hpp"
 
 #include <tidegate/http/date.hpp>
@@ -58,10 +58,10 @@ void worker::release(worker_runtime& used) {
   --used.users;
 }
 
-void worker::add_listener(engine::descriptor socket, std::string address) {
+void worker::add_listener(engine::descriptor socket, std::string address, bool shared_socket) {
   auto made = std::make_unique<listener>(*this, std::move(socket), std::move(address));
   made->use(*current->settings);
-  if (made->start()) {
+  if (made->start(shared_socket)) {
     listeners_.push_back(std::move(made));
   }
 }
@@ -74,6 +74,30 @@ void worker::drain() {
   for (auto at = clients.begin(); at != clients.end();) {
     auto* const client = *at++;  // it may go
     client->drain();
+  }
+  std::lock_guard const lock(shared.drain_mutex);
+  ++shared.workers_draining;
+  shared.drain_changed.notify_all();
+}
+
+auto worker::add_client() -> std::optional<client_place> {
+  // Any thread may be first to the last place: whoever finds that it took one too many gives it back.
+  if (shared.connections.fetch_add(1, std::memory_order_relaxed) >=
+      current->settings->settings.http.max_connections) {
+    shared.connections.fetch_sub(1, std::memory_order_relaxed);
+    return std::nullopt;
+  }
+  metrics->connections_open.add();
+  return clients.insert(clients.end(), nullptr);
+}
+
+void worker::remove_client(client_place at) {
+  clients.erase(at);
+  metrics->connections_open.subtract();
+  bool const was_last = shared.connections.fetch_sub(1, std::memory_order_relaxed) == 1;
+  if (was_last && shared.draining.load(std::memory_order_relaxed)) {
+    std::lock_guard const lock(shared.drain_mutex);
+    shared.drain_changed.notify_all();
   }
 }
 

@@ -9,9 +9,13 @@
 #include <tidegate/wire/http1_head.hpp>
 
 #include <array>
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,9 +57,17 @@ struct worker_runtime {
 
 /// What all workers share.
 struct shared_state {
+  explicit shared_state(store::quota_table& of) : quotas(of) {}
+
   store::quota_table& quotas;
   std::vector<std::shared_ptr<worker_metrics>> metrics;
   std::atomic<bool> draining{false};
+  std::atomic<std::int64_t> connections{0};  // of clients, on all threads
+
+  // While it drains: who waits is told when a worker has begun to, and when the last connection goes.
+  std::mutex drain_mutex;
+  std::condition_variable drain_changed;
+  std::size_t workers_draining = 0;
 };
 
 /// One thread: its loop, and what connections on it share because only one of them runs at a time.
@@ -69,11 +81,16 @@ class worker {
 
   /// From now on requests are served by these settings.
   void use(std::shared_ptr<runtime const> settings);
-  /// `address` is what the settings call it.
-  void add_listener(engine::descriptor socket, std::string address);
-  /// Accepts no more, and closes what is idle; `drained` is then true as soon as nothing is under way.
+  /// `address` is what the settings call it; `shared_socket` when it is the one of all workers.
+  void add_listener(engine::descriptor socket, std::string address, bool shared_socket);
+  /// Accepts no more, and closes what is idle.
   void drain();
-  [[nodiscard]] auto drained() const noexcept -> bool { return clients.empty(); }
+
+  /// Enters one more connection of a client, which whoever asks puts at its place. Nothing when there are as
+  /// many as there may be.
+  using client_place = std::list<client_connection*>::iterator;
+  [[nodiscard]] auto add_client() -> std::optional<client_place>;
+  void remove_client(client_place at);
 
   /// An exchange for one request; it goes back when it is over.
   [[nodiscard]] auto take_exchange() -> std::unique_ptr<exchange>;

@@ -65,7 +65,7 @@ upstreams:
     idle-timeout: 5m
     retries: 0
     tls: {verify: false, ca: ca.pem, server-name: B.example}
-    http2: true
+    http2: false
     overload: {max-in-flight: 200, target-latency: 250ms}
 policies:
   burst: {quota: 100, window: 1m, algorithm: sliding, partition: [header:X-Api-Key]}
@@ -110,7 +110,6 @@ TEST(gateway_config, reads_every_part_of_an_example) {
                                                 .idle_timeout = 60s,
                                                 .retries = 1,
                                                 .tls = {},
-                                                .http2 = false,
                                                 .overload = std::nullopt}));
   EXPECT_EQ(made.upstreams[1],
             (upstream_config{.name = "secure",
@@ -120,7 +119,6 @@ TEST(gateway_config, reads_every_part_of_an_example) {
                              .idle_timeout = 5min,
                              .retries = 0,
                              .tls = {false, "dir/ca.pem", "b.example"},
-                             .http2 = true,
                              .overload = overload_config{200, 250ms}}));
 
   ASSERT_EQ(made.routes.size(), 2U);
@@ -334,6 +332,12 @@ auto const fault_rows = std::vector<fault_row>{
     {"proxy_protocol_from_nobody",
      with("listen: {address: ':80', proxy-protocol: true}\n"),
      {"2:42: proxy-protocol: believed only from trusted-proxies"}},
+    {"proxy_protocol_through_a_path",
+     with("trusted-proxies: [10.0.0.0/8]\nlisten: {address: 'unix:/s', proxy-protocol: true}\n"),
+     {"3:46: proxy-protocol: who connects through a path has no address that could be trusted"}},
+    {"http2_towards_upstreams",
+     with("upstreams: {u: {servers: ['http://a'], http2: true}}\n"),
+     {"2:47: http2: \"true\" is not available in this version; allowed: false"}},
     {"a_relative_socket", with("listen: unix:x\n"), {"2:9: listen: the path of a socket"}},
     // ---- upstreams ----
     {"no_url", with("upstreams: {a: localhost:3000}\n"), {"2:16: upstreams: a server is a URL"}},

@@ -63,6 +63,12 @@ class loop {
 
   /// Tells `who` when the descriptor can be read or written, until it is closed.
   [[nodiscard]] auto watch(descriptor const& socket, watched& who) -> result<void, system_error>;
+  /// The same for a listening socket that other loops watch too: one of them is told of each connection.
+  [[nodiscard]] auto watch_shared(descriptor const& socket, watched& who)
+      -> result<void, system_error>;
+  /// Tells nobody any more. Only a descriptor that others share needs it: any other is forgotten when it is
+  /// closed.
+  void unwatch(descriptor const& socket) noexcept;
   /// From now on tells `who` instead of the one that was told before, also what it was told already.
   [[nodiscard]] auto watch_instead(descriptor const& socket, watched& who)
       -> result<void, system_error>;
@@ -74,8 +80,8 @@ class loop {
 
  private:
   loop(descriptor poll, descriptor wake);
-  [[nodiscard]] auto control(int operation, descriptor const& socket, watched& who)
-      -> result<void, system_error>;
+  [[nodiscard]] auto control(int operation, descriptor const& socket, watched& who,
+                             std::uint32_t events) -> result<void, system_error>;
   void run_posted();
 
   descriptor poll_;

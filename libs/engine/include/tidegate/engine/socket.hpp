@@ -62,9 +62,12 @@ class socket_address {
 };
 
 /// A listening socket that does not block. With `shared`, others may listen on the same address and the
-/// kernel spreads connections (SO_REUSEPORT).
+/// kernel spreads connections (SO_REUSEPORT); there is no such thing for a path. The file of a path that
+/// nobody listens on any more is replaced.
 [[nodiscard]] auto listen_on(socket_address const& address, bool shared)
     -> result<descriptor, system_error>;
+/// Another descriptor for the same socket.
+[[nodiscard]] auto share(descriptor const& socket) -> result<descriptor, system_error>;
 /// The address that a socket got.
 [[nodiscard]] auto local_address(descriptor const& socket) -> result<socket_address, system_error>;
 /// Begins to connect; the socket becomes writable when it is done, and `connect_error` says how it went.

@@ -75,7 +75,6 @@ struct upstream_config {
   std::chrono::nanoseconds idle_timeout{0};  ///< between bytes
   std::int64_t retries = 0;                  ///< of requests that are safe to retry
   upstream_tls tls;
-  bool http2 = false;
   std::optional<overload_config> overload;
   auto operator==(upstream_config const&) const -> bool = default;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/engine/activation.hpp>
 #include <tidegate/gateway/config.hpp>
 
 #include <chrono>
@@ -17,8 +18,10 @@ namespace tidegate::gateway {
 class server {
  public:
   /// Binds every address and starts the threads. `randomness` seeds what nobody outside is to foresee. An
-  /// error is one line for people.
-  [[nodiscard]] static auto start(config settings, std::span<std::uint64_t const, 4> randomness)
+  /// address that one of the sockets in `passed` is bound to is served through that one; a socket that no
+  /// address is found for is an error. An error is one line for people.
+  [[nodiscard]] static auto start(config settings, std::span<std::uint64_t const, 4> randomness,
+                                  std::vector<engine::passed_socket> passed = {})
       -> result<std::unique_ptr<server>, std::string>;
   server(server const&) = delete;
   auto operator=(server const&) -> server& = delete;

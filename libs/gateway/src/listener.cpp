@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "listener.hpp"
+
+#include "client_http1.hpp"
+#include "proxied_client.hpp"
+
+#include <tidegate/engine/transport.hpp>
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// When to try again what the system had no means for.
+constexpr auto accept_again_after = 100ms;
+
+/// 0.0.0.0 for whoever comes through a file.
+auto ip_of(engine::socket_address const& address) -> http::ip_address {
+  auto const ip = address.ip_bytes();
+  auto const* const octets = reinterpret_cast<std::uint8_t const*>(ip.data());
+  switch (ip.size()) {
+    case 4: return http::ip_address::from_v4(std::span<std::uint8_t const, 4>(octets, 4));
+    case 16: return http::ip_address::from_v6(std::span<std::uint8_t const, 16>(octets, 16));
+    default: return {};
+  }
+}
+
+}  // namespace
+
+listener::listener(worker& on, engine::descriptor socket, std::string address)
+    : worker_(on), socket_(std::move(socket)), address_(std::move(address)) {}
+
+listener::~listener() {
+  worker_.loop.unwatch(socket_);
+}
+
+auto listener::start(bool shared) -> bool {
+  return (shared ? worker_.loop.watch_shared(socket_, *this) : worker_.loop.watch(socket_, *this))
+      .has_value();
+}
+
+void listener::use(runtime const& settings) {
+  auto const& listen = settings.settings.listen;
+  auto const found = std::ranges::find(listen, address_, &listener_config::address);
+  if (found != listen.end()) {
+    tls_ = settings.listener_tls[static_cast<std::size_t>(found - listen.begin())];
+    http2_ = found->http2;
+    proxy_protocol_ = found->proxy_protocol;
+  }
+}
+
+void listener::ready(engine::readiness /*what*/) {
+  accept_all();
+}
+
+void listener::expired() {
+  accept_all();
+}
+
+void listener::accept_all() {
+  for (;;) {
+    sockaddr_storage storage{};
+    socklen_t size = sizeof storage;
+    engine::descriptor accepted(::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&storage),
+                                          &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (accepted.is_open()) {
+      take(std::move(accepted), ip_of(engine::socket_address::from_bytes(&storage, size)));
+    } else if (errno == EAGAIN) {
+      return;
+    } else if (errno != ECONNABORTED && errno != EINTR) {
+      // Most likely no descriptor is left, and nothing tells when there is one for what waits in the queue.
+      worker_.metrics->accept_failures.add();
+      set(worker_.loop.timers(), worker_.loop.now() + accept_again_after);
+      return;
+    }
+  }
+}
+
+void listener::take(engine::descriptor socket, http::ip_address const& peer) {
+  if (proxy_protocol_ && !worker_.current->settings->trusted_proxies.contains(peer)) {
+    // Whether it would speak the protocol or not: it is nobody whose word counts.
+    worker_.metrics->connections_untrusted.add();
+    return;
+  }
+  auto const place = worker_.add_client();
+  if (!place) {
+    worker_.metrics->connections_refused.add();
+    return;
+  }
+  worker_.metrics->connections_accepted.add();
+  if (proxy_protocol_) {
+    auto* const client =
+        new proxied_client(worker_, *place, std::move(socket), peer, tls_, http2_);  // NOLINT
+    if (!client->start()) {
+      client->drain();
+    }
+    return;
+  }
+  auto transport =
+      tls_ ? engine::transport(std::move(socket), *tls_) : engine::transport(std::move(socket));
+  auto* const client =
+      new client_http1(worker_, *place, std::move(transport), peer, http2_);  // NOLINT
+  if (!client->start(false)) {
+    client->drain();
+  }
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "worker.hpp"
+
+#include <tidegate/engine/loop.hpp>
+#include <tidegate/engine/socket.hpp>
+#include <tidegate/engine/tls.hpp>
+#include <tidegate/http/ip_address.hpp>
+
+#include <optional>
+
+namespace tidegate::gateway {
+
+/// A connection of a trusted proxy whose PROXY header has not come yet. When it has, the connection goes on
+/// as a `client_http1` of whom the header names.
+class proxied_client final : public engine::watched,
+                             public client_connection,
+                             private engine::timer {
+ public:
+  proxied_client(worker& on, worker::client_place at, engine::descriptor socket,
+                 http::ip_address const& peer, std::optional<engine::tls_context> tls, bool http2);
+
+  /// Begins to wait for the header; false when the system does not let it.
+  [[nodiscard]] auto start() -> bool;
+  void drain() override { close(); }
+  void drop() override { close(); }
+
+ private:
+  void ready(engine::readiness what) override;
+  void expired() override { refuse(); }
+  void read_header(bool is_last);
+  void go_on();
+  void refuse();
+  void close();
+
+  worker& worker_;
+  worker::client_place place_;  // behind the last when the connection has another owner
+  engine::descriptor socket_;
+  http::ip_address peer_;
+  std::optional<engine::tls_context> tls_;
+  bool http2_;
+  bool closed_ = false;
+};
+
+}  // namespace tidegate::gateway
