@@ -399,11 +399,10 @@ void gateway::start(std::vector<std::string> arguments, bool has_admin) {
   // So that their end shows that of the program.
   out_of_program.close();
   err_of_program.close();
-  std::string pending;
   auto const port_behind = [&](std::string_view words) {
-    auto line = read_line(out_, pending);
+    auto line = read_line(out_, out_pending_);
     while (port_ != 0 && line.starts_with("listening on ")) {  // of several addresses the first
-      line = read_line(out_, pending);
+      line = read_line(out_, out_pending_);
     }
     if (!line.starts_with(words)) {
       throw std::runtime_error("the gateway does not start: " + line + errors());

@@ -181,6 +181,8 @@ class gateway {
   [[nodiscard]] auto reload(std::string const& config) -> std::string;
   /// What it has said on standard error and nobody has read.
   [[nodiscard]] auto errors() -> std::string;
+  /// The next line that it says on standard output.
+  [[nodiscard]] auto output() -> std::string { return read_line(out_, out_pending_); }
   void signal(int number) const;
   /// Waits for the program to end.
   [[nodiscard]] auto wait() -> int;
@@ -197,6 +199,7 @@ class gateway {
   pid_t process_ = -1;
   descriptor out_;
   descriptor err_;
+  std::string out_pending_;
   std::string err_pending_;
   std::uint16_t port_ = 0;
   std::uint16_t admin_port_ = 0;

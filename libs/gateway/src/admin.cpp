@@ -85,7 +85,8 @@ class admin_connection final : public engine::watched, private engine::timer {
       respond(405, "text/plain; charset=utf-8", "only GET and HEAD\n", false);
     } else if (request.path() == "/metrics") {
       std::string text;
-      append_prometheus(text, shared_.metrics, shared_.quotas.size(), shared_.quotas.memory());
+      append_prometheus(text, shared_.metrics, shared_.quotas.size(), shared_.quotas.memory(),
+                        shared_.log.lost());
       respond(200, "text/plain; version=0.0.4; charset=utf-8", text, is_head);
     } else if (request.path() == "/healthz") {
       respond(200, "text/plain; charset=utf-8", "ok\n", is_head);

@@ -175,8 +175,6 @@ auto client_http1::take_head(std::string_view& bytes) -> bool {
 auto client_http1::take_body(std::string_view& bytes) -> bool {
   auto const passed = body_.pass(bytes);
   if (passed.state == wire::body_state::refused) {
-    exchange_->abandon();
-    worker_.give_back(std::move(exchange_));
     respond_to_malformed(400);
     return false;
   }
@@ -185,8 +183,6 @@ auto client_http1::take_body(std::string_view& bytes) -> bool {
   body_octets_ += passed.content_octets;
   auto const& settings = worker_.current->settings->settings.http;
   if (settings.max_body && body_octets_ > static_cast<std::uint64_t>(*settings.max_body)) {
-    exchange_->abandon();
-    worker_.give_back(std::move(exchange_));
     respond_to_malformed(413);
     return false;
   }
@@ -229,6 +225,12 @@ void client_http1::become_http2(std::string_view bytes) {
 
 void client_http1::respond_to_malformed(int status) {
   worker_.metrics->requests_malformed.add();
+  if (exchange_) {
+    exchange_->abandon(status);
+    worker_.give_back(std::move(exchange_));
+  } else if (worker_.log != nullptr) {
+    worker_.log_malformed(from_.peer, protocol(), status);
+  }
   worker_.text.clear();
   http::problem_writer(worker_.text, {.title = wire::reason_phrase(status),
                                       .status = status,
@@ -462,8 +464,6 @@ void client_http1::expired() {
       set_deadline(worker_.current->settings->settings.http.body_timeout);
       return;
     }
-    exchange_->abandon();
-    worker_.give_back(std::move(exchange_));
     respond_to_malformed(408);
   } else if (phase_ != phase::closed) {
     close();

@@ -47,6 +47,9 @@ class client_http1 final : public engine::watched,
   [[nodiscard]] auto wants_framing() const -> bool override { return minor_version_ == 1; }
   [[nodiscard]] auto is_clogged() const -> bool override;
   void resume() override;
+  [[nodiscard]] auto protocol() const -> std::string_view override {
+    return minor_version_ == 1 ? "HTTP/1.1" : "HTTP/1.0";
+  }
 
   [[nodiscard]] auto may_read() const -> bool;
   void read();

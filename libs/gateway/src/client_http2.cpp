@@ -93,7 +93,10 @@ class client_http2::stream final : public client_stream {
   /// Answers in place of an exchange, or resets the stream when a part of an answer is gone already.
   void refuse(int status) {
     auto& on = connection_.worker_;
-    abandon();
+    if (on.log != nullptr && !exchange_ && !head_sent_) {
+      on.log_malformed(connection_.from_.peer, protocol(), status);
+    }
+    abandon(status);
     on.metrics->requests_malformed.add();
     if (head_sent_) {
       connection_.session_.reset(*stream_, wire::http2_error::cancel);
@@ -108,9 +111,9 @@ class client_http2::stream final : public client_stream {
   }
 
   /// Nobody waits for an answer any more.
-  void abandon() {
+  void abandon(int status = client_is_gone) {
     if (exchange_) {
-      exchange_->abandon();
+      exchange_->abandon(status);
       connection_.worker_.give_back(std::move(exchange_));
     }
   }
@@ -188,6 +191,7 @@ class client_http2::stream final : public client_stream {
   void flush() override {}  // at the end of the turn
 
   [[nodiscard]] auto wants_framing() const -> bool override { return false; }
+  [[nodiscard]] auto protocol() const -> std::string_view override { return "HTTP/2"; }
 
   [[nodiscard]] auto is_clogged() const -> bool override {
     clogged_ = stream_->waiting_octets() > waiting_octets_max;

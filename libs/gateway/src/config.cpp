@@ -483,12 +483,21 @@ class config_reader {
     auto const stores = open_at(top, "stores");
     (void)take(stores, "quota", read_choice);  // checked only: there is one so far
     made.quota_partitions = take_or_default(stores, "quota-partitions", read_integer);
-    if (auto const file = take(top, "access-log", read_file)) {
+    read_access_log(top, made);
+  }
+
+  void read_access_log(section const& top, config& made) {
+    auto const* const given = top.find("access-log");
+    bool const is_mapping = given != nullptr && given->value->is == yaml_node::kind::mapping;
+    auto const from = is_mapping ? open_at(top, "access-log") : top;
+    auto const* const key = is_mapping ? "file" : "access-log";
+    if (auto const file = take(from, key, read_file)) {
       made.access_log = {access_log_config::destination::file, beside_file(*file)};
-    } else if (auto const* const given = top.find("access-log");
-               given != nullptr && given->value->text == "stdout") {
+    } else if (auto const* const word = from.find(key);
+               word != nullptr && word->value->text == "stdout") {
       made.access_log.to = access_log_config::destination::standard_output;
     }
+    made.access_log.query = is_mapping && take_or_default(from, "query", read_boolean);
   }
 
   void read_listeners(section const& top, config& made) {

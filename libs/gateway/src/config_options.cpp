@@ -373,7 +373,16 @@ constexpr option table[] = {
      .type = file,
      .initial = "off",
      .words = "off|stdout",
-     .doc = "A line of JSON for each request."},
+     .doc = "A line of JSON for each request; SIGHUP opens the file anew."},
+    {.path = "access-log.file",
+     .type = file,
+     .available = required,
+     .words = "stdout",
+     .doc = "Where the lines go."},
+    {.path = "access-log.query",
+     .type = boolean,
+     .initial = "false",
+     .doc = "Log the query of the request, which may hold secrets."},
 };
 
 auto range(option const& option, std::string (*text)(std::int64_t)) -> std::string {

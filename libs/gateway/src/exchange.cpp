@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange.hpp"
 
+#include "access_log_line.hpp"
+
 #include <tidegate/http/cookie.hpp>
 #include <tidegate/http/forwarded.hpp>
 #include <tidegate/http/json_string.hpp>
@@ -148,6 +150,9 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   views_count_ = 0;
   request_done_ = request.body().kind == wire::body_kind::none;
   begun_ = worker_.loop.now();
+  if (worker_.log != nullptr) {
+    begin_log_line(request, from);
+  }
 
   auto const& settings = *runtime_->settings;
   auto const path =
@@ -276,6 +281,7 @@ auto exchange::is_overloaded() -> bool {
     }
   }
   look_at_all();
+  log_decision("overloaded", {});
   auto& content = worker_.text;
   content.clear();
   ratelimit::append_problem(content, ratelimit::problem_type::temporary_reduced_capacity, {});
@@ -296,6 +302,7 @@ auto exchange::is_blocked() -> bool {
       route_->policies[i]->blocked.add();
       look_at_all();
       auto const name = std::string_view(policy.name);
+      log_decision("blocked", {&name, 1});
       auto& content = worker_.text;
       content.clear();
       ratelimit::append_problem(content, ratelimit::problem_type::abnormal_usage_detected,
@@ -383,6 +390,8 @@ void exchange::refuse_by_quota() {
     }
   }
   if (refusals == 1) {
+    auto const name = std::string_view(last->policy->name);
+    log_decision("refused", {&name, 1});
     refuse(ratelimit::problem_type::quota_exceeded, last->problem, retry_after, last->problem_head);
     return;
   }
@@ -392,6 +401,7 @@ void exchange::refuse_by_quota() {
       violated.emplace_back(limits[i].policy->name);
     }
   }
+  log_decision("refused", violated);
   auto& content = worker_.text;
   content.clear();
   ratelimit::append_problem(content, ratelimit::problem_type::quota_exceeded, violated);
@@ -485,7 +495,7 @@ void exchange::refuse(ratelimit::problem_type type, std::string_view content,
   append_limit_fields(lines, nullptr, status_);
   wire::append_parts(lines, "Retry-After: ",
                      static_cast<std::uint64_t>(ratelimit::seconds_until(retry_after)), "\r\n");
-  auto* const client = end();
+  auto* const client = end(content.size());
   client->send_local({ratelimit::status_of(type), "application/problem+json", lines, content, false,
                       content_head});
 }
@@ -526,7 +536,7 @@ void exchange::answer_problem(int status, std::string_view title, std::string_vi
   lines.append(more_lines);
   worker_.text.clear();
   http::problem_writer(worker_.text, {.title = title, .status = status, .detail = detail});
-  auto* const client = end();
+  auto* const client = end(worker_.text.size());
   // Content that is too large is not waited for.
   client->send_local({status, "application/problem+json", lines, worker_.text, status == 413});
 }
@@ -568,10 +578,10 @@ void exchange::answer_description(wire::request_head const& request) {
   bool const html = accepted.contains("text/html");
   auto const& settings = *runtime_->settings;
   status_ = 200;
-  auto* const client = end();
+  auto const& content = html ? settings.description_html : settings.description_json;
+  auto* const client = end(content.size());
   client->send_local({200, html ? "text/html; charset=utf-8" : "application/json",
-                      "Vary: Accept\r\nCache-Control: no-cache\r\n",
-                      html ? settings.description_html : settings.description_json, false});
+                      "Vary: Accept\r\nCache-Control: no-cache\r\n", content, false});
 }
 
 // ---- the upstream ----
@@ -644,6 +654,9 @@ void exchange::send_upstream(bool fresh) {
     return;
   }
   upstream_ = connection;
+  if (!log_line_.empty()) {
+    server_ = route_->pool->settings().servers[connection->server()].authority;
+  }
   upstream_->start(*this, method_, request_);
 }
 
@@ -718,12 +731,12 @@ void exchange::client_takes_more() {
   }
 }
 
-void exchange::abandon() {
+void exchange::abandon(int status) {
   if (upstream_ != nullptr) {
     std::exchange(upstream_, nullptr)->abandon();
   }
   if (status_ == 0) {
-    status_ = 499;  // as others log it: the client closed the connection
+    status_ = status;
   }
   (void)end();
 }
@@ -745,7 +758,10 @@ void exchange::unload() {
   --load->in_flight;
 }
 
-auto exchange::end() -> client_stream* {
+auto exchange::end(std::size_t local_octets) -> client_stream* {
+  if (!log_line_.empty()) {
+    end_log_line(local_octets);
+  }
   settle();
   unload();
   if (route_ != nullptr) {
@@ -753,6 +769,49 @@ auto exchange::end() -> client_stream* {
   }
   worker_.release(*std::exchange(runtime_, nullptr));
   return std::exchange(client_, nullptr);
+}
+
+// ---- the access log ----
+
+void exchange::begin_log_line(wire::request_head const& request, client_address const& from) {
+  decision_is_logged_ = false;
+  server_ = {};
+  append_log_client(log_line_, std::chrono::system_clock::now(),
+                    find_client(request, from, runtime_->settings->trusted_proxies, worker_.lines),
+                    client_->protocol());
+  append_log_request(log_line_, request, runtime_->settings->settings.access_log.query);
+}
+
+void exchange::log_decision(std::string_view decision, std::span<std::string_view const> policies) {
+  if (!log_line_.empty()) {
+    append_log_decision(log_line_, decision, policies);
+    decision_is_logged_ = true;
+  }
+}
+
+void exchange::end_log_line(std::size_t local_octets) {
+  if (!decision_is_logged_) {
+    append_log_decision(log_line_, charged_ ? "admitted" : "", {});
+  }
+  logged_response response{
+      .status = status_,
+      .request_octets = request_octets_,
+      .response_octets = response_octets_ + (method_ == wire::method::head ? 0 : local_octets),
+      .duration = worker_.loop.now() - begun_,
+  };
+  if (route_ != nullptr) {
+    response.route = route_of().settings->name;
+    if (route_->pool != nullptr) {
+      response.upstream = route_->pool->settings().settings->name;
+    }
+  }
+  response.server = server_;
+  if (answered_at_ != instant::min()) {
+    response.upstream_time = answered_at_ - begun_;
+  }
+  append_log_response(log_line_, response);
+  worker_.write_log(log_line_);
+  log_line_.clear();
 }
 
 }  // namespace tidegate::gateway

@@ -52,6 +52,8 @@ class client_stream {
   [[nodiscard]] virtual auto is_clogged() const -> bool = 0;
   /// The upstream takes more of the request's body.
   virtual void resume() = 0;
+  /// As logs call it: `HTTP/1.1`.
+  [[nodiscard]] virtual auto protocol() const -> std::string_view = 0;
 
  protected:
   ~client_stream() = default;
@@ -70,6 +72,9 @@ struct client_address {
   std::string forwarding_lines;
 };
 
+/// What is counted and logged, as others do it, when nobody waits for the response any more.
+inline constexpr int client_is_gone = 499;
+
 /// One request and its response, from the route to the last byte. Kept for reuse by its worker.
 class exchange {
  public:
@@ -79,8 +84,8 @@ class exchange {
   void begin(client_stream& client, wire::request_head const& request, client_address const& from);
   /// The request's body, framed as it came; `content_octets` of it are content.
   void body(std::string_view bytes, std::uint64_t content_octets, bool last);
-  /// The client is gone: nothing more is to be sent to it.
-  void abandon();
+  /// Nothing more is to be sent to the client: it is gone, or told something else, with `status`.
+  void abandon(int status = client_is_gone);
   /// The client takes more of the response.
   void client_takes_more();
   [[nodiscard]] auto upstream_is_clogged() const -> bool {
@@ -130,7 +135,14 @@ class exchange {
   void unload();
   /// Closes the books. Whoever calls it sends the end of the response to the client that it returns, and
   /// touches nothing of the exchange after that: it may serve another request by then.
-  [[nodiscard]] auto end() -> client_stream*;
+  ///
+  /// `local_octets` is the content that the gateway itself sends.
+  [[nodiscard]] auto end(std::size_t local_octets = 0) -> client_stream*;
+
+  // For the access log.
+  void begin_log_line(wire::request_head const& request, client_address const& from);
+  void log_decision(std::string_view decision, std::span<std::string_view const> policies);
+  void end_log_line(std::size_t local_octets);
 
   static_assert(limits_max <= store::quota_table::charges_max);
 
@@ -161,6 +173,9 @@ class exchange {
   std::array<store::charged, limits_max> results_;
   std::array<ratelimit::service_limit_view, limits_max> views_;
   std::size_t views_count_ = 0;
+  std::string log_line_;  // so far; empty while nothing is logged
+  bool decision_is_logged_ = false;
+  std::string_view server_;  // the last that was asked, when that is logged
 };
 
 }  // namespace tidegate::gateway

@@ -84,7 +84,8 @@ struct policy_sums {
 }  // namespace
 
 void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metrics> const> workers,
-                       std::size_t quota_buckets, std::size_t quota_octets) {
+                       std::size_t quota_buckets, std::size_t quota_octets,
+                       std::uint64_t log_lines_lost) {
   std::map<std::string, route_sums> routes;
   std::map<std::string, policy_sums> policies;
   std::uint64_t accepted = 0;
@@ -104,6 +105,7 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
     accept_failures += worker->accept_failures.value();
     malformed += worker->requests_malformed.value();
     dropped += worker->origin_fields_dropped.value();
+    log_lines_lost += worker->log_lines_dropped.value();
     std::lock_guard const lock(worker->mutex);
     for (auto const& [name, route] : worker->routes) {
       auto& sum = routes[name];
@@ -189,6 +191,9 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   single("tidegate_upstream_fields_dropped_total", "counter",
          "Malformed RateLimit fields of upstreams that were left out.",
          static_cast<double>(dropped));
+  single("tidegate_access_log_dropped_total", "counter",
+         "Lines of the access log that were lost: the file did not take them in time, or at all.",
+         static_cast<double>(log_lines_lost));
   single("tidegate_quota_buckets", "gauge", "Buckets and states in the quota table.",
          static_cast<double>(quota_buckets));
   single("tidegate_quota_table_bytes", "gauge", "Memory of the quota table.",

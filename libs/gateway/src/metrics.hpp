@@ -67,6 +67,7 @@ struct worker_metrics {
   counter accept_failures;
   counter requests_malformed;
   counter origin_fields_dropped;
+  counter log_lines_dropped;  // found no room
 
   [[nodiscard]] auto of_route(std::string const& name) -> route_metrics&;
   [[nodiscard]] auto of_policy(std::string const& name) -> policy_metrics&;
@@ -78,6 +79,7 @@ struct worker_metrics {
 
 /// All of it in the text format of Prometheus.
 void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metrics> const> workers,
-                       std::size_t quota_buckets, std::size_t quota_octets);
+                       std::size_t quota_buckets, std::size_t quota_octets,
+                       std::uint64_t log_lines_lost);
 
 }  // namespace tidegate::gateway

@@ -110,14 +110,6 @@ auto resolve(upstream_server const& server, upstream_tls const& tls)
       server.tls ? std::optional(tls.server_name.value_or(server.host)) : std::nullopt};
 }
 
-/// The first option that the configuration has and the gateway does not serve yet.
-auto find_unavailable(config const& settings) -> std::optional<std::string> {
-  if (settings.access_log.to != access_log_config::destination::off) {
-    return "access-log";
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 void append_content_head(std::string& out, int status, std::string_view content_type,
@@ -131,9 +123,6 @@ void append_content_head(std::string& out, int status, std::string_view content_
 
 auto runtime::make(config settings, policy_ids& ids)
     -> result<std::shared_ptr<runtime const>, std::string> {
-  if (auto const missing = find_unavailable(settings)) {
-    return failure(*missing + " is not available in this version");
-  }
   auto const matches = matches_of(settings);
   auto out = std::make_shared<runtime>(
       runtime{std::move(settings), router(matches), {}, {}, {}, {}, {}, {}, {}, {}});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/gateway/server.hpp>
 
+#include "access_log.hpp"
 #include "admin.hpp"
 #include "runtime.hpp"
 #include "worker.hpp"
@@ -35,14 +36,11 @@ struct listening_sockets {
   bool is_one = false;  ///< with many descriptors
 };
 
-/// Takes the socket out of `passed` that is bound to the address, or binds.
-auto sockets_for(std::string_view text, std::size_t count,
+/// Takes the socket out of `passed` that is bound to the address, or binds; `others_may` listen there too.
+auto sockets_for(std::string_view text, std::size_t count, bool others_may,
                  std::vector<engine::passed_socket>& passed)
     -> result<listening_sockets, std::string> {
   TIDEGATE_TRY(auto address, engine::socket_address::parse(text));
-  auto const refused = [&](engine::system_error const& error) {
-    return failure("cannot listen on " + address.to_string() + ": " + engine::to_string(error));
-  };
   listening_sockets out;
   auto const found = std::ranges::find_if(passed, [&](engine::passed_socket const& candidate) {
     return address_of(candidate.socket) == address.to_string();
@@ -55,9 +53,10 @@ auto sockets_for(std::string_view text, std::size_t count,
   }
   while (out.each.size() < count) {
     auto socket = out.is_one && !out.each.empty() ? engine::share(out.each.front())
-                                                  : engine::listen_on(address, true);
+                                                  : engine::listen_on(address, others_may);
     if (!socket) {
-      return refused(socket.error());
+      return failure("cannot listen on " + address.to_string() + ": " +
+                     engine::to_string(socket.error()));
     }
     out.each.push_back(*std::move(socket));
     // All threads listen on the port that the first one got.
@@ -69,9 +68,11 @@ auto sockets_for(std::string_view text, std::size_t count,
 }  // namespace
 
 struct server::state {
-  explicit state(store::quota_table::options const& options) : quotas(options), shared(quotas) {}
+  explicit state(store::quota_table::options const& options)
+      : quotas(options), shared(quotas, log) {}
 
   store::quota_table quotas;
+  access_log log;  // outlives the workers, whose last lines it writes
   shared_state shared;
   policy_ids ids;
   std::vector<worker_thread> threads;
@@ -92,6 +93,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
   auto const count = static_cast<std::size_t>(settings.workers.value_or(
       static_cast<std::int64_t>(std::max(std::thread::hardware_concurrency(), 1U))));
   TIDEGATE_TRY(auto used, runtime::make(std::move(settings), made->ids));
+  TIDEGATE_TRY(auto file, access_log::open(used->settings.access_log));
 
   for (std::size_t i = 0; i < count; ++i) {
     auto loop = engine::loop::make();
@@ -103,11 +105,12 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
     auto& each = made->threads.emplace_back();
     each.loop = *std::move(loop);
     each.works = std::make_unique<worker>(*each.loop, made->shared, std::move(counts),
+                                          made->log.add_source(),
                                           randomness[i % 4] + i * 0x9e3779b97f4a7c15);
     each.works->use(used);
   }
   for (auto const& listen : used->settings.listen) {
-    TIDEGATE_TRY(auto sockets, sockets_for(listen.address, count, passed));
+    TIDEGATE_TRY(auto sockets, sockets_for(listen.address, count, true, passed));
     made->addresses.push_back(address_of(sockets.each.front()));
     for (std::size_t i = 0; i < count; ++i) {
       made->threads[i].works->add_listener(std::move(sockets.each[i]), listen.address,
@@ -115,7 +118,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
     }
   }
   if (used->settings.admin) {
-    TIDEGATE_TRY(auto sockets, sockets_for(*used->settings.admin, 1, passed));
+    TIDEGATE_TRY(auto sockets, sockets_for(*used->settings.admin, 1, false, passed));
     made->admin_address = address_of(sockets.each.front());
     made->admin = std::make_unique<admin_service>(*made->threads.front().loop,
                                                   std::move(sockets.each.front()), made->shared);
@@ -126,6 +129,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
                    " was passed that is bound to " + address_of(left.socket) +
                    ", which is neither an address of listen nor admin");
   }
+  made->log.use(std::move(file));
   for (auto& each : made->threads) {
     each.thread = std::thread([&each] { each.loop->run(); });
   }
@@ -157,6 +161,8 @@ auto server::admin_address() const -> std::string const& {
 
 auto server::reload(config settings) -> result<void, std::string> {
   TIDEGATE_TRY(auto used, runtime::make(std::move(settings), state_->ids));
+  TIDEGATE_TRY(auto file, access_log::open(used->settings.access_log));
+  state_->log.use(std::move(file));
   for (auto& each : state_->threads) {
     each.loop->post([&each, used] { each.works->use(used); });
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker.hpp"
 
+#include "access_log_line.hpp"
 #include "exchange.hpp"
 #include "listener.hpp"
 #include "upstream_pool.hpp"
@@ -15,8 +16,13 @@
 namespace tidegate::gateway {
 
 worker::worker(engine::loop& on, shared_state& shared_by_all,
-               std::shared_ptr<worker_metrics> counts, std::uint64_t randomness)
-    : loop(on), shared(shared_by_all), metrics(std::move(counts)), random_(randomness | 1) {}
+               std::shared_ptr<worker_metrics> counts, access_log::source& lines,
+               std::uint64_t randomness)
+    : loop(on),
+      shared(shared_by_all),
+      metrics(std::move(counts)),
+      log_source_(lines),
+      random_(randomness | 1) {}
 
 worker::~worker() {
   listeners_.clear();
@@ -41,6 +47,8 @@ void worker::use(std::shared_ptr<runtime const> settings) {
       added.policies.push_back(&metrics->of_policy(limit.policy->name));
     }
   }
+  log = settings->settings.access_log.to == access_log_config::destination::off ? nullptr
+                                                                                : &log_source_;
   made->settings = std::move(settings);
   for (auto const& each : listeners_) {
     each->use(*made->settings);
@@ -115,6 +123,21 @@ void worker::give_back(std::unique_ptr<exchange> done) {
   if (exchanges_.size() < kept_max) {
     exchanges_.push_back(std::move(done));
   }
+}
+
+void worker::write_log(std::string_view line) {
+  if (log != nullptr && !log->add(line)) {
+    metrics->log_lines_dropped.add();
+  }
+}
+
+void worker::log_malformed(http::ip_address const& client, std::string_view protocol, int status) {
+  std::string line;
+  append_log_client(line, std::chrono::system_clock::now(), client, protocol);
+  append_log_no_request(line);
+  append_log_decision(line, "", {});
+  append_log_response(line, {.status = status});
+  write_log(line);
 }
 
 auto worker::random() noexcept -> std::uint64_t {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "access_log.hpp"
 #include "metrics.hpp"
 #include "runtime.hpp"
 
@@ -57,9 +58,10 @@ struct worker_runtime {
 
 /// What all workers share.
 struct shared_state {
-  explicit shared_state(store::quota_table& of) : quotas(of) {}
+  shared_state(store::quota_table& of, access_log& to) : quotas(of), log(to) {}
 
   store::quota_table& quotas;
+  access_log& log;
   std::vector<std::shared_ptr<worker_metrics>> metrics;
   std::atomic<bool> draining{false};
   std::atomic<std::int64_t> connections{0};  // of clients, on all threads
@@ -74,7 +76,7 @@ struct shared_state {
 class worker {
  public:
   worker(engine::loop& on, shared_state& shared, std::shared_ptr<worker_metrics> metrics,
-         std::uint64_t randomness);
+         access_log::source& log, std::uint64_t randomness);
   ~worker();
   worker(worker const&) = delete;
   auto operator=(worker const&) -> worker& = delete;
@@ -97,6 +99,11 @@ class worker {
   void give_back(std::unique_ptr<exchange> done);
   void release(worker_runtime& used);
 
+  /// Nothing happens when the log was turned off meanwhile.
+  void write_log(std::string_view line);
+  /// For a request whose head could not be read.
+  void log_malformed(http::ip_address const& client, std::string_view protocol, int status);
+
   [[nodiscard]] auto random() noexcept -> std::uint64_t;
   /// `Date: Sun, 06 Nov 1994 08:49:37 GMT` and the end of line, of this second.
   [[nodiscard]] auto date_line() -> std::string_view;
@@ -106,6 +113,7 @@ class worker {
   shared_state& shared;
   std::shared_ptr<worker_metrics> metrics;
   worker_runtime* current = nullptr;
+  access_log::source* log = nullptr;  // while requests are logged
 
   // Used by whoever runs, and by nobody after it returns to the loop.
   static constexpr std::size_t input_octets_max = 64 * 1024;
@@ -126,6 +134,7 @@ class worker {
   std::vector<std::unique_ptr<worker_runtime>> runtimes_;
   std::vector<std::unique_ptr<listener>> listeners_;
   std::vector<std::unique_ptr<exchange>> exchanges_;  // for reuse
+  access_log::source& log_source_;
   std::uint64_t random_;
   instant date_until_{instant::min()};
   std::string date_line_;

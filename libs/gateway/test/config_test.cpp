@@ -192,6 +192,17 @@ TEST(gateway_config, fills_in_the_defaults) {
   EXPECT_EQ(policy.on_store_failure, store_failure::local);
 }
 
+TEST(gateway_config, takes_an_access_log_as_a_value_or_as_a_mapping) {
+  using enum access_log_config::destination;
+  auto const log = [](std::string const& written) {
+    return parsed(with("access-log: " + written + "\n")).access_log;
+  };
+  EXPECT_EQ(log("off"), access_log_config{});
+  EXPECT_EQ(log("a.log"), (access_log_config{file, "dir/a.log"}));
+  EXPECT_EQ(log("{file: /a.log}"), (access_log_config{file, "/a.log"}));
+  EXPECT_EQ(log("{file: stdout, query: true}"), (access_log_config{standard_output, "", true}));
+}
+
 TEST(gateway_config, takes_one_value_for_a_list_of_one_and_words_for_nothing) {
   auto const made = parsed(
       "listen: 'localhost:0'\nadmin: off\naccess-log: stdout\nworkers: 2\nsecrets: /s\ndata: d/\n"
@@ -203,6 +214,7 @@ TEST(gateway_config, takes_one_value_for_a_list_of_one_and_words_for_nothing) {
   EXPECT_EQ(made.workers, 2);
   EXPECT_EQ(made.secrets, "/s");
   EXPECT_EQ(made.access_log.to, access_log_config::destination::standard_output);
+  EXPECT_FALSE(made.access_log.query);
   EXPECT_TRUE(made.policies.at(0).partition.sources().empty());
   EXPECT_EQ(made.routes.at(0).match.path, "/**");
   EXPECT_THAT(made.routes.at(0).limits, ElementsAre(0));
@@ -335,6 +347,9 @@ auto const fault_rows = std::vector<fault_row>{
     {"proxy_protocol_through_a_path",
      with("trusted-proxies: [10.0.0.0/8]\nlisten: {address: 'unix:/s', proxy-protocol: true}\n"),
      {"3:46: proxy-protocol: who connects through a path has no address that could be trusted"}},
+    {"an_access_log_without_a_file",
+     with("access-log: {query: true}\n"),
+     {"2:13: \"file\" is missing"}},
     {"http2_towards_upstreams",
      with("upstreams: {u: {servers: ['http://a'], http2: true}}\n"),
      {"2:47: http2: \"true\" is not available in this version; allowed: false"}},

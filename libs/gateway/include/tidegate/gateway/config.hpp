@@ -137,7 +137,8 @@ struct http_config {
 struct access_log_config {
   enum class destination : std::uint8_t { off, standard_output, file };
   destination to = destination::off;
-  std::string file;  ///< for `destination::file`
+  std::string file;    ///< for `destination::file`
+  bool query = false;  ///< the query of the request too, which may hold secrets
   auto operator==(access_log_config const&) const -> bool = default;
 };
 
