@@ -294,7 +294,9 @@ auto idempotency_store::writer::write(idempotency::change const& change,
   if (response) {
     std::string text;
     append_response(text, *response);
-    TIDEGATE_TRY(sealed, seal(options_.seal_keys, {change.key, change.next->token}, text));
+    auto const keys =
+        change.seal ? std::span<seal_key const>(options_.seal_keys) : std::span<seal_key const>();
+    TIDEGATE_TRY(sealed, seal(keys, {change.key, change.next->token}, text));
   }
   auto const octets = octets_of(*change.next);
   auto row = before ? before->row : 0;

@@ -272,6 +272,21 @@ TEST(store_sqlite, seals_responses_when_it_has_a_key) {
   }
 }
 
+TEST(store_sqlite, leaves_in_clear_what_need_not_be_sealed) {
+  folder const where;
+  options const o{.file = where.file(), .seal_keys = {key_with(1, 1)}};
+  {
+    auto const store = open(o);
+    auto const claim = claim_of(key_of("a"), 1);
+    ASSERT_TRUE(made(*store, claim));
+    auto answer = complete(claim.key, *claim.next, response_of("no secret at all"), start);
+    answer.seal = false;
+    ASSERT_TRUE(made(*store, answer));
+    EXPECT_NE(where.content().find("no secret at all"), std::string::npos);
+  }
+  EXPECT_EQ(body_of(*open(o), "a"), "no secret at all");
+}
+
 TEST(store_sqlite, opens_what_older_keys_have_sealed) {
   folder const where;
   auto const old = key_with(1, 1);

@@ -50,6 +50,8 @@ struct change {
   std::optional<record> next{};  ///< what to store; nothing: remove what is there
   /// What to store with it; nothing: no response is stored any more.
   std::optional<stored_response> response{};
+  /// Whether a store that outlives the process seals the response, if it has a key.
+  bool seal = true;
   // NOLINTEND(readability-redundant-member-init)
   auto operator==(change const&) const -> bool = default;
 };

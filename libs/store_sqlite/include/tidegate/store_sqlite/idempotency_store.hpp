@@ -28,7 +28,7 @@ struct options {
   std::size_t queue_max = 65'536;  ///< how many changes may wait for the disk
   std::size_t response_cache_octets_max = std::size_t{64}
                                           << 20;  ///< the others are read when asked for
-  /// The first one seals, all of them open. Without any, responses are stored in clear.
+  /// The first one seals what is to be sealed, all of them open. Without any, responses are stored in clear.
   // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
   std::vector<seal_key> seal_keys{};
 };
