@@ -531,6 +531,16 @@ auto gateway::memory() const -> std::size_t {
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
+auto gateway::own_memory() const -> std::size_t {
+  std::ifstream file("/proc/" + std::to_string(process_) + "/smaps_rollup");
+  for (std::string line; std::getline(file, line);) {
+    if (std::string_view const name = "Private_Dirty:"; line.starts_with(name)) {
+      return number(trim(std::string_view(line).substr(name.size()))) * 1024;
+    }
+  }
+  throw std::runtime_error("the system does not tell how much memory the gateway uses");
+}
+
 // ---- what tests say ----
 
 void expect_eventually(std::function<bool()> const& is_so, std::string_view what) {

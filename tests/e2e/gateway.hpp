@@ -188,6 +188,8 @@ class gateway {
   [[nodiscard]] auto wait() -> int;
   /// Resident memory in bytes.
   [[nodiscard]] auto memory() const -> std::size_t;
+  /// What of it is the program's alone, because it has written to it.
+  [[nodiscard]] auto own_memory() const -> std::size_t;
 
  private:
   void start(std::vector<std::string> arguments, bool has_admin);

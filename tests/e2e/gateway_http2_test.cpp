@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway.hpp"
 #include "process.hpp"
+#include "raw_http2.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,72 +41,6 @@ auto h2load(std::vector<std::string> const& arguments) -> std::string {
   all.insert(all.end(), arguments.begin(), arguments.end());
   return run(all).out;
 }
-
-enum frame_type : std::uint8_t { data = 0, headers = 1, rst_stream = 3, goaway = 7 };
-
-struct frame {
-  std::uint8_t type = 0;
-  std::uint32_t stream = 0;
-  std::string payload;
-};
-
-auto number_of(std::string_view octets) -> std::uint32_t {
-  std::uint32_t number = 0;
-  for (char const c : octets) {
-    number = number << 8U | static_cast<unsigned char>(c);
-  }
-  return number;
-}
-
-/// A client that sends frames one by one, and whatever it likes.
-class raw_client {
- public:
-  explicit raw_client(connection to) : connection_(std::move(to)) {
-    connection_.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    send(4, 0, 0, "");
-  }
-
-  void send(std::uint8_t type, std::uint8_t flags, std::uint32_t stream, std::string_view payload) {
-    std::string out;
-    for (auto const number : {payload.size() >> 16U, payload.size() >> 8U, payload.size()}) {
-      out.push_back(static_cast<char>(number));
-    }
-    out.push_back(static_cast<char>(type));
-    out.push_back(static_cast<char>(flags));
-    for (auto const shift : {24U, 16U, 8U, 0U}) {
-      out.push_back(static_cast<char>(stream >> shift));
-    }
-    connection_.send(out.append(payload));
-  }
-  /// `GET /` or `POST /`, of http://a.
-  void get(std::uint32_t stream) {
-    send(headers, 5, stream,
-         "\x82\x86\x84\x41\x01"
-         "a");
-  }
-  void post(std::uint32_t stream) {
-    send(headers, 4, stream,
-         "\x83\x86\x84\x41\x01"
-         "a");
-  }
-  void reset(std::uint32_t stream) { send(rst_stream, 0, stream, "\0\0\0\x08"sv); }
-
-  /// The next frame of a type, whatever comes before it.
-  auto read(frame_type type) -> frame {
-    for (;;) {
-      auto const head = connection_.read(9);
-      frame out{static_cast<std::uint8_t>(head[3]), number_of(head.substr(5)), {}};
-      out.payload = connection_.read(number_of(head.substr(0, 3)));
-      if (out.type == type) {
-        return out;
-      }
-    }
-  }
-  auto socket() -> connection& { return connection_; }
-
- private:
-  connection connection_;
-};
 
 }  // namespace
 

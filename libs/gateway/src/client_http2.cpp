@@ -3,6 +3,8 @@
 
 #include <tidegate/http/problem.hpp>
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -20,6 +22,24 @@ constexpr int writes_max = 8;
 /// How long a client may go on sending after the last word.
 constexpr auto linger_timeout = 2s;
 constexpr std::size_t spare_streams_max = 8;
+/// How long a connection without streams keeps what it needs for the next one.
+constexpr auto rest_after = 1s;
+
+/// Pages of the system, which can be taken away while their addresses stay.
+class system_pages final : public wire::http2_memory {
+ public:
+  [[nodiscard]] auto take(std::size_t octets) noexcept -> void* override {
+    auto* const out =
+        ::mmap(nullptr, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return out == MAP_FAILED ? nullptr : out;  // NOLINT: a macro of the system
+  }
+  void give_back(void* block, std::size_t octets) noexcept override { ::munmap(block, octets); }
+  void rest(void* block, std::size_t octets) noexcept override {
+    ::madvise(block, octets, MADV_DONTNEED);
+  }
+};
+
+constinit system_pages pages;
 
 [[nodiscard]] auto limits_of(runtime const& settings) -> wire::http2_limits {
   wire::http2_limits limits;
@@ -247,7 +267,7 @@ client_http2::client_http2(worker& on, worker::client_place at, engine::transpor
     : worker_(on),
       transport_(std::move(transport)),
       from_(std::move(from)),
-      session_(limits_of(*on.current->settings), *this, on.request),
+      session_(limits_of(*on.current->settings), *this, on.request, &pages),
       place_(at) {
   *place_ = this;
 }
@@ -260,7 +280,9 @@ void client_http2::start(std::string_view bytes, bool closing) {
     close();
     return;
   }
-  set_deadline(worker_.current->settings->settings.http.header_timeout);
+  auto const wait = worker_.current->settings->settings.http.header_timeout;
+  idle_until_ = worker_.loop.now() + wait;
+  set_deadline(wait);
   write_soon();
   take(bytes);
   if (worker_.shared.draining.load(std::memory_order_relaxed)) {
@@ -363,7 +385,9 @@ void client_http2::closed(wire::http2_stream& on) {
     spare_streams_.push_back(std::move(done));
   }
   if (session_.streams_count() == 1) {
-    set_deadline(worker_.current->settings->settings.http.idle_timeout);
+    std::chrono::nanoseconds const wait = worker_.current->settings->settings.http.idle_timeout;
+    idle_until_ = worker_.loop.now() + wait;
+    set_deadline(std::min<std::chrono::nanoseconds>(wait, rest_after));
   }
 }
 
@@ -466,6 +490,13 @@ void client_http2::expired() {
   auto const& settings = worker_.current->settings->settings.http;
   if (phase_ != phase::open) {
     close();
+    return;
+  }
+  if (session_.streams_count() == 0 && worker_.loop.now() < idle_until_) {
+    session_.rest();
+    spare_streams_.clear();
+    spare_streams_.shrink_to_fit();
+    set_deadline(idle_until_ - worker_.loop.now());
     return;
   }
   if (session_.streams_count() == 0) {  // idle

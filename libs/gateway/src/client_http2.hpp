@@ -74,6 +74,7 @@ class client_http2 final : public engine::watched,
   bool closing_ = false;      // the client sends no more
   bool writes_soon_ = false;  // at the end of the turn
   bool drains_ = false;
+  instant idle_until_{};  // while there are no streams
   instant written_at_{};  // when the client last took something
   std::string out_;       // what the socket has not taken
   std::vector<std::unique_ptr<stream>> spare_streams_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/wire/http2_session.hpp>
 
+#include "http2_blocks.hpp"
+
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
@@ -21,7 +23,7 @@ namespace {
 }
 
 [[nodiscard]] auto octets(char const* text) -> std::uint8_t* {
-  // nghttp2 copies what it is given, and does not write to it.
+  // nghttp2 does not write to what it is given.
   return const_cast<std::uint8_t*>(reinterpret_cast<std::uint8_t const*>(text));
 }
 
@@ -51,31 +53,63 @@ class allowance {
   instant filled_{};
 };
 
-/// Field lines as nghttp2 wants them. The texts live as long as this.
+/// Eight octets at a time, which most names have.
+void make_lower_case(char* at, char const* end) {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  for (; end - at >= 8; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    auto const low = word & each * 0x7f;
+    auto const from_a = low + each * (0x80 - 'A');        // the highest bit is set from 'A' on,
+    auto const behind_z = low + each * (0x80 - 'Z' - 1);  // and here behind 'Z'
+    word |= ((from_a ^ behind_z) & ~word & each * 0x80) >> 2U;
+    std::memcpy(at, &word, sizeof word);
+  }
+  for (; at != end; ++at) {
+    *at = static_cast<char>(*at | (static_cast<unsigned char>(*at - 'A') < 26 ? 0x20 : 0));
+  }
+}
+
+[[nodiscard]] auto find(char* at, char* end, char c) -> char* {
+  auto* const found = std::memchr(at, c, static_cast<std::size_t>(end - at));
+  return found == nullptr ? end : static_cast<char*>(found);
+}
+
+[[nodiscard]] auto is_space(char c) -> bool {
+  return c == ' ' || c == '\t';
+}
+
+constexpr std::uint8_t not_copied = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
+
+/// Field lines as nghttp2 wants them: views of a text.
 class field_list {
  public:
-  void assign(int status, std::string_view field_lines) {
+  /// `lines` are complete lines. They are changed, and live until they are sent if they are `not_copied`.
+  void assign(int status, std::string& lines, std::uint8_t flags) {
     fields_.clear();
-    status_ = {static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
-               static_cast<char>('0' + status % 10)};
-    add(":status", {status_.data(), status_.size()});
-    lines_.assign(field_lines);
-    auto* at = lines_.data();
-    auto* const end = at + lines_.size();
+    flags_ = flags;
+    // The digits of the status go behind the lines.
+    auto const size = lines.size();
+    lines.append({static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
+                  static_cast<char>('0' + status % 10)});
+    auto* at = lines.data();
+    auto* const end = at + size;
+    add(":status", {end, 3});
     while (at != end) {
-      auto* const name = at;
-      for (; at != end && *at != ':'; ++at) {
-        if (*at >= 'A' && *at <= 'Z') {
-          *at = static_cast<char>(*at | 0x20);  // RFC 9113, section 8.2
-        }
+      auto* line_end = find(at, end, '\r');
+      auto* const next = line_end + std::min<std::ptrdiff_t>(2, end - line_end);
+      auto* const colon = find(at, line_end, ':');
+      make_lower_case(at, colon);  // RFC 9113, section 8.2
+      auto* value = std::min(colon + 1, line_end);
+      while (value != line_end && is_space(*value)) {
+        ++value;
       }
-      auto* const colon = at;
-      at = std::find(at, end, '\r');
-      auto value = std::string_view(colon, static_cast<std::size_t>(at - colon));
-      value.remove_prefix(std::min(value.size(), value.find_first_not_of(": \t")));
-      value = value.substr(0, value.find_last_not_of(" \t") + 1);
-      add({name, static_cast<std::size_t>(colon - name)}, value);
-      at += std::min<std::ptrdiff_t>(2, end - at);
+      while (value != line_end && is_space(line_end[-1])) {
+        --line_end;
+      }
+      add({at, static_cast<std::size_t>(colon - at)},
+          {value, static_cast<std::size_t>(line_end - value)});
+      at = next;
     }
   }
 
@@ -84,20 +118,34 @@ class field_list {
 
  private:
   void add(std::string_view name, std::string_view value) {
+    auto const flags =
+        name == "ratelimit" ? flags_ | NGHTTP2_NV_FLAG_NO_INDEX : flags_;  // another one each time
     fields_.push_back({octets(name.data()), octets(value.data()), name.size(), value.size(),
-                       NGHTTP2_NV_FLAG_NONE});
+                       static_cast<std::uint8_t>(flags)});
   }
 
-  std::array<char, 3> status_{};
-  std::string lines_;
+  std::uint8_t flags_ = NGHTTP2_NV_FLAG_NONE;
   std::vector<nghttp2_nv> fields_;
 };
 
 /// Scratch of the thread: no session needs it after a call.
-auto scratch_fields() -> field_list& {
-  static thread_local field_list fields;
-  return fields;
+struct thread_scratch {
+  field_list fields;
+  std::string text;
+  std::string interim;
+  /// Frames are built here. What is built is taken away at once, so that one is enough for all sessions.
+  std::array<char, 16 * 1024 + 512> frame;  // NOLINT: what is not written is not looked at
+  std::vector<std::unique_ptr<http2_stream>> spare_streams;
+};
+
+auto scratch() -> thread_scratch& {
+  static thread_local thread_scratch of_thread;
+  return of_thread;
 }
+
+constexpr std::size_t spare_streams_max = 256;
+/// Streams with more room than this are not kept.
+constexpr std::size_t spare_octets_max = 4096;
 
 /// The head that is being read. Those of one connection follow each other, they never mix.
 struct incoming_head {
@@ -123,10 +171,12 @@ constexpr std::string_view line_end = "\r\n";
 }  // namespace
 
 struct http2_session::state {
-  state(http2_limits const& given, http2_events& events_to, request_head& head)
+  state(http2_limits const& given, http2_events& events_to, request_head& head,
+        http2_memory* memory_from)
       : limits(given),
         events(events_to),
         request(head),
+        memory(memory_from),
         resets(given.resets),
         control_frames(given.control_frames) {}
 
@@ -136,7 +186,14 @@ struct http2_session::state {
   }
 
   void open(std::int32_t id) {
-    auto made = std::make_unique<http2_stream>();
+    auto& spare = scratch().spare_streams;
+    std::unique_ptr<http2_stream> made;
+    if (spare.empty()) {
+      made = std::make_unique<http2_stream>();
+    } else {
+      made = std::move(spare.back());
+      spare.pop_back();
+    }
     made->id_ = id;
     made->position_ = streams.size();
     nghttp2_session_set_stream_user_data(session, id, made.get());
@@ -149,7 +206,25 @@ struct http2_session::state {
     auto const position = stream.position_;
     std::swap(streams[position], streams.back());
     streams[position]->position_ = position;
+    keep(std::move(streams.back()));
     streams.pop_back();
+  }
+
+  /// For reuse.
+  static void keep(std::unique_ptr<http2_stream> done) {
+    auto& spare = scratch().spare_streams;
+    if (spare.size() >= spare_streams_max ||
+        done->head_.capacity() + done->out_.capacity() > spare_octets_max) {
+      return;
+    }
+    done->user = nullptr;
+    done->request_complete_ = false;
+    done->response_complete_ = false;
+    done->held_octets_ = 0;
+    done->discarded_octets_ = 0;
+    done->out_.clear();
+    done->sent_ = 0;
+    spare.push_back(std::move(done));
   }
 
   void terminate(http2_error why) {
@@ -191,6 +266,7 @@ struct http2_session::state {
       events.refused_request(stream, head_fault::head_too_large);
       return;
     }
+    auto& text = scratch().text;
     text.assign(head.method).append(" ");
     text.append(head.method == "CONNECT" ? head.authority : head.path);
     text.append(" HTTP/1.1\r\nhost: ").append(head.authority).append(line_end);
@@ -238,11 +314,67 @@ struct http2_session::state {
   nghttp2_session* session = nullptr;
   std::vector<std::unique_ptr<http2_stream>> streams;
   incoming_head head;
-  std::string text;
+  http2_memory* memory;
+  void* table = nullptr;  // of nghttp2, in which it finds streams: empty while there are none
+  std::size_t table_octets = 0;
+  void* frame = nullptr;  // where frames are built
   allowance resets;
   allowance control_frames;
   instant now{};
   bool terminated = false;
+
+  // ── where nghttp2 gets its memory ───────────────────────────────────────────────────────────────────
+
+  static auto allocate(std::size_t size, void* /*user*/) -> void* {
+    return block_pool::of_thread().take(size);
+  }
+
+  static auto allocate_zeros(std::size_t count, std::size_t size, void* user) -> void* {
+    auto& self = of(user);
+    auto const all = count * size;  // of things that fit into memory
+    if (all >= table_octets_min && self.memory != nullptr && self.table == nullptr) {
+      self.table_octets = all;
+      self.table = self.memory->take(all);
+      return self.table;
+    }
+    auto* const out = block_pool::of_thread().take(all);
+    if (out != nullptr) {
+      std::memset(out, 0, all);
+    }
+    return out;
+  }
+
+  static auto reallocate(void* block, std::size_t size, void* user) -> void* {
+    auto& self = of(user);
+    // The first large block is the one in which it builds frames.
+    if (block == nullptr && self.frame == nullptr && size > 16 * 1024 &&
+        size <= scratch().frame.size()) {
+      self.frame = scratch().frame.data();
+      return self.frame;
+    }
+    if (block == nullptr || block != self.frame) {
+      return block_pool::of_thread().resize(block, size);
+    }
+    auto* const out = block_pool::of_thread().take(size);
+    if (out != nullptr) {
+      std::memcpy(out, block, std::min(size, scratch().frame.size()));
+    }
+    return out;
+  }
+
+  static void release(void* block, void* user) {
+    auto& self = of(user);
+    if (block == nullptr || block == self.frame) {
+      return;
+    }
+    if (block == self.table) {
+      self.memory->give_back(std::exchange(self.table, nullptr), self.table_octets);
+    } else {
+      block_pool::of_thread().give_back(block);
+    }
+  }
+
+  static constexpr std::size_t table_octets_min = 4096;
 
   // ── what nghttp2 calls ──────────────────────────────────────────────────────────────────────────────
 
@@ -387,16 +519,21 @@ struct http2_session::state {
       }
       nghttp2_option_set_no_auto_window_update(out, 1);
       nghttp2_option_set_no_closed_streams(out, 1);
+      // What changes all the time is not worth remembering for long.
+      nghttp2_option_set_max_deflate_dynamic_table_size(out, 1024);
       return out;
     }();
     return made;
   }
 };
 
-http2_session::http2_session(http2_limits const& limits, http2_events& events, request_head& head)
-    : state_(std::make_unique<state>(limits, events, head)) {
-  if (nghttp2_session_server_new2(&state_->session, state::callbacks(), state_.get(),
-                                  state::options()) != 0) {
+http2_session::http2_session(http2_limits const& limits, http2_events& events, request_head& head,
+                             http2_memory* memory)
+    : state_(std::make_unique<state>(limits, events, head, memory)) {
+  nghttp2_mem blocks{state_.get(), state::allocate, state::release, state::allocate_zeros,
+                     state::reallocate};
+  if (nghttp2_session_server_new3(&state_->session, state::callbacks(), state_.get(),
+                                  state::options(), &blocks) != 0) {
     throw std::bad_alloc();
   }
   std::array<nghttp2_settings_entry, 4> const settings{{
@@ -450,16 +587,19 @@ auto http2_session::stream_at(std::size_t position) noexcept -> http2_stream& {
 }
 
 void http2_session::send_interim(http2_stream& on, int status, std::string_view field_lines) {
-  auto& fields = scratch_fields();
-  fields.assign(status, field_lines);
+  auto& fields = scratch().fields;
+  auto& lines = scratch().interim;
+  lines.assign(field_lines);
+  fields.assign(status, lines, NGHTTP2_NV_FLAG_NONE);
   nghttp2_submit_headers(state_->session, NGHTTP2_FLAG_NONE, on.id_, nullptr, fields.data(),
                          fields.size(), nullptr);
 }
 
 void http2_session::send_head(http2_stream& on, int status, std::string_view field_lines,
                               bool last) {
-  auto& fields = scratch_fields();
-  fields.assign(status, field_lines);
+  auto& fields = scratch().fields;
+  on.head_.assign(field_lines);
+  fields.assign(status, on.head_, not_copied);
   on.response_complete_ = last;
   nghttp2_data_provider provider{};
   provider.source.ptr = &on;
@@ -488,6 +628,20 @@ void http2_session::reset(http2_stream& on, http2_error why) {
 void http2_session::let_send(http2_stream& on) {
   if (auto const size = std::exchange(on.held_octets_, 0); size != 0) {
     nghttp2_session_consume_stream(state_->session, on.id_, size);
+  }
+}
+
+void http2_session::rest() {
+  auto& self = *state_;
+  assert(self.streams.empty());
+  self.head = {};
+  self.streams.shrink_to_fit();
+  if (self.table != nullptr) {
+    auto const* const begin = static_cast<std::uint64_t const*>(self.table);
+    if (std::all_of(begin, begin + self.table_octets / sizeof *begin,
+                    [](std::uint64_t each) { return each == 0; })) {
+      self.memory->rest(self.table, self.table_octets);
+    }
   }
 }
 

@@ -6,8 +6,11 @@
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -200,8 +203,9 @@ class test_client {
 /// A client and a session, and what the session told.
 class http2_pair final : private http2_events {
  public:
-  explicit http2_pair(http2_limits const& limits = {}, std::int32_t client_window = 0)
-      : client(client_window), session(limits, *this, head_) {}
+  explicit http2_pair(http2_limits const& limits = {}, std::int32_t client_window = 0,
+                      http2_memory* memory = nullptr)
+      : client(client_window), session(limits, *this, head_, memory) {}
 
   /// Lets both talk until nobody has more to say.
   void talk() {
@@ -744,6 +748,94 @@ TEST(wire_http2, gives_its_output_in_parts) {
   }
   EXPECT_GE(parts, 4);
   EXPECT_EQ(pair.client.responses[id].content.size(), 300'000U);
+}
+
+TEST(wire_http2, keeps_what_sessions_say_apart_when_they_take_turns) {
+  std::array<http2_pair, 2> pairs{{http2_pair({}, 1'000'000), http2_pair({}, 1'000'000)}};
+  std::array<std::int32_t, 2> ids{};
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    auto& pair = pairs[i];
+    ids[i] = pair.client.ask(get_request);
+    nghttp2_session_set_local_window_size(pair.client.session, NGHTTP2_FLAG_NONE, 0, 1'000'000);
+    pair.talk();
+    // A head of several frames, and content of more.
+    pair.session.send_head(pair.stream(ids[i]), 200,
+                           "x-a: " + std::string(40'000, i == 0 ? '!' : '$') + "\r\n", false);
+    pair.session.send_content(pair.stream(ids[i]), std::string(300'000, i == 0 ? 'a' : 'b'));
+    pair.session.send_end(pair.stream(ids[i]));
+  }
+  while (pairs[0].session.wants_output() || pairs[1].session.wants_output()) {
+    for (auto& pair : pairs) {
+      std::string out;
+      ASSERT_TRUE(pair.session.take_output(out, 1));  // one frame
+      pair.client.input(out);
+    }
+  }
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    auto const& got = pairs[i].client.responses[ids[i]];
+    EXPECT_EQ(got.field("x-a"), std::string(40'000, i == 0 ? '!' : '$'));
+    EXPECT_EQ(got.content, std::string(300'000, i == 0 ? 'a' : 'b'));
+    EXPECT_TRUE(got.complete);
+  }
+}
+
+/// Counts, and takes away what rests.
+class counted_memory final : public http2_memory {
+ public:
+  auto take(std::size_t octets) noexcept -> void* override {
+    ++taken;
+    return std::calloc(1, octets);  // NOLINT
+  }
+  void give_back(void* block, std::size_t /*octets*/) noexcept override {
+    ++given_back;
+    std::free(block);  // NOLINT
+  }
+  void rest(void* block, std::size_t octets) noexcept override {
+    ++rests;
+    std::memset(block, 0, octets);
+  }
+
+  int taken = 0;
+  int given_back = 0;
+  int rests = 0;
+};
+
+TEST(wire_http2, rests_between_streams) {
+  counted_memory memory;
+  {
+    http2_pair pair({}, 0, &memory);
+    for (int i = 1; i <= 3; ++i) {
+      auto const id = pair.client.ask(with(get_request, {{"x-a", std::string(1000, 'a')}}));
+      pair.talk();
+      pair.session.send_head(pair.stream(id), 200, "x-b: 1\r\n", true);
+      pair.talk();
+      EXPECT_EQ(pair.client.responses[id].field("x-b"), "1");
+      EXPECT_EQ(pair.session.streams_count(), 0U);
+      pair.session.rest();
+      EXPECT_EQ(memory.rests, i);
+    }
+    EXPECT_EQ(memory.taken, 1);
+    EXPECT_EQ(memory.given_back, 0);
+  }
+  EXPECT_EQ(memory.given_back, 1);
+}
+
+TEST(wire_http2, forgets_a_head_that_a_reset_overtakes) {
+  http2_pair pair;
+  auto const first = pair.client.ask(get_request);
+  auto const second = pair.client.ask(get_request);
+  pair.talk();
+  pair.session.send_head(pair.stream(first), 200, "x-a: first\r\n", true);
+  nghttp2_submit_rst_stream(pair.client.session, NGHTTP2_FLAG_NONE, first, NGHTTP2_CANCEL);
+  EXPECT_TRUE(pair.session.receive(pair.client.output(), pair.now));
+  auto const third = pair.client.ask(get_request);
+  pair.talk();
+  pair.session.send_head(pair.stream(third), 200, "x-a: third\r\n", true);
+  pair.session.send_head(pair.stream(second), 200, "x-a: second\r\n", true);
+  pair.talk();
+  EXPECT_EQ(pair.client.responses[first].field("x-a"), "(none)");
+  EXPECT_EQ(pair.client.responses[second].field("x-a"), "second");
+  EXPECT_EQ(pair.client.responses[third].field("x-a"), "third");
 }
 
 }  // namespace

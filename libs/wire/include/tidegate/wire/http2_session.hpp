@@ -40,6 +40,19 @@ struct http2_limits {
   http2_rate control_frames{1024, 128};
 };
 
+/// Memory that a session can do without while it has no streams. Outlives the session.
+class http2_memory {
+ public:
+  /// All zero; null when there is none.
+  [[nodiscard]] virtual auto take(std::size_t octets) noexcept -> void* = 0;
+  virtual void give_back(void* block, std::size_t octets) noexcept = 0;
+  /// It is all zero, and may be taken away until it is used again.
+  virtual void rest(void* block, std::size_t octets) noexcept = 0;
+
+ protected:
+  ~http2_memory() = default;
+};
+
 class http2_session;
 
 /// One request and its response. Belongs to the session, which says when it is over.
@@ -63,6 +76,7 @@ class http2_stream {
   bool response_complete_ = false;
   std::size_t held_octets_ = 0;       // content that was not taken
   std::size_t discarded_octets_ = 0;  // content after the end of the response
+  std::string head_;                  // the fields of the response, until they are sent
   std::string out_;
   std::size_t sent_ = 0;  // of `out_`
 };
@@ -92,10 +106,14 @@ class http2_events {
 /// A request is shown as HTTP/1.1 would have it, so that one judge is enough for both: the fields that
 /// begin with a colon become the request line and Host, the crumbs of Cookie become one field (section
 /// 8.2.3). Trailers of requests are checked and dropped.
+///
+/// A session stays on the thread that made it, and may be destroyed on another one.
 class http2_session {
  public:
-  /// `head` is used while requests are read; see `message_head`. Both outlive the session.
-  http2_session(http2_limits const& limits, http2_events& events, request_head& head);
+  /// `head` is used while requests are read; see `message_head`. Both outlive the session. Without `memory`
+  /// all of it is the heap's.
+  http2_session(http2_limits const& limits, http2_events& events, request_head& head,
+                http2_memory* memory = nullptr);
   http2_session(http2_session const&) = delete;
   auto operator=(http2_session const&) -> http2_session& = delete;
   ~http2_session();
@@ -125,6 +143,8 @@ class http2_session {
   /// What was not taken of the request's content is gone by now.
   void let_send(http2_stream& on);
 
+  /// Gives back what is not needed until the next stream. Only while there are none.
+  void rest();
   /// Takes no more requests; those under way are finished.
   void drain();
   /// Ends the connection at once.
