@@ -123,10 +123,14 @@ auto lines_of(wire::message_head const& head, known_field name, std::vector<std:
 
 client_address::client_address(http::ip_address const& address,
                                std::string_view scheme_of_connection)
-    : peer(address), peer_text(http::to_string(address)), scheme(scheme_of_connection) {
-  wire::append_field(forwarding_lines, "X-Forwarded-For", peer_text);
-  wire::append_field(forwarding_lines, "X-Forwarded-Proto", scheme);
-  wire::append_field(forwarding_lines, "Via", via_here);
+    : peer(address), scheme(scheme_of_connection) {
+  auto const text = http::to_string(address);
+  peer_text_size = static_cast<std::uint8_t>(text.size());
+  std::string lines;
+  wire::append_field(lines, "X-Forwarded-For", text);
+  wire::append_field(lines, "X-Forwarded-Proto", scheme);
+  wire::append_field(lines, "Via", via_here);
+  forwarding_lines.assign(lines);  // which takes no more room than they need
 }
 
 void exchange::begin(client_stream& client, wire::request_head const& request,
@@ -202,7 +206,7 @@ auto exchange::value_of(limit const& of, std::size_t position, wire::request_hea
       auto const client =
           find_client(request, from, runtime_->settings->trusted_proxies, worker_.lines);
       if (client.is_v4() && client == from.peer) {
-        return from.peer_text;
+        return from.peer_text();
       }
       scratch.clear();
       http::append_client_key(scratch, client);
@@ -598,7 +602,7 @@ void exchange::append_forwarding_lines(std::string& lines, wire::request_head co
     lines.append(from.forwarding_lines);
     return;
   }
-  std::string_view forwarded_for = from.peer_text;
+  std::string_view forwarded_for = from.peer_text();
   auto proto = from.scheme;
   if (is_trusted) {
     auto& value = worker_.text;

@@ -65,11 +65,17 @@ struct client_address {
 
   /// The other end of the connection, or what the PROXY protocol says of it.
   http::ip_address peer;
-  std::string peer_text;
+  std::uint8_t peer_text_size = 0;
   std::string_view scheme;
   /// What an upstream is told about it, when nothing else came before us: X-Forwarded-For,
   /// X-Forwarded-Proto and Via.
   std::string forwarding_lines;
+
+  /// A part of those lines: a connection that is idle keeps no more than it needs.
+  [[nodiscard]] auto peer_text() const -> std::string_view {
+    return std::string_view(forwarding_lines)
+        .substr(std::string_view("X-Forwarded-For: ").size(), peer_text_size);
+  }
 };
 
 /// What is counted and logged, as others do it, when nobody waits for the response any more.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace tidegate::wire {
@@ -32,13 +34,13 @@ class block_pool {
 
   /// Null when there is no memory.
   [[nodiscard]] auto take(std::size_t size) noexcept -> void* {
-    auto const number = (size + grain - 1) / grain;
+    auto const number = std::max<std::size_t>(1, (size + grain - 1) / grain);
     if (number < shelves && shelves_[number].first != nullptr) {
       auto& shelf = shelves_[number];
       auto* const block = shelf.first;
       shelf.first = block->next;
       --shelf.count;
-      return block + 1;
+      return static_cast<head*>(block) + 1;
     }
     auto* const block = static_cast<head*>(std::malloc(sizeof(head) + number * grain));  // NOLINT
     if (block == nullptr) {
@@ -55,8 +57,7 @@ class block_pool {
     auto* const block = static_cast<head*>(taken) - 1;
     if (block->number < shelves && shelves_[block->number].count < kept_max) {
       auto& shelf = shelves_[block->number];
-      block->next = shelf.first;
-      shelf.first = block;
+      shelf.first = new (block) free_block{{block->number}, shelf.first};
       ++shelf.count;
     } else {
       std::free(block);  // NOLINT
@@ -74,17 +75,21 @@ class block_pool {
   }
 
  private:
-  struct alignas(std::max_align_t) head {
+  // Blocks are aligned like a pointer, which is enough for what nghttp2 keeps in them.
+  struct head {
     std::size_t number = 0;  // of grains
-    head* next = nullptr;    // while it is kept
+  };
+  /// A block that is kept.
+  struct free_block : head {
+    free_block* next = nullptr;
   };
   struct shelf {
-    head* first = nullptr;
+    free_block* first = nullptr;
     std::size_t count = 0;
   };
 
-  static constexpr std::size_t grain = 16;
-  static constexpr std::size_t shelves = 33;  // blocks up to 512 octets
+  static constexpr std::size_t grain = 8;
+  static constexpr std::size_t shelves = 65;  // blocks up to 512 octets
 #ifdef __SANITIZE_ADDRESS__
   static constexpr std::size_t kept_max = 0;  // so that a block that is used too late is noticed
 #else
