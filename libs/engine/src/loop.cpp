@@ -23,6 +23,18 @@ auto read_clock() noexcept -> instant {
   return instant(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
 }
 
+/// Has the memory of the next one to be told come near while this one works. What the system does for a
+/// connection in between is enough to drive out what ours was; without this, waiting for it takes as long as
+/// reading a head.
+void fetch_ahead(void const* who) noexcept {
+  constexpr std::uintptr_t line = 64;
+  constexpr std::uintptr_t size = 5 * line;  // most of a connection; what is behind it does no harm
+  auto const begin = reinterpret_cast<std::uintptr_t>(who);
+  for (auto at = begin; at < begin + size; at += line) {
+    __builtin_prefetch(reinterpret_cast<void const*>(at), 1);
+  }
+}
+
 }  // namespace
 
 auto loop::make() -> result<std::unique_ptr<loop>, system_error> {
@@ -120,6 +132,9 @@ void loop::turn(std::chrono::milliseconds wait) {
   now_ = read_clock();
   for (int i = 0; i < count; ++i) {
     auto const& event = events[static_cast<std::size_t>(i)];
+    if (i + 1 < count) {
+      fetch_ahead(events[static_cast<std::size_t>(i) + 1].data.ptr);
+    }
     auto* const who = static_cast<watched*>(event.data.ptr);
     if (who == nullptr) {
       run_posted();

@@ -28,8 +28,8 @@ client_http1::client_http1(worker& on, worker::client_place at, engine::transpor
                            http::ip_address const& peer, bool http2)
     : worker_(on),
       transport_(std::move(transport)),
-      from_(peer, transport_.is_secure() ? "https" : "http"),
       may_be_http2_(http2),
+      from_(peer, transport_.is_secure() ? "https" : "http"),
       place_(at) {
   *place_ = this;
 }

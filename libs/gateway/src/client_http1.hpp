@@ -79,7 +79,6 @@ class client_http1 final : public engine::watched,
 
   worker& worker_;
   engine::transport transport_;
-  client_address from_;
   phase phase_ = phase::head;
   bool may_be_http2_;  // until the first request has come
   bool readable_ = false;
@@ -97,6 +96,7 @@ class client_http1 final : public engine::watched,
   std::size_t seen_ = 0;
   std::string in_;
   std::string out_;
+  client_address from_;
   worker::client_place place_;  // behind the last when the connection has another owner
 };
 

@@ -125,6 +125,9 @@ void upstream_connection::resume() {
 }
 
 void upstream_connection::read() {
+  if (user_ != nullptr) {
+    user_->fetch_ahead();
+  }
   while (readable_ && !paused_ && phase_ != phase::closed) {
     auto const [state, size] = transport_.read(worker_.input);
     if (state != engine::io_state::done) {
