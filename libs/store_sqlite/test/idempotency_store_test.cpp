@@ -11,8 +11,10 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <semaphore>
 
 namespace tidegate::store_sqlite {
 namespace {
@@ -447,30 +449,52 @@ TEST(store_sqlite, keeps_no_more_responses_in_memory_than_it_may) {
   }
 }
 
-/// Claims and completes keys one after the other and says of each step when it was answered, until killed.
+/// What the child of the next test was answered.
+struct answered_step {
+  std::uint32_t number;
+  bool completed;  // else claimed
+};
+
+/// Claims and completes keys, many at a time and with sweeps in between, and says of each step when it was
+/// answered; until it is killed.
 [[noreturn]] void store_until_killed(std::string const& file, int out) {
-  auto const store = idempotency_store::open({.file = file}, start);
-  for (std::uint32_t i = 0; store; ++i) {
-    auto const key = key_of(std::to_string(i));
-    auto const claim = claim_of(key, i + 1);
-    bool good = made(**store, claim);
-    char const claimed = 'c';
-    good = good && write(out, &claimed, 1) == 1;
-    good = good && made(**store, complete(key, *claim.next, response_of(std::to_string(i)), start));
-    char const completed = 'd';
-    if (!good || write(out, &completed, 1) != 1) {
-      break;
+  auto const store = idempotency_store::open({.file = file, .seal_keys = {key_with(1, 1)}}, start);
+  if (!store) {
+    _exit(1);
+  }
+  std::counting_semaphore<> in_flight(32);
+  auto const tell = [out](answered_step const& step) {
+    if (write(out, &step, sizeof step) != sizeof step) {
+      _exit(1);
+    }
+  };
+  for (std::uint32_t i = 0;; ++i) {
+    in_flight.acquire();
+    auto const claim = claim_of(key_of(std::to_string(i)), i + 1);
+    (*store)->apply(claim, [&, i, claim](store::apply_answer claimed) {
+      if (!claimed || !claimed->made) {
+        _exit(1);
+      }
+      tell({i, false});
+      auto answer = complete(claim.key, *claim.next, response_of(std::to_string(i)), start);
+      (*store)->apply(std::move(answer), [&, i](store::apply_answer completed) {
+        if (!completed || !completed->made) {
+          _exit(1);
+        }
+        tell({i, true});
+        in_flight.release();
+      });
+    });
+    if (i % 16 == 0) {
+      (*store)->sweep(start, 100);
     }
   }
-  _exit(1);
 }
 
 TEST(store_sqlite, has_after_a_kill_whatever_was_answered_before) {
-  folder const where;
   std::mt19937 random(1);
   for (int round = 0; round < 10; ++round) {
-    fs::remove(where.file());
-    fs::remove(where.file() + "-wal");
+    folder const where;
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe(ends.data()), 0);
     auto const child = fork();
@@ -480,25 +504,28 @@ TEST(store_sqlite, has_after_a_kill_whatever_was_answered_before) {
       store_until_killed(where.file(), ends[1]);
     }
     close(ends[1]);
-    std::string steps;
-    for (auto left = 1 + random() % 60; left > 0; --left) {
-      char step = 0;
-      ASSERT_EQ(read(ends[0], &step, 1), 1);
-      steps += step;
+    std::string octets;
+    for (auto left = sizeof(answered_step) * (1 + random() % 500); left > 0; --left) {
+      char octet = 0;
+      ASSERT_EQ(read(ends[0], &octet, 1), 1);
+      octets += octet;
     }
     ASSERT_EQ(kill(child, SIGKILL), 0);
-    steps += all_from(ends[0]);  // answered before the kill as well
+    octets += all_from(ends[0]);  // answered before the kill as well
     close(ends[0]);
     ASSERT_EQ(waitpid(child, nullptr, 0), child);
 
-    auto const store = open({.file = where.file()}, start + 1s);
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      auto const name = std::to_string(i / 2);
+    auto const store = open({.file = where.file(), .seal_keys = {key_with(1, 1)}}, start + 1s);
+    for (std::size_t i = 0; i + sizeof(answered_step) <= octets.size();
+         i += sizeof(answered_step)) {
+      answered_step step{};
+      std::memcpy(&step, octets.data() + i, sizeof step);
+      auto const name = std::to_string(step.number);
       auto const record = record_in(*store, key_of(name));
-      ASSERT_TRUE(record.has_value()) << i;
-      EXPECT_NE(record->state, record_state::dispatched) << i;
-      if (steps[i] == 'd') {
-        EXPECT_EQ(record->state, record_state::completed) << i;
+      ASSERT_TRUE(record.has_value()) << name;
+      EXPECT_NE(record->state, record_state::dispatched) << name;
+      if (step.completed) {
+        EXPECT_EQ(record->state, record_state::completed) << name;
         EXPECT_EQ(body_of(*store, name), name);
       }
     }
