@@ -343,9 +343,10 @@ class quota_table::slot_memory {
 };
 
 quota_table::quota_table(options const& options) : seed_(options.randomness) {
-  // About a thousand partitions a shard: rebuilding one is short, and threads rarely meet.
+  // Up to eight thousand partitions a shard: rebuilding one takes less than a millisecond, threads rarely
+  // meet, and a few thousand partitions lie on a few hundred pages.
   auto const partitions = std::max<std::size_t>(options.partitions_max, 1);
-  shards_size_ = std::clamp<std::size_t>(std::bit_ceil(partitions / 1024), 1, 65536);
+  shards_size_ = std::clamp<std::size_t>(std::bit_ceil(partitions / 8192), 1, 65536);
   // A shard may get more than its share; that much room keeps even the fullest one below its bound. Every
   // shard begins on a page.
   constexpr auto page = page_octets / sizeof(slot);
