@@ -163,6 +163,8 @@ TEST(gateway_admin, shows_metrics) {
         "tidegate_connections_accepted_total 3\n"}) {
     EXPECT_THAT(metrics.body, HasSubstr(line));
   }
+  EXPECT_GT(with.metric("process_resident_memory_bytes"), 1e6);
+  EXPECT_GT(with.metric("process_cpu_seconds_total"), 0);
 }
 
 TEST(gateway_admin, is_not_on_the_address_of_clients) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "metrics.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <fstream>
 
 namespace tidegate::gateway {
 
@@ -80,6 +84,29 @@ struct policy_sums {
   std::uint64_t blocked = 0;
   std::uint64_t shared = 0;
 };
+
+void single(std::string& out, char const* name, char const* kind, char const* help, double value) {
+  describe(out, name, kind, help);
+  line(out, name, "", value);
+}
+
+/// What every program of Prometheus says of its process, by the same names.
+void append_process(std::string& out) {
+  std::size_t pages = 0;
+  std::size_t resident = 0;
+  if (std::ifstream("/proc/self/statm") >> pages >> resident) {
+    single(out, "process_resident_memory_bytes", "gauge", "Memory of the process.",
+           static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+  }
+  rusage used{};
+  if (::getrusage(RUSAGE_SELF, &used) == 0) {
+    auto const seconds = [](timeval const& time) {
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    };
+    single(out, "process_cpu_seconds_total", "counter", "CPU time of the process.",
+           seconds(used.ru_utime) + seconds(used.ru_stime));
+  }
+}
 
 }  // namespace
 
@@ -166,13 +193,15 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
     decided("shadow-refused", sum.shadow_refused);
     decided("blocked", sum.blocked);
   }
-  auto const single = [&](char const* name, char const* kind, char const* help, double value) {
-    describe(out, name, kind, help);
-    line(out, name, "", value);
-  };
-  single("tidegate_connections_accepted_total", "counter", "Connections of clients.",
+  describe(out, "tidegate_decisions_shared_total", "counter",
+           "Decisions on partitions that found no room in the quota table and share a quota.");
+  for (auto const& [name, sum] : policies) {
+    line(out, "tidegate_decisions_shared_total", "policy=\"" + label(name) + "\"",
+         static_cast<double>(sum.shared));
+  }
+  single(out, "tidegate_connections_accepted_total", "counter", "Connections of clients.",
          static_cast<double>(accepted));
-  single("tidegate_connections_open", "gauge", "Connections of clients that are open.",
+  single(out, "tidegate_connections_open", "gauge", "Connections of clients that are open.",
          static_cast<double>(open));
   describe(out, "tidegate_connections_refused_total", "counter",
            "Connections that were closed before a request was read.");
@@ -183,21 +212,22 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   refused_for("max-connections", refused);
   refused_for("untrusted-proxy", untrusted);
   refused_for("proxy-header", without_header);
-  single("tidegate_accept_failures_total", "counter",
+  single(out, "tidegate_accept_failures_total", "counter",
          "Times that the system had no descriptor or memory for a new connection.",
          static_cast<double>(accept_failures));
-  single("tidegate_requests_malformed_total", "counter", "Requests that HTTP does not allow.",
+  single(out, "tidegate_requests_malformed_total", "counter", "Requests that HTTP does not allow.",
          static_cast<double>(malformed));
-  single("tidegate_upstream_fields_dropped_total", "counter",
+  single(out, "tidegate_upstream_fields_dropped_total", "counter",
          "Malformed RateLimit fields of upstreams that were left out.",
          static_cast<double>(dropped));
-  single("tidegate_access_log_dropped_total", "counter",
+  single(out, "tidegate_access_log_dropped_total", "counter",
          "Lines of the access log that were lost: the file did not take them in time, or at all.",
          static_cast<double>(log_lines_lost));
-  single("tidegate_quota_buckets", "gauge", "Buckets and states in the quota table.",
+  single(out, "tidegate_quota_buckets", "gauge", "Buckets and states in the quota table.",
          static_cast<double>(quota_buckets));
-  single("tidegate_quota_table_bytes", "gauge", "Memory of the quota table.",
+  single(out, "tidegate_quota_table_bytes", "gauge", "Memory of the quota table.",
          static_cast<double>(quota_octets));
+  append_process(out);
 }
 
 }  // namespace tidegate::gateway
