@@ -2,10 +2,14 @@
 #include "serve_command.hpp"
 
 #include "exit_status.hpp"
+#include "secrets.hpp"
 
+#include <tidegate/base/sha256.hpp>
 #include <tidegate/engine/activation.hpp>
 #include <tidegate/gateway/config.hpp>
 #include <tidegate/gateway/server.hpp>
+#include <tidegate/store/memory_idempotency_store.hpp>
+#include <tidegate/store_sqlite/idempotency_store.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -42,6 +46,7 @@ struct serve_settings {
   std::string file;
   gateway::serve_flags flags;
   std::string listen;
+  std::string idempotency;
   std::chrono::seconds drain{30};
 };
 
@@ -100,6 +105,31 @@ void raise_descriptor_limit() {
   }
 }
 
+/// The store of idempotency keys that the configuration names, with what it is sealed by.
+auto open_idempotency(config const& settings) -> result<gateway::idempotency_parts, std::string> {
+  TIDEGATE_TRY_VOID(make_data_folder(settings.data));
+  TIDEGATE_TRY(auto const secret, read_secret(settings.secrets));
+  gateway::idempotency_parts parts;
+  parts.secret = secret;
+  if (!settings.idempotency_file) {
+    parts.store = std::make_unique<store::memory_idempotency_store>(
+        store::memory_idempotency_store::options{});
+    return parts;
+  }
+  hmac_sha256 derive{std::span<std::byte const>(secret)};
+  derive.update("tidegate idempotency seal");
+  store_sqlite::options options{.file = *settings.idempotency_file};
+  options.seal_keys.push_back({1, derive.finish()});
+  auto const now =
+      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  auto opened = store_sqlite::idempotency_store::open(std::move(options), now);
+  if (!opened) {
+    return failure(opened.error().text);
+  }
+  parts.store = *std::move(opened);
+  return parts;
+}
+
 auto serve(serve_settings const& settings) -> int {
   auto loaded = load(settings);
   if (!loaded) {
@@ -125,7 +155,8 @@ auto serve(serve_settings const& settings) -> int {
     std::cerr << "error: " << passed.error() << '\n';
     return exit_failure;
   }
-  auto started = gateway::server::start(*std::move(loaded), randomness, *std::move(passed));
+  auto started =
+      gateway::server::start(*std::move(loaded), randomness, open_idempotency, *std::move(passed));
   if (!started) {
     std::cerr << "error: " << started.error() << '\n';
     return exit_failure;
@@ -180,6 +211,10 @@ void add_serve_command(CLI::App& app, int& status) {
       ->add_option("--limit", settings->flags.limits,
                    "Without a file: such as '100/1m by header:x-api-key'")
       ->needs(upstream);
+  command
+      ->add_option("--idempotency", settings->idempotency,
+                   "Without a file: required, optional or off")
+      ->needs(upstream);
   file->excludes(upstream);
   command->footer(
       "SIGHUP reads the configuration again, SIGTERM ends what is under way and stops.");
@@ -191,6 +226,9 @@ void add_serve_command(CLI::App& app, int& status) {
     }
     if (!settings->listen.empty()) {
       settings->flags.listen = settings->listen;
+    }
+    if (!settings->idempotency.empty()) {
+      settings->flags.idempotency = settings->idempotency;
     }
     status = serve(*settings);
   });

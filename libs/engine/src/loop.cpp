@@ -160,6 +160,7 @@ void loop::turn(std::chrono::milliseconds wait) {
 }
 
 void loop::run() {
+  runner_ = std::this_thread::get_id();
   while (!stopped_) {
     turn(std::chrono::seconds(60));
   }

@@ -290,6 +290,25 @@ void client_http1::send_head(wire::response_head const& head, wire::field_set co
   wire::append_response_head(worker_.to_client, head, how);
 }
 
+void client_http1::send_own_head(int status, std::string_view field_lines,
+                                 std::optional<std::uint64_t> length) {
+  auto& out = worker_.to_client;
+  wire::append_status_line(out, status);
+  out.append(field_lines);
+  if (length) {
+    wire::append_field(out, "Content-Length", *length);
+  } else if (minor_version_ == 1) {
+    out.append("Transfer-Encoding: chunked\r\n");
+    chunks_ = true;
+  } else {
+    keep_alive_ = false;
+  }
+  out.append(!keep_alive_          ? "Connection: close\r\n"
+             : minor_version_ == 0 ? "Connection: keep-alive\r\n"
+                                   : "")
+      .append("\r\n");
+}
+
 void client_http1::send_body(std::string_view bytes) {
   if (bytes.empty()) {
     return;
@@ -318,6 +337,15 @@ void client_http1::send_local(local_response const& response) {
                                       : minor_version_ == 0 ? "Connection: keep-alive\r\n"
                                                             : "";
   auto& out = worker_.to_client;
+  if (response.is_whole) {
+    wire::append_status_line(out, response.status);
+    if (response.status != 204 && response.status != 304) {
+      wire::append_field(out, "Content-Length", response.content.size());
+    }
+    wire::append_parts(out, response.field_lines, connection, "\r\n", response.content);
+    response_is_complete();
+    return;
+  }
   if (response.content_head.empty()) {
     append_content_head(out, response.status, response.content_type, response.content.size());
   }

@@ -39,6 +39,8 @@ class client_http1 final : public engine::watched,
   void send_interim(wire::response_head const& head) override;
   void send_head(wire::response_head const& head, wire::field_set const& drop,
                  std::string_view field_lines) override;
+  void send_own_head(int status, std::string_view field_lines,
+                     std::optional<std::uint64_t> length) override;
   void send_body(std::string_view bytes) override;
   void send_end() override;
   void send_local(local_response const& response) override;

@@ -172,6 +172,18 @@ class client_http2::stream final : public client_stream {
     connection_.write_soon();
   }
 
+  void send_own_head(int status, std::string_view field_lines,
+                     std::optional<std::uint64_t> length) override {
+    auto& lines = connection_.worker_.http2_text;
+    lines.assign(field_lines);
+    if (length) {
+      wire::append_field(lines, "content-length", *length);
+    }
+    head_sent_ = true;
+    connection_.session_.send_head(*stream_, status, lines, false);
+    connection_.write_soon();
+  }
+
   void send_body(std::string_view bytes) override {
     if (!bytes.empty()) {
       connection_.session_.send_content(*stream_, bytes);
@@ -187,11 +199,16 @@ class client_http2::stream final : public client_stream {
   void send_local(local_response const& response) override {
     auto& on = connection_.worker_;
     auto& lines = on.http2_text;
-    lines.assign(on.date_line());
-    if (!response.content.empty()) {
-      wire::append_field(lines, "content-type", response.content_type);
+    lines.clear();
+    if (!response.is_whole) {
+      lines.append(on.date_line());
+      if (!response.content.empty()) {
+        wire::append_field(lines, "content-type", response.content_type);
+      }
     }
-    wire::append_field(lines, "content-length", response.content.size());
+    if (!response.is_whole || (response.status != 204 && response.status != 304)) {
+      wire::append_field(lines, "content-length", response.content.size());
+    }
     lines.append(response.field_lines);
     bool const last = response.content.empty() || is_head_request_;
     head_sent_ = true;

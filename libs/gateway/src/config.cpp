@@ -200,6 +200,30 @@ auto read_source(option const&, scalar const& given) -> value<ratelimit::partiti
   return source ? value<ratelimit::partition_source>(*std::move(source)) : no(given, "source");
 }
 
+auto read_pointer(option const&, scalar const& given) -> value<idempotency::json_pointer> {
+  auto pointer = idempotency::json_pointer::parse(given.text);
+  return pointer ? value<idempotency::json_pointer>(*std::move(pointer))
+                 : no(given, "JSON pointer: " + to_string(pointer.error()));
+}
+
+/// A path or a URL that can stand between "<" and ">".
+auto read_reference(option const&, scalar const& given) -> value<std::string> {
+  bool const is_clean = std::all_of(given.text.begin(), given.text.end(), [](char c) {
+    return c > ' ' && c < '\x7f' && !std::string_view("<>\"\\^`{|}#").contains(c);
+  });
+  bool const is_absolute = given.text.starts_with('/') || given.text.starts_with("https://") ||
+                           given.text.starts_with("http://");
+  return is_clean && is_absolute ? value<std::string>(std::string(given.text))
+                                 : no(given, "URL or absolute path");
+}
+
+auto read_idempotency_store(option const&, scalar const& given) -> value<std::string> {
+  constexpr std::string_view sqlite = "sqlite:";
+  return given.text.starts_with(sqlite) && given.text.size() > sqlite.size()
+             ? value<std::string>(std::string(given.text.substr(sqlite.size())))
+             : no(given, "store");
+}
+
 auto read_name(option const&, scalar const& given) -> value<std::string> {
   return is_printable_name(given.text) ? value<std::string>(std::string(given.text))
                                        : no(given, "name");
@@ -483,6 +507,11 @@ class config_reader {
     auto const stores = open_at(top, "stores");
     (void)take(stores, "quota", read_choice);  // checked only: there is one so far
     made.quota_partitions = take_or_default(stores, "quota-partitions", read_integer);
+    if (stores.find("idempotency") == nullptr) {
+      made.idempotency_file = (std::filesystem::path(made.data) / "idempotency.db").string();
+    } else if (auto const file = take(stores, "idempotency", read_idempotency_store)) {
+      made.idempotency_file = beside_file(*file);
+    }
     read_access_log(top, made);
   }
 
@@ -664,7 +693,7 @@ class config_reader {
   auto read_policy(section const& from, std::string_view name) -> std::optional<policy_config> {
     auto const policy = read_limit(from);
     auto const form = take(from, "partition-key", read_choice);
-    auto sources = read_sources(from);
+    auto sources = read_sources(from, "partition");
     auto const shadow = take(from, "enforce", read_choice) == "shadow";
     auto const count = take(from, "count", read_choice);
     auto const jitter = take_or_default(from, "jitter", read_duration);
@@ -752,18 +781,19 @@ class config_reader {
     }
   }
 
-  auto read_sources(section const& from) -> std::vector<ratelimit::partition_source> {
-    if (from.find("partition") == nullptr) {
-      auto const& rule = from.rule("partition");
+  auto read_sources(section const& from, std::string const& key)
+      -> std::vector<ratelimit::partition_source> {
+    auto const& rule = from.rule(key);
+    if (from.find(key) == nullptr) {
       return {*read_source(rule, {rule.initial})};
     }
     std::vector<ratelimit::partition_source> sources;
-    for (auto const* const item : items_at(from, "partition")) {
-      auto source = take_node(from.rule("partition"), *item, read_source);
+    for (auto const* const item : items_at(from, key)) {
+      auto source = take_node(rule, *item, read_source);
       if (source && std::find(sources.begin(), sources.end(), *source) != sources.end()) {
-        fault(item->place, "partition: " + shown(item->text) + " is there twice");
+        fault(item->place, key + ": " + shown(item->text) + " is there twice");
       } else if (sources.size() == sources_max) {
-        fault(item->place, "partition: too many sources; allowed: " + std::to_string(sources_max));
+        fault(item->place, key + ": too many sources; allowed: " + std::to_string(sources_max));
         break;
       } else if (source) {
         sources.push_back(*std::move(source));
@@ -818,7 +848,113 @@ class config_reader {
     read_target(from, route);
     read_limits(from, made, route);
     read_costs(from, made, route);
+    if (from.find("idempotency") != nullptr) {
+      read_idempotency(open_at(from, "idempotency"), route);
+    }
     return route;
+  }
+
+  void read_idempotency(section const& from, route_config& route) {
+    auto const mode = take(from, "mode", read_choice);
+    auto const faults_before = faults_.size();
+    idempotency_config made;
+    made.required = mode == "required";
+    read_keys(from, made);
+    read_fingerprint(from, made);
+    read_outcomes(from, made);
+    made.max_body = take_or_default(from, "max-body", read_size);
+    made.max_response = take_or_default(from, "max-response", read_size);
+    made.pass_on_store_failure = take(from, "on-store-failure", read_choice) == "pass";
+    made.replay_cost = take_or_default(from, "replay-cost", read_integer);
+    made.seal = take_or_default(from, "seal", read_boolean);
+    made.documentation = take_or_default(from, "documentation", read_reference);
+    if (!mode || mode == "off" || faults_.size() != faults_before) {
+      return;
+    }
+    if (route.service != route_service::upstream) {
+      fault(from.place, "idempotency: only for routes with an \"upstream\"");
+    }
+    route.idempotency = std::move(made);
+  }
+
+  /// Whose keys, and which.
+  void read_keys(section const& from, idempotency_config& made) {
+    made.methods = take_list(from, "methods", read_method);
+    if (from.find("methods") == nullptr) {
+      made.methods = {"POST", "PATCH"};
+    } else if (made.methods.empty()) {
+      fault(from.place_of("methods"), "methods: an empty list; mode: off says the same");
+    }
+    for (auto const* const safe : {"GET", "HEAD", "OPTIONS", "TRACE"}) {
+      if (std::ranges::find(made.methods, safe) != made.methods.end()) {
+        fault(from.place_of("methods"), "methods: " + std::string(safe) +
+                                            " is safe and needs no key; allowed: other methods");
+      }
+    }
+    made.scope = read_sources(from, "scope");
+    made.anonymous = take(from, "anonymous", read_choice) != "refuse";
+    auto const format = take(from, "key-format", read_choice);
+    made.key.format = format == "uuid"     ? idempotency::key_format::uuid
+                      : format == "uuidv7" ? idempotency::key_format::uuidv7
+                                           : idempotency::key_format::any;
+    made.key.length_max =
+        static_cast<std::size_t>(take_or_default(from, "key-length-max", read_integer));
+    made.key.accept_unquoted = take_or_default(from, "accept-unquoted", read_boolean);
+    if (auto const age = take(from, "key-age-max", read_duration)) {
+      made.key.age_max = std::chrono::duration_cast<std::chrono::milliseconds>(*age);
+      if (made.key.format != idempotency::key_format::uuidv7) {
+        fault(from.place_of("key-age-max"),
+              "key-age-max: only a UUID of version 7 says when it was made; allowed: with "
+              "key-format uuidv7");
+      }
+    }
+  }
+
+  void read_fingerprint(section const& from, idempotency_config& made) {
+    auto const* const given = from.find("fingerprint");
+    if (given != nullptr && given->value->is == yaml_node::kind::mapping) {
+      auto const chosen = open_at(from, "fingerprint");
+      auto rule = idempotency::fingerprint_rule::json(take_list(chosen, "json", read_pointer));
+      if (!rule) {
+        fault(chosen.place, "fingerprint: allowed: 1 to " +
+                                std::to_string(idempotency::fingerprint_rule::pointers_max) +
+                                " JSON pointers");
+      } else {
+        made.fingerprint = *std::move(rule);
+      }
+      return;
+    }
+    auto const rule = take(from, "fingerprint", read_choice);
+    made.fingerprint = rule == "json"   ? idempotency::fingerprint_rule::json()
+                       : rule == "none" ? idempotency::fingerprint_rule::none()
+                                        : idempotency::fingerprint_rule::body();
+  }
+
+  /// How long things are remembered, and what becomes of what nobody knows.
+  void read_outcomes(section const& from, idempotency_config& made) {
+    auto const whole_seconds = [&](char const* key) {
+      auto const given = take_or_default(from, key, read_duration);
+      if (given % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
+        fault(from.place_of(key),
+              std::string(key) + ": not in whole seconds; allowed: whole seconds");
+      }
+      return std::chrono::duration_cast<std::chrono::seconds>(given);
+    };
+    auto& policy = made.policy;
+    policy.ttl = whole_seconds("ttl");
+    policy.tombstone = whole_seconds("tombstone");
+    policy.wait_in_flight = take(from, "in-flight", read_choice) == "wait";
+    policy.waiters_max =
+        static_cast<std::size_t>(take_or_default(from, "waiters-max", read_integer));
+    made.max_execution = take_or_default(from, "max-execution", read_duration);
+    policy.store_5xx = take_or_default(from, "store-5xx", read_boolean);
+    policy.upstream_deduplicates = take_or_default(from, "upstream-deduplicates", read_boolean);
+    policy.retry_unknown = take(from, "on-unknown-outcome", read_choice) == "retry";
+    if (policy.retry_unknown && !policy.upstream_deduplicates) {
+      fault(from.place_of("on-unknown-outcome"),
+            "on-unknown-outcome: retry could do a thing twice; allowed: with "
+            "upstream-deduplicates: true");
+    }
   }
 
   auto read_match(section const& from) -> request_match {

@@ -105,7 +105,17 @@ auto config_from_flags(serve_flags const& flags) -> result<config, std::vector<c
   if (!policies.empty()) {
     text += "policies:\n" + policies;
   }
-  text += "routes: [{match: {path: /**}, upstream: upstream, limits: [" + names + "]}]\n";
+  std::string keys;
+  if (flags.idempotency) {
+    if (*flags.idempotency != "required" && *flags.idempotency != "optional" &&
+        *flags.idempotency != "off") {
+      reader.fault("--idempotency", 0,
+                   "\"" + *flags.idempotency + "\" is unknown; allowed: required, optional or off");
+    }
+    keys = ", idempotency: {mode: " + yaml(*flags.idempotency) + "}";
+  }
+  text +=
+      "routes: [{match: {path: /**}, upstream: upstream, limits: [" + names + "]" + keys + "}]\n";
   if (!reader.faults.empty()) {
     return failure(std::move(reader.faults));
   }

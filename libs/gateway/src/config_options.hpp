@@ -30,6 +30,9 @@ enum class option_type : std::uint8_t {
   host,
   source,
   name,
+  pointer,    ///< a JSON pointer
+  reference,  ///< a URI reference
+  idempotency_store,
   policy_name,
   upstream_name,
 };

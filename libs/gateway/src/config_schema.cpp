@@ -50,6 +50,9 @@ auto value_schemas(option const& rule) -> std::vector<std::string> {
     case option_type::method: return {string_like("^[^a-z ]+$")};
     case option_type::source:
       return {string_like("^(client-ip|method|host|path|route|(header|query|cookie):.+)$")};
+    case option_type::pointer: return {string_like("^(/.*)?$")};
+    case option_type::reference: return {string_like("^(/|https?://)[^#]*$")};
+    case option_type::idempotency_store: return {string_like("^sqlite:.+")};
     case option_type::name:
     case option_type::policy_name:
     case option_type::upstream_name: return {string_like("^[!-~]([ -~]*[!-~])?$")};

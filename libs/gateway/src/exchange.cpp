@@ -2,6 +2,7 @@
 #include "exchange.hpp"
 
 #include "access_log_line.hpp"
+#include "field_names.hpp"
 
 #include <tidegate/http/cookie.hpp>
 #include <tidegate/http/forwarded.hpp>
@@ -49,12 +50,6 @@ constexpr std::string_view description_path = "/.well-known/tidegate";
     case wire::method::trace: return true;
     default: return false;
   }
-}
-
-[[nodiscard]] auto equal_names(std::string_view a, std::string_view lower_case) -> bool {
-  return std::ranges::equal(a, lower_case, [](char x, char y) {
-    return (x >= 'A' && x <= 'Z' ? static_cast<char>(x | 0x20) : x) == y;
-  });
 }
 
 /// The value of a header field, its lines joined with ", ": `scratch` is for that.
@@ -185,7 +180,11 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
     return;
   }
   find_partitions(request, path, from);
-  if (is_overloaded() || !admit(request, path)) {
+  find_costs(request, path);
+  if (route_of().settings->idempotency && begin_keyed(request, path, from)) {
+    return;
+  }
+  if (is_overloaded() || !admit()) {
     return;
   }
   if (route_of().settings->service == route_service::echo) {
@@ -197,9 +196,9 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
 
 // ---- quotas ----
 
-auto exchange::value_of(limit const& of, std::size_t position, wire::request_head const& request,
-                        std::string_view path, client_address const& from) -> std::string_view {
-  auto const& source = of.policy->partition.sources()[position];
+auto exchange::value_of(ratelimit::partition_source const& source, known_field field,
+                        wire::request_head const& request, std::string_view path,
+                        client_address const& from) -> std::string_view {
   auto& scratch = scratch_;
   switch (source.kind) {
     case partition_source_kind::client_ip: {
@@ -212,8 +211,7 @@ auto exchange::value_of(limit const& of, std::size_t position, wire::request_hea
       http::append_client_key(scratch, client);
       return scratch;
     }
-    case partition_source_kind::header:
-      return header_value(request, source.name, of.source_fields[position], scratch);
+    case partition_source_kind::header: return header_value(request, source.name, field, scratch);
     case partition_source_kind::query: {
       auto query = request.query();
       query.remove_prefix(std::min<std::size_t>(1, query.size()));
@@ -246,7 +244,9 @@ void exchange::find_partitions(wire::request_head const& request, std::string_vi
     if (limits[i].partition_of == i) {
       auto const& rule = limits[i].policy->partition;
       for (std::size_t j = 0; j < limits[i].source_fields.size(); ++j) {
-        rule.append_source(partitions_, j, value_of(limits[i], j, request, path, from));
+        rule.append_source(
+            partitions_, j,
+            value_of(rule.sources()[j], limits[i].source_fields[j], request, path, from));
       }
     }
     ends[i] = partitions_.size();
@@ -318,14 +318,11 @@ auto exchange::is_blocked() -> bool {
   return false;
 }
 
-auto exchange::admit(wire::request_head const& request, std::string_view path) -> bool {
+void exchange::find_costs(wire::request_head const& request, std::string_view path) {
   auto const& route = route_of();
   std::span const limits = route.limits;
   if (limits.empty()) {
-    return true;
-  }
-  if (route.watches_abuse && is_blocked()) {
-    return false;
+    return;
   }
   auto const cost = route.costs.cost(request.method_text(), path);
   for (std::size_t i = 0; i < limits.size(); ++i) {
@@ -339,6 +336,17 @@ auto exchange::admit(wire::request_head const& request, std::string_view path) -
       case quota_unit::concurrent_requests: charges_[i].cost = 1; break;
       default: charges_[i].cost = cost;
     }
+  }
+}
+
+auto exchange::admit() -> bool {
+  auto const& route = route_of();
+  std::span const limits = route.limits;
+  if (limits.empty()) {
+    return true;
+  }
+  if (route.watches_abuse && is_blocked()) {
+    return false;
   }
   auto const now = worker_.loop.now();
   auto const admitted = worker_.shared.quotas.spend({charges_.data(), limits.size()}, now,
@@ -628,8 +636,9 @@ void exchange::append_forwarding_lines(std::string& lines, wire::request_head co
   wire::append_parts(lines, via_here, "\r\n");
 }
 
-void exchange::forward(wire::request_head const& request, std::string_view path,
-                       client_address const& from) {
+void exchange::append_forwarded_head(std::string& out, wire::request_head const& request,
+                                     std::string_view path, client_address const& from,
+                                     wire::field_set drop) {
   bool const is_trusted = runtime_->settings->trusted_proxies.contains(from.peer);
   auto& lines = worker_.field_lines;
   lines.clear();
@@ -640,12 +649,17 @@ void exchange::forward(wire::request_head const& request, std::string_view path,
     target.assign(path).append(request.query());
     how.target = target;
   }
-  how.drop =
-      is_trusted ? forwarding_fields : forwarding_fields | wire::field_set{known_field::forwarded};
+  how.drop = drop | (is_trusted ? forwarding_fields
+                                : forwarding_fields | wire::field_set{known_field::forwarded});
   how.field_lines = lines;
   how.body = request.body();
+  wire::append_request_head(out, request, how);
+}
+
+void exchange::forward(wire::request_head const& request, std::string_view path,
+                       client_address const& from) {
   request_.clear();
-  wire::append_request_head(request_, request, how);
+  append_forwarded_head(request_, request, path, from, {});
   may_retry_ = request.body().kind == wire::body_kind::none && is_idempotent(method_);
   send_upstream(false);
 }
@@ -654,7 +668,7 @@ void exchange::send_upstream(bool fresh) {
   ++tries_;
   auto* const connection = route_->pool->take(fresh);
   if (connection == nullptr) {
-    upstream_failed(upstream_failure::connect_refused);
+    upstream_failed(upstream_failure::connect_refused, {});
     return;
   }
   upstream_ = connection;
@@ -669,6 +683,9 @@ void exchange::body(std::string_view bytes, std::uint64_t content_octets, bool l
   request_done_ = last;
   if (upstream_ != nullptr) {
     upstream_->send(bytes);
+  } else if (keyed_) {
+    auto const keyed = keyed_;  // it may end in this call
+    keyed->content(bytes, last);
   }
 }
 
@@ -732,10 +749,19 @@ void exchange::upstream_failed(upstream_failure why, std::string unsent) {
 void exchange::client_takes_more() {
   if (upstream_ != nullptr) {
     upstream_->resume();
+  } else if (keyed_) {
+    keyed_->client_takes_more();
   }
 }
 
 void exchange::abandon(int status) {
+  if (keyed_) {
+    client_ = nullptr;
+    if (!keyed_->client_has_gone()) {
+      return;
+    }
+    keyed_.reset();
+  }
   if (upstream_ != nullptr) {
     std::exchange(upstream_, nullptr)->abandon();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "keyed_request.hpp"
 #include "upstream_pool.hpp"
 #include "worker.hpp"
 
@@ -30,6 +31,8 @@ struct local_response {
   bool closes = false;  ///< the connection is of no use afterwards
   /// What HTTP/1.1 says of status and content, when it was made before; see `append_content_head`.
   std::string_view content_head = {};
+  /// `field_lines` say all but the framing: neither Date nor Content-Type is added.
+  bool is_whole = false;
 };
 
 /// The client's side of one exchange.
@@ -40,6 +43,10 @@ class client_stream {
   /// Sends the head of an upstream's response, with `field_lines` besides its own fields less `drop`.
   virtual void send_head(wire::response_head const& head, wire::field_set const& drop,
                          std::string_view field_lines) = 0;
+  /// Sends the head of a response that `send_body` and `send_end` follow; `field_lines` say all but the
+  /// framing. `length` is that of the content, where it is known.
+  virtual void send_own_head(int status, std::string_view field_lines,
+                             std::optional<std::uint64_t> length) = 0;
   /// Sends bytes of the body: with their framing when `wants_framing`, else content.
   virtual void send_body(std::string_view bytes) = 0;
   virtual void send_end() = 0;
@@ -82,7 +89,7 @@ struct client_address {
 inline constexpr int client_is_gone = 499;
 
 /// One request and its response, from the route to the last byte. Kept for reuse by its worker.
-class exchange {
+class exchange final : private upstream_user {
  public:
   explicit exchange(worker& on) : worker_(on) {}
 
@@ -98,34 +105,70 @@ class exchange {
     return upstream_ != nullptr && upstream_->is_clogged();
   }
 
+  /// True while a keyed request goes on for which nobody waits: the exchange must stay.
+  [[nodiscard]] auto is_detached() const noexcept -> bool { return keyed_ != nullptr; }
+
+  // For a keyed request. Those that end the exchange are the last thing it calls.
+
+  [[nodiscard]] auto has_client() const noexcept -> bool { return client_ != nullptr; }
+  void end_unheard();  // ends
+  /// Spends what the request costs; false when that was refused, which ended the exchange.
+  [[nodiscard]] auto admit_run() -> bool;
+  void give_charges_back();
+  void replay(idempotency::stored_response const& response, std::int64_t cost);  // ends
+  void refuse_key(idempotency::problem_details const& problem,
+                  std::chrono::seconds retry_after);  // ends
+  /// The answer did not come in time. The exchange goes on.
+  void tell_unknown(int status, idempotency_config const& how);
+  void end_unknown(int status, idempotency_config const& how);  // ends
+  void answer_unreachable();                                    // ends
+  void answer_first(int status, std::span<idempotency::response_field const> fields,
+                    std::string_view limit_lines, std::string_view content,
+                    bool is_protected);  // ends
+  void pass_interim(wire::response_head const& head);
+  void head_came(int status);
+  void append_limit_lines(std::string& out, wire::response_head const& head);
+  void begin_stream(int status, std::span<idempotency::response_field const> fields,
+                    std::string_view limit_lines, std::optional<std::uint64_t> length,
+                    bool is_protected);
+  void stream(std::string_view content);
+  void flush_stream();
+  [[nodiscard]] auto stream_is_clogged() const -> bool;
+  void end_stream();  // ends
+  void cut_stream();  // ends
+
+ private:
   // For the connection to the upstream.
-  /// An answer is about to be read: what has been out of sight since the request is called near.
-  void fetch_ahead() const noexcept {
-    __builtin_prefetch(this, 1);
+  void fetch_ahead() const noexcept override {
     __builtin_prefetch(&begun_, 1);
     __builtin_prefetch(views_.data(), 1);
   }
-  void upstream_interim(wire::response_head const& head) { client_->send_interim(head); }
-  void upstream_head(wire::response_head const& head);
-  void upstream_body(std::string_view bytes, std::uint64_t content_octets);
-  void upstream_done();
-  /// `unsent` is all of the request so far when none of it was sent.
-  void upstream_failed(upstream_failure why, std::string unsent = {});
-  void upstream_takes_more() { client_->resume(); }
-  void flush_client() { client_->flush(); }
-  [[nodiscard]] auto wants_framing() const -> bool { return client_->wants_framing(); }
-  /// True when the upstream has all of the request.
-  [[nodiscard]] auto request_done() const -> bool { return request_done_; }
-  [[nodiscard]] auto client_is_clogged() const -> bool { return client_->is_clogged(); }
+  void upstream_interim(wire::response_head const& head) override { client_->send_interim(head); }
+  void upstream_head(wire::response_head const& head) override;
+  void upstream_body(std::string_view bytes, std::uint64_t content_octets) override;
+  void upstream_done() override;
+  void upstream_failed(upstream_failure why, std::string unsent) override;
+  void upstream_takes_more() override { client_->resume(); }
+  void flush_client() override { client_->flush(); }
+  [[nodiscard]] auto wants_framing() const -> bool override { return client_->wants_framing(); }
+  [[nodiscard]] auto request_done() const -> bool override { return request_done_; }
+  [[nodiscard]] auto client_is_clogged() const -> bool override { return client_->is_clogged(); }
 
- private:
   [[nodiscard]] auto route_of() const -> route const& { return *route_->settings; }
   void find_partitions(wire::request_head const& request, std::string_view path,
                        client_address const& from);
-  [[nodiscard]] auto value_of(limit const& of, std::size_t source,
+  [[nodiscard]] auto value_of(ratelimit::partition_source const& source, wire::known_field field,
                               wire::request_head const& request, std::string_view path,
                               client_address const& from) -> std::string_view;
-  [[nodiscard]] auto admit(wire::request_head const& request, std::string_view path) -> bool;
+  void find_costs(wire::request_head const& request, std::string_view path);
+  [[nodiscard]] auto admit() -> bool;
+  [[nodiscard]] auto begin_keyed(wire::request_head const& request, std::string_view path,
+                                 client_address const& from) -> bool;
+  void append_forwarded_head(std::string& out, wire::request_head const& request,
+                             std::string_view path, client_address const& from,
+                             wire::field_set drop);
+  /// The client that is to be answered, or null; the exchange is over with that.
+  [[nodiscard]] auto end_keyed() -> client_stream*;
   [[nodiscard]] auto is_blocked() -> bool;
   [[nodiscard]] auto is_overloaded() -> bool;
   void look_at_all();
@@ -187,7 +230,8 @@ class exchange {
   std::array<ratelimit::service_limit_view, limits_max> views_;
   std::string log_line_;  // so far; empty while nothing is logged
   bool decision_is_logged_ = false;
-  std::string_view server_;  // the last that was asked, when that is logged
+  std::string_view server_;               // the last that was asked, when that is logged
+  std::shared_ptr<keyed_request> keyed_;  // a request with an Idempotency-Key, until its end
 };
 
 }  // namespace tidegate::gateway

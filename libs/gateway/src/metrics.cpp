@@ -75,7 +75,12 @@ struct route_sums {
   std::array<std::uint64_t, 600> by_status{};
   std::array<std::uint64_t, latency_bounds.size() + 1> by_latency{};
   std::uint64_t latency_sum = 0;
+  std::array<std::uint64_t, keyed_outcomes_count> keyed{};
 };
+
+constexpr std::array<char const*, keyed_outcomes_count> keyed_outcome_names = {
+    "first",          "replayed", "conflict",  "reused",       "unknown", "expired",
+    "not-replayable", "missing",  "malformed", "store-failed", "bypassed"};
 
 struct policy_sums {
   std::uint64_t admitted = 0;
@@ -143,6 +148,9 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
         sum.by_latency[i] += route->by_latency[i].value();
       }
       sum.latency_sum += route->latency_sum.value();
+      for (std::size_t i = 0; i < sum.keyed.size(); ++i) {
+        sum.keyed[i] += route->keyed[i].value();
+      }
     }
     for (auto const& [name, policy] : worker->policies) {
       auto& sum = policies[name];
@@ -180,6 +188,17 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
     line(out, "tidegate_request_duration_seconds_sum", route,
          static_cast<double>(sum.latency_sum) / 1e6);
     line(out, "tidegate_request_duration_seconds_count", route, static_cast<double>(count));
+  }
+  describe(out, "tidegate_idempotency_total", "counter",
+           "What became of requests with an Idempotency-Key.");
+  for (auto const& [name, sum] : routes) {
+    for (std::size_t i = 0; i < sum.keyed.size(); ++i) {
+      if (sum.keyed[i] != 0) {
+        line(out, "tidegate_idempotency_total",
+             "route=\"" + label(name) + "\",outcome=\"" + keyed_outcome_names[i] + "\"",
+             static_cast<double>(sum.keyed[i]));
+      }
+    }
   }
   describe(out, "tidegate_decisions_total", "counter", "What policies said to requests.");
   for (auto const& [name, sum] : policies) {

@@ -39,12 +39,33 @@ inline constexpr std::array<std::uint32_t, 14> latency_bounds = {
     100,    250,    500,     1000,    2500,    5000,      10'000,
     25'000, 50'000, 100'000, 250'000, 500'000, 1'000'000, 5'000'000};
 
+/// What became of a request with an Idempotency-Key, or without the one that it needs.
+enum class keyed_outcome : std::uint8_t {
+  first,
+  replayed,
+  conflict,  ///< another one was in flight
+  reused,
+  unknown,
+  expired,
+  not_replayable,
+  missing,
+  malformed,
+  store_failed,
+  bypassed,
+};
+inline constexpr std::size_t keyed_outcomes_count =
+    static_cast<std::size_t>(keyed_outcome::bypassed) + 1;
+
 /// What is counted of one route.
 struct route_metrics {
   std::array<counter, 600> by_status;
   std::array<counter, latency_bounds.size() + 1> by_latency;
   counter latency_sum;  // microseconds
+  std::array<counter, keyed_outcomes_count> keyed;
 
+  [[nodiscard]] auto of(keyed_outcome outcome) noexcept -> counter& {
+    return keyed[static_cast<std::size_t>(outcome)];
+  }
   void count(int status, std::chrono::nanoseconds latency) noexcept;
 };
 
@@ -68,6 +89,7 @@ struct worker_metrics {
   counter requests_malformed;
   counter origin_fields_dropped;
   counter log_lines_dropped;  // found no room
+  counter idempotency_store_failures;
 
   [[nodiscard]] auto of_route(std::string const& name) -> route_metrics&;
   [[nodiscard]] auto of_policy(std::string const& name) -> policy_metrics&;

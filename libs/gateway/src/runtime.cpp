@@ -26,8 +26,23 @@ auto matches_of(config const& settings) -> std::vector<request_match> {
   return matches;
 }
 
+/// For each source which field it is.
+auto fields_of(std::span<ratelimit::partition_source const> sources)
+    -> std::vector<wire::known_field> {
+  std::vector<wire::known_field> fields;
+  for (auto const& source : sources) {
+    fields.push_back(source.kind == ratelimit::partition_source_kind::header
+                         ? wire::find_known_field(source.name)
+                         : wire::known_field::other);
+  }
+  return fields;
+}
+
 auto make_route(route_config const& settings, config const& all, policy_ids& ids) -> route {
-  route out{&settings, cost_table(settings.cost), {}, {}, {}};
+  route out{&settings, cost_table(settings.cost), {}, {}, {}, {}};
+  if (settings.idempotency) {
+    out.scope_fields = fields_of(settings.idempotency->scope);
+  }
   for (auto const position : settings.limits) {
     auto const& policy = all.policies[position];
     auto partition_of = out.limits.size();
@@ -40,11 +55,7 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
     }
     auto& limit = out.limits.emplace_back(
         gateway::limit{&policy, ids.of(policy.name), partition_of, {}, {}, {}});
-    for (auto const& source : policy.partition.sources()) {
-      limit.source_fields.push_back(source.kind == ratelimit::partition_source_kind::header
-                                        ? wire::find_known_field(source.name)
-                                        : wire::known_field::other);
-    }
+    limit.source_fields = fields_of(policy.partition.sources());
     auto const name = std::string_view(policy.name);
     ratelimit::append_problem(limit.problem, ratelimit::problem_type::quota_exceeded, {&name, 1});
     append_content_head(limit.problem_head, 429, "application/problem+json", limit.problem.size());

@@ -53,6 +53,7 @@ struct route {
   /// Both fields for the policies that are enforced, in order.
   std::vector<ratelimit::quota_policy_view> policies;
   ratelimit::prepared_fields fields;
+  std::vector<wire::known_field> scope_fields;  ///< of the sources of `idempotency.scope`
   bool gives_back = false;     ///< a charge may have to be corrected after the response
   bool tells_keys = false;     ///< a policy has a partition key that clients see
   bool watches_abuse = false;  ///< a policy does

@@ -67,9 +67,44 @@ auto sockets_for(std::string_view text, std::size_t count, bool others_may,
 
 }  // namespace
 
+/// Has time do its work on the records of idempotency keys.
+class sweeper final : private engine::timer {
+ public:
+  sweeper(engine::loop& on, store::idempotency_store& store) : loop_(on), store_(store) {
+    expired();
+  }
+
+ private:
+  void expired() override {
+    store_.sweep(worker::wall_time(), records_at_once);
+    set(loop_.timers(), loop_.now() + std::chrono::seconds(1));
+  }
+
+  static constexpr std::size_t records_at_once = 10'000;
+
+  engine::loop& loop_;
+  store::idempotency_store& store_;
+};
+
 struct server::state {
-  explicit state(store::quota_table::options const& options)
-      : quotas(options), shared(quotas, log) {}
+  state(store::quota_table::options const& options, open_idempotency opener)
+      : quotas(options), shared(quotas, log), open(std::move(opener)) {}
+
+  /// Opens the store of idempotency keys when the first route needs it.
+  [[nodiscard]] auto see_to_idempotency(runtime const& used) -> result<void, std::string> {
+    bool const needed = std::ranges::any_of(used.settings.routes, [](route_config const& route) {
+      return route.idempotency.has_value();
+    });
+    if (!needed || shared.idempotency) {
+      return {};
+    }
+    TIDEGATE_TRY(auto parts, open(used.settings));
+    shared.idempotency = std::make_shared<idempotency_state>(std::move(parts.store), parts.secret,
+                                                             used.settings.data);
+    auto& on = *threads.front().loop;
+    on.post([this, &on] { sweeps = std::make_unique<sweeper>(on, *shared.idempotency->store); });
+    return {};
+  }
 
   store::quota_table quotas;
   access_log log;  // outlives the workers, whose last lines it writes
@@ -79,17 +114,19 @@ struct server::state {
   std::unique_ptr<admin_service> admin;
   std::vector<std::string> addresses;
   std::string admin_address;
+  open_idempotency open;
+  std::unique_ptr<sweeper> sweeps;  // of the first thread
 };
 
 server::server(std::unique_ptr<state> made) : state_(std::move(made)) {}
 
 auto server::start(config settings, std::span<std::uint64_t const, 4> randomness,
-                   std::vector<engine::passed_socket> passed)
+                   open_idempotency open, std::vector<engine::passed_socket> passed)
     -> result<std::unique_ptr<server>, std::string> {
   store::quota_table::options options;
   options.partitions_max = static_cast<std::size_t>(settings.quota_partitions);
   std::ranges::copy(randomness, options.randomness.begin());
-  auto made = std::make_unique<state>(options);
+  auto made = std::make_unique<state>(options, std::move(open));
   auto const count = static_cast<std::size_t>(settings.workers.value_or(
       static_cast<std::int64_t>(std::max(std::thread::hardware_concurrency(), 1U))));
   TIDEGATE_TRY(auto used, runtime::make(std::move(settings), made->ids));
@@ -109,6 +146,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
                                           randomness[i % 4] + i * 0x9e3779b97f4a7c15);
     each.works->use(used);
   }
+  TIDEGATE_TRY_VOID(made->see_to_idempotency(*used));
   for (auto const& listen : used->settings.listen) {
     TIDEGATE_TRY(auto sockets, sockets_for(listen.address, count, true, passed));
     made->addresses.push_back(address_of(sockets.each.front()));
@@ -146,9 +184,12 @@ server::~server() {
     }
   }
   state_->admin.reset();
+  state_->sweeps.reset();
   for (auto& each : state_->threads) {
     each.works.reset();
   }
+  // What it still answers goes to the loops, which are there yet.
+  state_->shared.idempotency.reset();
 }
 
 auto server::addresses() const -> std::vector<std::string> const& {
@@ -162,6 +203,7 @@ auto server::admin_address() const -> std::string const& {
 auto server::reload(config settings) -> result<void, std::string> {
   TIDEGATE_TRY(auto used, runtime::make(std::move(settings), state_->ids));
   TIDEGATE_TRY(auto file, access_log::open(used->settings.access_log));
+  TIDEGATE_TRY_VOID(state_->see_to_idempotency(*used));
   state_->log.use(std::move(file));
   for (auto& each : state_->threads) {
     each.loop->post([&each, used] { each.works->use(used); });
@@ -179,7 +221,8 @@ auto server::drain(std::chrono::milliseconds wait) -> bool {
   std::unique_lock lock(shared.drain_mutex);
   return shared.drain_changed.wait_until(lock, until, [&] {
     return shared.workers_draining == state_->threads.size() &&
-           shared.connections.load(std::memory_order_relaxed) == 0;
+           shared.connections.load(std::memory_order_relaxed) == 0 &&
+           shared.detached.load(std::memory_order_relaxed) == 0;
   });
 }
 

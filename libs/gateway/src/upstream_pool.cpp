@@ -29,7 +29,7 @@ void upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
   set(worker_.loop.timers(), worker_.loop.now() + wait);
 }
 
-void upstream_connection::start(exchange& user, wire::method method, std::string_view bytes) {
+void upstream_connection::start(upstream_user& user, wire::method method, std::string_view bytes) {
   user_ = &user;
   method_ = method;
   answered_ = false;
@@ -41,6 +41,10 @@ void upstream_connection::start(exchange& user, wire::method method, std::string
   phase_ = phase::head;
   set_deadline(pool_.upstream_.settings->timeout);
   send(bytes);
+}
+
+void upstream_connection::await_answer() {
+  set_deadline(pool_.upstream_.settings->timeout);
 }
 
 void upstream_connection::send(std::string_view bytes) {
@@ -107,6 +111,12 @@ void upstream_connection::ready(engine::readiness what) {
     what.writable = true;  // it was, and the request waits
     phase_ = phase::head;
     set_deadline(pool_.upstream_.settings->timeout);
+    if (user_ != nullptr) {
+      user_->upstream_connected();
+    }
+    if (phase_ == phase::closed) {
+      return;
+    }
   }
   closing_ = closing_ || what.closing || what.hung_up;
   readable_ = readable_ || what.readable || what.hung_up;
@@ -322,7 +332,13 @@ void upstream_connection::close() {
 void upstream_connection::expired() {
   switch (phase_) {
     case phase::connecting: fail(upstream_failure::connect_timeout); break;
-    case phase::head: fail(upstream_failure::timeout); break;
+    case phase::head:
+      if (auto const more = user_->upstream_is_late()) {
+        set_deadline(*more);
+      } else {
+        fail(upstream_failure::timeout);
+      }
+      break;
     case phase::body:
       if (paused_) {  // it is the client that is slow, and has its own time
         set_deadline(pool_.upstream_.settings->idle_timeout);

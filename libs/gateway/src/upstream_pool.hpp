@@ -31,6 +31,41 @@ enum class upstream_failure : std::uint8_t {
   idle,               ///< too long between two bytes
 };
 
+/// Who has a request sent to an upstream. Everything is called on the thread of the worker.
+class upstream_user {
+ public:
+  /// An answer is about to be read: what has been out of sight since the request is called near.
+  virtual void fetch_ahead() const noexcept {}
+  /// The connection is there; only where `start` found none that was.
+  virtual void upstream_connected() {}
+  virtual void upstream_interim(wire::response_head const& head) = 0;
+  virtual void upstream_head(wire::response_head const& head) = 0;
+  /// A part of the response's content, `content_octets` of it; with its framing when `wants_framing`.
+  virtual void upstream_body(std::string_view bytes, std::uint64_t content_octets) = 0;
+  virtual void upstream_done() = 0;
+  /// `unsent` is all of the request so far when none of it was sent.
+  virtual void upstream_failed(upstream_failure why, std::string unsent) = 0;
+  /// The head of the response did not come in time. How much longer to wait; nothing: the request has failed.
+  [[nodiscard]] virtual auto upstream_is_late() -> std::optional<std::chrono::nanoseconds> {
+    return std::nullopt;
+  }
+  /// More of the request can be sent.
+  virtual void upstream_takes_more() = 0;
+  /// What was given so far is all for now.
+  virtual void flush_client() = 0;
+  [[nodiscard]] virtual auto wants_framing() const -> bool = 0;
+  /// True when the upstream has all of the request.
+  [[nodiscard]] virtual auto request_done() const -> bool = 0;
+  /// True when no more of the response is to be read for now.
+  [[nodiscard]] virtual auto client_is_clogged() const -> bool = 0;
+
+ protected:
+  upstream_user() = default;
+  upstream_user(upstream_user const&) = default;
+  auto operator=(upstream_user const&) -> upstream_user& = default;
+  virtual ~upstream_user() = default;
+};
+
 /// A connection to one server of an upstream. Serves one exchange at a time and rests in its pool in between.
 class upstream_connection final : public engine::watched, private engine::timer {
  public:
@@ -38,7 +73,11 @@ class upstream_connection final : public engine::watched, private engine::timer 
                       engine::transport transport);
 
   /// Sends the request of `user`: `head` and perhaps the beginning of its body.
-  void start(exchange& user, wire::method method, std::string_view bytes);
+  void start(upstream_user& user, wire::method method, std::string_view bytes);
+  /// False until a new connection has come about.
+  [[nodiscard]] auto is_connected() const noexcept -> bool { return phase_ != phase::connecting; }
+  /// Counts the time until the head of the response from now on.
+  void await_answer();
   /// Sends more of the body.
   void send(std::string_view bytes);
   /// True when more is waiting to be sent than should.
@@ -70,7 +109,7 @@ class upstream_connection final : public engine::watched, private engine::timer 
   upstream_pool& pool_;
   std::size_t server_;
   engine::transport transport_;
-  exchange* user_ = nullptr;
+  upstream_user* user_ = nullptr;
   phase phase_ = phase::connecting;
   wire::method method_ = wire::method::get;
   bool connected_ = false;  // though a handshake may be under way

@@ -3,6 +3,7 @@
 
 #include "access_log_line.hpp"
 #include "exchange.hpp"
+#include "late_records.hpp"
 #include "listener.hpp"
 #include "upstream_pool.hpp"
 
@@ -119,6 +120,12 @@ auto worker::take_exchange() -> std::unique_ptr<exchange> {
 }
 
 void worker::give_back(std::unique_ptr<exchange> done) {
+  if (done->is_detached()) {
+    auto* const name = done.get();
+    detached_.emplace(name, std::move(done));
+    shared.detached.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   constexpr std::size_t kept_max = 1024;
   if (exchanges_.size() < kept_max) {
     exchanges_.push_back(std::move(done));
@@ -138,6 +145,30 @@ void worker::log_malformed(http::ip_address const& client, std::string_view prot
   append_log_decision(line, "", {});
   append_log_response(line, {.status = status});
   write_log(line);
+}
+
+void worker::reclaim(exchange& done) {
+  auto found = detached_.extract(&done);
+  if (!found) {
+    return;
+  }
+  give_back(std::move(found.mapped()));
+  bool const was_last = shared.detached.fetch_sub(1, std::memory_order_relaxed) == 1;
+  if (was_last && shared.draining.load(std::memory_order_relaxed)) {
+    std::lock_guard const lock(shared.drain_mutex);
+    shared.drain_changed.notify_all();
+  }
+}
+
+void worker::record_later(idempotency::change change) {
+  if (!late_records_) {
+    late_records_ = std::make_unique<late_records>(loop, shared.idempotency);
+  }
+  late_records_->add(std::move(change));
+}
+
+auto worker::wall_time() -> idempotency::wall_time {
+  return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
 }
 
 auto worker::random() noexcept -> std::uint64_t {

@@ -4,8 +4,13 @@
 #include "access_log.hpp"
 #include "metrics.hpp"
 #include "runtime.hpp"
+#include "waiting_room.hpp"
 
 #include <tidegate/engine/loop.hpp>
+#include <tidegate/idempotency/change.hpp>
+#include <tidegate/idempotency/lookup.hpp>
+#include <tidegate/idempotency/wall_time.hpp>
+#include <tidegate/store/idempotency_store.hpp>
 #include <tidegate/store/quota_table.hpp>
 #include <tidegate/wire/http1_head.hpp>
 
@@ -19,11 +24,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace tidegate::gateway {
 
 class exchange;
+class late_records;
 class listener;
 class upstream_pool;
 
@@ -56,6 +63,18 @@ struct worker_runtime {
   bool retired = false;   // a newer one has taken its place
 };
 
+/// What all workers share about Idempotency-Keys.
+struct idempotency_state {
+  idempotency_state(std::unique_ptr<store::idempotency_store> in, std::span<std::byte const> master,
+                    std::string content_folder)
+      : store(std::move(in)), secret(master), folder(std::move(content_folder)) {}
+
+  std::unique_ptr<store::idempotency_store> store;
+  idempotency::secret secret;
+  std::string folder;  ///< for content that is too large for memory
+  waiting_room room;
+};
+
 /// What all workers share.
 struct shared_state {
   shared_state(store::quota_table& of, access_log& to) : quotas(of), log(to) {}
@@ -65,11 +84,14 @@ struct shared_state {
   std::vector<std::shared_ptr<worker_metrics>> metrics;
   std::atomic<bool> draining{false};
   std::atomic<std::int64_t> connections{0};  // of clients, on all threads
+  std::atomic<std::int64_t> detached{0};     // exchanges that go on without their client
 
   // While it drains: who waits is told when a worker has begun to, and when the last connection goes.
   std::mutex drain_mutex;
   std::condition_variable drain_changed;
   std::size_t workers_draining = 0;
+  /// Null while no route has keys; from then on it stays.
+  std::shared_ptr<idempotency_state> idempotency;
 };
 
 /// One thread: its loop, and what connections on it share because only one of them runs at a time.
@@ -97,6 +119,11 @@ class worker {
   /// An exchange for one request; it goes back when it is over.
   [[nodiscard]] auto take_exchange() -> std::unique_ptr<exchange>;
   void give_back(std::unique_ptr<exchange> done);
+  /// An exchange that went on without its client is over.
+  void reclaim(exchange& done);
+  /// Makes a change as soon as the store lets it. What cannot be kept that long becomes an unknown outcome
+  /// by itself.
+  void record_later(idempotency::change change);
   void release(worker_runtime& used);
 
   /// Nothing happens when the log was turned off meanwhile.
@@ -108,6 +135,7 @@ class worker {
   /// `Date: Sun, 06 Nov 1994 08:49:37 GMT` and the end of line, of this second.
   [[nodiscard]] auto date_line() -> std::string_view;
   [[nodiscard]] auto wall_clock() -> std::chrono::sys_seconds;
+  [[nodiscard]] static auto wall_time() -> idempotency::wall_time;
 
   engine::loop& loop;
   shared_state& shared;
@@ -135,6 +163,8 @@ class worker {
   std::vector<std::unique_ptr<listener>> listeners_;
   std::vector<std::unique_ptr<exchange>> exchanges_;  // for reuse
   access_log::source& log_source_;
+  std::unordered_map<exchange*, std::unique_ptr<exchange>> detached_;
+  std::unique_ptr<late_records> late_records_;
   std::uint64_t random_;
   instant date_until_{instant::min()};
   std::string date_line_;

@@ -45,6 +45,13 @@ auto with(std::string_view more) -> std::string {
   return "routes: [{match: {path: /**}, service: echo}]\n" + std::string(more);
 }
 
+/// One with a route whose idempotency is `options`.
+auto with_keys(std::string_view options) -> std::string {
+  return "upstreams: {a: 'http://127.0.0.1:1'}\n"
+         "routes: [{match: {path: /**}, upstream: a, idempotency: {" +
+         std::string(options) + "}}]\n";
+}
+
 /// The same with a policy whose options are `options`.
 auto with_policy(std::string_view options) -> std::string {
   return with("policies:\n  p: {" + std::string(options) + "}\n");
@@ -190,6 +197,58 @@ TEST(gateway_config, fills_in_the_defaults) {
   EXPECT_EQ(policy.partition.form(), ratelimit::partition_key_form::none);
   EXPECT_EQ(policy.abuse->refusals, 50U);
   EXPECT_EQ(policy.on_store_failure, store_failure::local);
+}
+
+TEST(gateway_config, reads_every_option_of_idempotency) {
+  auto const made = parsed(with_keys(
+      "mode: required, methods: [PUT], scope: [header:x-tenant, client-ip], anonymous: refuse, "
+      "accept-unquoted: true, key-format: uuidv7, key-length-max: 36, key-age-max: 2h, "
+      "fingerprint: {json: [/a, /b/0]}, ttl: 1h, tombstone: 2d, in-flight: wait, "
+      "waiters-max: 3, max-body: 2KiB, max-response: 3KiB, max-execution: 1m, store-5xx: true, "
+      "upstream-deduplicates: true, on-unknown-outcome: retry, on-store-failure: pass, "
+      "replay-cost: 2, seal: false, documentation: 'https://docs.example/keys'"));
+  ASSERT_EQ(made.routes.size(), 1U);
+  ASSERT_TRUE(made.routes[0].idempotency);
+  auto const& keys = *made.routes[0].idempotency;
+  EXPECT_TRUE(keys.required);
+  EXPECT_THAT(keys.methods, ElementsAre("PUT"));
+  EXPECT_EQ(keys.scope.size(), 2U);
+  EXPECT_FALSE(keys.anonymous);
+  EXPECT_TRUE(keys.key.accept_unquoted);
+  EXPECT_EQ(keys.key.format, idempotency::key_format::uuidv7);
+  EXPECT_EQ(keys.key.length_max, 36U);
+  EXPECT_EQ(keys.key.age_max, 2h);
+  EXPECT_FALSE(keys.fingerprint == idempotency::fingerprint_rule::json());
+  EXPECT_FALSE(keys.fingerprint.streams());
+  EXPECT_EQ(keys.policy.ttl, 1h);
+  EXPECT_EQ(keys.policy.tombstone, 48h);
+  EXPECT_TRUE(keys.policy.wait_in_flight);
+  EXPECT_EQ(keys.policy.waiters_max, 3U);
+  EXPECT_EQ(keys.max_body, 2048);
+  EXPECT_EQ(keys.max_response, 3072);
+  EXPECT_EQ(keys.max_execution, 1min);
+  EXPECT_TRUE(keys.policy.store_5xx);
+  EXPECT_TRUE(keys.policy.upstream_deduplicates);
+  EXPECT_TRUE(keys.policy.retry_unknown);
+  EXPECT_TRUE(keys.pass_on_store_failure);
+  EXPECT_EQ(keys.replay_cost, 2);
+  EXPECT_FALSE(keys.seal);
+  EXPECT_EQ(keys.documentation, "https://docs.example/keys");
+}
+
+TEST(gateway_config, has_no_idempotency_unless_a_route_says_so) {
+  EXPECT_FALSE(parsed(with_keys("mode: off")).routes[0].idempotency);
+  EXPECT_FALSE(parsed(with("")).routes[0].idempotency);
+  EXPECT_EQ(parsed(with("")).idempotency_file, "dir/data/idempotency.db");
+  EXPECT_EQ(parsed(with("stores: {idempotency: memory}\n")).idempotency_file, std::nullopt);
+  EXPECT_EQ(parsed(with("stores: {idempotency: 'sqlite:x/k.db'}\n")).idempotency_file,
+            "dir/x/k.db");
+  auto const keys = *parsed(with_keys("mode: optional")).routes[0].idempotency;
+  EXPECT_FALSE(keys.required);
+  EXPECT_THAT(keys.methods, ElementsAre("POST", "PATCH"));
+  EXPECT_EQ(keys.policy.ttl, 24h);
+  EXPECT_EQ(keys.max_execution, 10min);
+  EXPECT_EQ(keys.documentation, "/.well-known/tidegate");
 }
 
 TEST(gateway_config, takes_an_access_log_as_a_value_or_as_a_mapping) {
@@ -540,16 +599,47 @@ auto const fault_rows = std::vector<fault_row>{
      with("stores: {quota: 'redis://h:1'}\n"),
      {"2:17: quota: \"redis://h:1\" is not available in this version; allowed: memory"}},
     {"other_stores",
-     with("stores: {idempotency: memory, directory: 'sqlite:f'}\n"),
-     {"2:10: \"idempotency\" is not available in this version",
-      "2:31: \"directory\" is not available in this version"}},
+     with("stores: {idempotency: 'redis://h:1', directory: 'sqlite:f'}\n"),
+     {"2:23: idempotency: \"redis://h:1\" is not available in this version; allowed: memory or "
+      "sqlite:FILE",
+      "2:38: \"directory\" is not available in this version"}},
     {"scim",
      "routes: [{match: {path: /}, service: scim}]\n",
      {"1:38: service: \"scim\" is not available in this version; allowed: echo"}},
-    {"idempotency_and_auth",
-     "routes: [{match: {path: /}, service: echo, idempotency: {mode: off}, auth: {}}]\n",
-     {"1:44: \"idempotency\" is not available in this version",
-      "1:70: \"auth\" is not available in this version"}},
+    {"auth",
+     "routes: [{match: {path: /}, service: echo, auth: {}}]\n",
+     {"1:44: \"auth\" is not available in this version"}},
+    // ---- idempotency ----
+    {"a_store_without_a_file",
+     with("stores: {idempotency: 'sqlite:'}\n"),
+     {"2:23: idempotency: \"sqlite:\" is no store"}},
+    {"keys_without_an_upstream",
+     "routes: [{match: {path: /}, service: echo, idempotency: {mode: required}}]\n",
+     {"1:57: idempotency: only for routes with an \"upstream\""}},
+    {"a_safe_method_with_keys",
+     with_keys("mode: optional, methods: [GET]"),
+     {"2:83: methods: GET is safe and needs no key"}},
+    {"no_method_with_keys",
+     with_keys("mode: optional, methods: []"),
+     {"2:83: methods: an empty list"}},
+    {"an_age_of_keys_that_do_not_say_it",
+     with_keys("mode: required, key-age-max: 1h"),
+     {"2:87: key-age-max: only a UUID of version 7 says when it was made"}},
+    {"a_retry_that_could_do_a_thing_twice",
+     with_keys("mode: required, on-unknown-outcome: retry"),
+     {"2:94: on-unknown-outcome: retry could do a thing twice"}},
+    {"a_pointer_without_a_slash",
+     with_keys("mode: required, fingerprint: {json: [a]}"),
+     {"2:97: json: \"a\" is no JSON pointer"}},
+    {"no_pointers",
+     with_keys("mode: required, fingerprint: {json: []}"),
+     {"2:87: fingerprint: allowed: 1 to 32 JSON pointers"}},
+    {"half_seconds_of_memory",
+     with_keys("mode: required, ttl: 1500ms"),
+     {"2:79: ttl: not in whole seconds"}},
+    {"a_documentation_with_a_fragment",
+     with_keys("mode: required, documentation: '/a#b'"),
+     {"2:89: documentation: \"/a#b\" is no URL or absolute path"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(table, gateway_config_faults, testing::ValuesIn(fault_rows),

@@ -6,10 +6,12 @@
 #include <tidegate/engine/socket.hpp>
 #include <tidegate/engine/timer.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace tidegate::engine {
@@ -54,6 +56,10 @@ class loop {
   void turn(std::chrono::milliseconds wait);
   /// From any thread.
   void stop() noexcept;
+  /// True on the thread that runs it.
+  [[nodiscard]] auto runs_here() const noexcept -> bool {
+    return runner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
   /// Has the loop do something in its next turn. From any thread.
   void post(std::function<void()> task);
 
@@ -92,6 +98,7 @@ class loop {
   std::vector<watched*> ending_now_;  // keeps its room from turn to turn
   std::vector<std::unique_ptr<watched>> disposed_;
   bool stopped_ = false;
+  std::atomic<std::thread::id> runner_;
   std::mutex posted_mutex_;
   std::vector<std::function<void()>> posted_;
 };

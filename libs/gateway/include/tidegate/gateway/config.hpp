@@ -4,6 +4,9 @@
 #include <tidegate/base/result.hpp>
 #include <tidegate/gateway/route.hpp>
 #include <tidegate/http/ip_address.hpp>
+#include <tidegate/idempotency/fingerprint.hpp>
+#include <tidegate/idempotency/key.hpp>
+#include <tidegate/idempotency/policy.hpp>
 #include <tidegate/ratelimit/abuse.hpp>
 #include <tidegate/ratelimit/advertise.hpp>
 #include <tidegate/ratelimit/fields.hpp>
@@ -100,6 +103,24 @@ struct policy_config {
   store_failure on_store_failure = store_failure::local;
 };
 
+/// `routes[].idempotency` with a mode other than `off`.
+struct idempotency_config {
+  bool required = false;             ///< a request without a key is refused
+  std::vector<std::string> methods;  ///< none of them is safe
+  std::vector<ratelimit::partition_source> scope;
+  bool anonymous = true;  ///< requests without anything of `scope` may have keys
+  idempotency::key_options key;
+  idempotency::fingerprint_rule fingerprint;
+  idempotency::policy policy;
+  std::int64_t max_body = 0;
+  std::int64_t max_response = 0;
+  std::chrono::nanoseconds max_execution{0};
+  bool pass_on_store_failure = false;
+  std::int64_t replay_cost = 0;
+  bool seal = true;
+  std::string documentation;
+};
+
 /// What answers the requests of a route.
 enum class route_service : std::uint8_t { upstream, echo };
 
@@ -111,6 +132,7 @@ struct route_config {
   std::size_t upstream = 0;  ///< position in `config::upstreams`, for `route_service::upstream`
   std::vector<std::size_t> limits;  ///< positions in `config::policies`, in the order of the fields
   cost_config cost;
+  std::optional<idempotency_config> idempotency;
 };
 
 /// `fields`
@@ -151,6 +173,8 @@ struct config {
   std::string data;                     ///< folder of what outlives a request
   std::string secrets;                  ///< file that keys are derived from
   std::int64_t quota_partitions = 0;    ///< `stores.quota-partitions`: how many are kept in memory
+  /// `stores.idempotency`: the file; missing for `memory`.
+  std::optional<std::string> idempotency_file;
   std::vector<upstream_config> upstreams;
   std::vector<policy_config> policies;
   std::vector<route_config> routes;
@@ -188,9 +212,10 @@ inline constexpr std::size_t config_octets_max = 1024 * 1024;
 
 /// The flags of `tidegate serve` that stand for a configuration file.
 struct serve_flags {
-  std::string upstream;                 ///< a URL
-  std::optional<std::string> listen{};  ///< `HOST:PORT`
-  std::vector<std::string> limits{};    ///< `100/1m by header:x-api-key`
+  std::string upstream;                      ///< a URL
+  std::optional<std::string> listen{};       ///< `HOST:PORT`
+  std::vector<std::string> limits{};         ///< `100/1m by header:x-api-key`
+  std::optional<std::string> idempotency{};  ///< `required`, `optional` or `off`
 };
 
 /// The same configuration as a file with one upstream, one route `/**` and one policy for each limit would

@@ -4,9 +4,13 @@
 #include <tidegate/base/result.hpp>
 #include <tidegate/engine/activation.hpp>
 #include <tidegate/gateway/config.hpp>
+#include <tidegate/store/idempotency_store.hpp>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,13 +18,24 @@
 
 namespace tidegate::gateway {
 
+/// Where the records of idempotency keys are, and the secret that keys are hidden by.
+struct idempotency_parts {
+  std::unique_ptr<store::idempotency_store> store;
+  std::array<std::byte, 32> secret{};
+};
+
+/// Opens them as a configuration says. An error is one line for people.
+using open_idempotency = std::function<result<idempotency_parts, std::string>(config const&)>;
+
 /// A gateway that runs: its threads, listeners and quotas.
 class server {
  public:
   /// Binds every address and starts the threads. `randomness` seeds what nobody outside is to foresee. An
   /// address that one of the sockets in `passed` is bound to is served through that one; a socket that no
-  /// address is found for is an error. An error is one line for people.
+  /// address is found for is an error. `open` is called when the first route has idempotency keys, perhaps
+  /// by a reload. An error is one line for people.
   [[nodiscard]] static auto start(config settings, std::span<std::uint64_t const, 4> randomness,
+                                  open_idempotency open,
                                   std::vector<engine::passed_socket> passed = {})
       -> result<std::unique_ptr<server>, std::string>;
   server(server const&) = delete;

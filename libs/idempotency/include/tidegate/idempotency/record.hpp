@@ -108,6 +108,8 @@ class response_recorder {
                     std::size_t body_max);
 
   void add(std::string_view piece);
+  /// False once the body is left out.
+  [[nodiscard]] auto keeps_body() const noexcept -> bool { return response_.body_kept; }
 
   /// The response, when all of it has passed. One that was cut off must not be stored.
   [[nodiscard]] auto finish() -> stored_response { return std::move(response_); }

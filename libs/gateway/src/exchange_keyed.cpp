@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an exchange does for a request with an Idempotency-Key.
+#include "exchange.hpp"
+#include "field_names.hpp"
+
+#include <tidegate/http/problem.hpp>
+#include <tidegate/idempotency/key.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+using idempotency::problem_code;
+using wire::known_field;
+
+constexpr std::string_view bypassed_line = "Idempotency-Status: bypassed\r\n";
+
+/// `Prefer: wait=N` (RFC 7240, section 4.3); nothing when there is none, or no number.
+[[nodiscard]] auto preferred_wait(wire::request_head const& request)
+    -> std::optional<std::chrono::seconds> {
+  for (auto const& field : request.fields()) {
+    if (field.known != known_field::other || !equal_names(field.name, "prefer")) {
+      continue;
+    }
+    auto rest = field.value;
+    while (!rest.empty()) {
+      auto const end = std::min(rest.find(','), rest.size());
+      auto preference = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      preference.remove_prefix(std::min(preference.find_first_not_of(" \t"), preference.size()));
+      if (!equal_names(preference.substr(0, 5), "wait=")) {
+        continue;
+      }
+      preference.remove_prefix(5);
+      std::uint32_t seconds = 0;
+      auto const [last, fault] =
+          std::from_chars(preference.data(), preference.data() + preference.size(), seconds);
+      if (fault == std::errc() && last != preference.data()) {
+        return std::chrono::seconds(seconds);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void append_fields(std::string& out, std::span<idempotency::response_field const> fields) {
+  for (auto const& field : fields) {
+    wire::append_field(out, field.name, std::string_view(field.value));
+  }
+}
+
+}  // namespace
+
+/// False when the request has no key and needs none.
+auto exchange::begin_keyed(wire::request_head const& request, std::string_view path,
+                           client_address const& from) -> bool {
+  auto const& settings = *route_of().settings->idempotency;
+  if (std::ranges::find(settings.methods, request.method_text()) == settings.methods.end()) {
+    return false;
+  }
+  auto const problem = [&](problem_code code, std::string_view detail = {}) {
+    idempotency::problem_details const details{
+        .code = code, .documentation = settings.documentation, .detail = detail};
+    route_->counts
+        ->of(code == problem_code::key_missing ? keyed_outcome::missing : keyed_outcome::malformed)
+        .add();
+    refuse_key(details, 0s);
+    return true;
+  };
+  worker_.lines.clear();
+  for (auto const& field : request.fields()) {
+    if (field.known == known_field::idempotency_key) {
+      worker_.lines.push_back(field.value);
+    }
+  }
+  if (worker_.lines.empty()) {
+    return settings.required ? problem(problem_code::key_missing) : false;
+  }
+  std::string scratch;
+  auto const key = idempotency::read_key(worker_.lines, settings.key, worker_.wall_time(), scratch);
+  if (!key) {
+    return problem(idempotency::code_of(key.error()), to_string(key.error()));
+  }
+  // Lengths keep the values apart.
+  std::string scope;
+  bool is_anonymous = true;
+  for (std::size_t i = 0; i < settings.scope.size(); ++i) {
+    auto const value = value_of(settings.scope[i], route_of().scope_fields[i], request, path, from);
+    is_anonymous = is_anonymous && value.empty();
+    scope.append(std::to_string(value.size())).append(":").append(value);
+  }
+  if (is_anonymous && !settings.anonymous) {
+    return problem(problem_code::scope_missing);
+  }
+  if (request.body().kind == wire::body_kind::content_length &&
+      request.body().length > static_cast<std::uint64_t>(settings.max_body)) {
+    return problem(problem_code::body_too_large);
+  }
+  keyed_head head;
+  head.key = worker_.shared.idempotency->secret.lookup(scope, *key);
+  head.wait = preferred_wait(request);
+  head.method = request.method();
+  head.method_text = request.method_text();
+  head.path = path;
+  auto query = request.query();
+  query.remove_prefix(std::min<std::size_t>(1, query.size()));
+  head.query = query;
+  append_forwarded_head(head.lines, request, path, from, {known_field::expect});
+  head.lines.resize(head.lines.size() - 2);  // the empty line
+  head.framing = request.body();
+  if (request.has(known_field::expect) && !request_done_) {
+    // The content is needed before the upstream is asked for anything.
+    constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    if (wire::parse_response_head(go_on, 0, {}, method_, worker_.response).state ==
+        wire::head_state::complete) {
+      client_->send_interim(worker_.response);
+      client_->flush();
+    }
+  }
+  keyed_ = std::make_shared<keyed_request>(worker_, *this, *route_, std::move(head));
+  auto const keyed = keyed_;  // it may end in this call
+  keyed->start();
+  return true;
+}
+
+auto exchange::end_keyed() -> client_stream* {
+  auto const keyed = std::exchange(keyed_, nullptr);
+  auto& on = worker_;
+  auto* const client = end();
+  if (client == nullptr) {
+    on.reclaim(*this);
+  }
+  return client;
+}
+
+void exchange::end_unheard() {
+  if (status_ == 0) {
+    status_ = client_is_gone;
+  }
+  (void)end_keyed();
+}
+
+auto exchange::admit_run() -> bool {
+  // A refusal ends the exchange, which is then nobody's any more.
+  auto const keyed = std::exchange(keyed_, nullptr);
+  if (is_overloaded() || !admit()) {
+    return false;
+  }
+  tries_ = 1;
+  keyed_ = keyed;
+  return true;
+}
+
+void exchange::give_charges_back() {
+  unload();
+  if (!std::exchange(charged_, false)) {
+    return;
+  }
+  std::span const limits = route_of().limits;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (results_[i].decision.admitted && charges_[i].cost != 0) {
+      worker_.shared.quotas.settle(charges_[i], results_[i], begun_, worker_.loop.now(),
+                                   -charges_[i].cost);
+    }
+  }
+}
+
+void exchange::replay(idempotency::stored_response const& response, std::int64_t cost) {
+  if (client_ == nullptr) {
+    end_unheard();
+    return;
+  }
+  if (cost > 0 && !route_of().limits.empty()) {
+    std::span const limits = route_of().limits;
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      bool const counts = limits[i].policy->policy.unit() == ratelimit::quota_unit::requests;
+      charges_[i].cost = counts ? std::min(cost, limits[i].policy->policy.cost_max()) : 0;
+    }
+    auto const keyed = std::exchange(keyed_, nullptr);
+    if (!admit()) {
+      return;
+    }
+    charged_ = false;  // nothing is settled afterwards
+  } else {
+    look_at_all();
+  }
+  status_ = response.status;
+  response_octets_ = response.body.size();
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  append_fields(lines, response.fields);
+  append_limit_fields(lines, nullptr, status_);
+  lines.append("Idempotent-Replayed: true\r\n");
+  if (auto* const client = end_keyed()) {
+    client->send_local({.status = response.status,
+                        .field_lines = lines,
+                        .content = response.body,
+                        .is_whole = true});
+  }
+}
+
+void exchange::refuse_key(idempotency::problem_details const& problem,
+                          std::chrono::seconds retry_after) {
+  look_at_all();
+  status_ = problem.status != 0 ? problem.status : idempotency::status_of(problem.code);
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  append_limit_fields(lines, nullptr, status_);
+  lines.append("Link: ");
+  idempotency::append_link(lines, problem.documentation);
+  lines.append("\r\n");
+  if (retry_after > 0s) {
+    wire::append_field(lines, "Retry-After", static_cast<std::uint64_t>(retry_after.count()));
+  }
+  auto& text = worker_.text;
+  text.clear();
+  idempotency::append_problem(text, problem);
+  auto const status = status_;
+  if (auto* const client = end_keyed()) {
+    client->send_local({.status = status,
+                        .content_type = "application/problem+json",
+                        .field_lines = lines,
+                        .content = text,
+                        .closes = status == 413});
+  }
+}
+
+void exchange::tell_unknown(int status, idempotency_config const& how) {
+  if (client_ == nullptr) {
+    return;
+  }
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  append_limit_fields(lines, nullptr, status);
+  lines.append("Link: ");
+  idempotency::append_link(lines, how.documentation);
+  lines.append("\r\n");
+  wire::append_field(lines, "Retry-After",
+                     static_cast<std::uint64_t>(how.policy.retry_unknown_outcome.count()));
+  auto& text = worker_.text;
+  text.clear();
+  idempotency::append_problem(text, {.code = problem_code::outcome_unknown,
+                                     .documentation = how.documentation,
+                                     .status = status});
+  status_ = status;
+  std::exchange(client_, nullptr)
+      ->send_local({.status = status,
+                    .content_type = "application/problem+json",
+                    .field_lines = lines,
+                    .content = text});
+}
+
+void exchange::end_unknown(int status, idempotency_config const& how) {
+  auto& on = worker_;
+  tell_unknown(status, how);
+  // The client may have given the exchange back by now, but not to others: it was not over.
+  auto const keyed = std::exchange(keyed_, nullptr);
+  (void)end();
+  on.reclaim(*this);
+}
+
+void exchange::answer_unreachable() {
+  auto const keyed = std::exchange(keyed_, nullptr);
+  if (client_ == nullptr) {
+    auto& on = worker_;
+    status_ = 502;
+    (void)end();
+    on.reclaim(*this);
+    return;
+  }
+  answer_problem(502, "Bad Gateway", "The service behind this gateway cannot be reached.",
+                 "Retry-After: 1\r\n");
+}
+
+void exchange::answer_first(int status, std::span<idempotency::response_field const> fields,
+                            std::string_view limit_lines, std::string_view content,
+                            bool is_protected) {
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  append_fields(lines, fields);
+  lines.append(limit_lines).append(is_protected ? "" : bypassed_line);
+  response_octets_ = content.size();
+  if (auto* const client = end_keyed()) {
+    client->send_local(
+        {.status = status, .field_lines = lines, .content = content, .is_whole = true});
+  }
+}
+
+void exchange::pass_interim(wire::response_head const& head) {
+  if (client_ != nullptr) {
+    client_->send_interim(head);
+  }
+}
+
+void exchange::head_came(int status) {
+  status_ = status;
+  answered_at_ = worker_.loop.now();
+}
+
+void exchange::append_limit_lines(std::string& out, wire::response_head const& head) {
+  append_limit_fields(out, &head, status_);
+}
+
+void exchange::begin_stream(int status, std::span<idempotency::response_field const> fields,
+                            std::string_view limit_lines, std::optional<std::uint64_t> length,
+                            bool is_protected) {
+  if (client_ == nullptr) {
+    return;
+  }
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  append_fields(lines, fields);
+  lines.append(limit_lines).append(is_protected ? "" : bypassed_line);
+  client_->send_own_head(status, lines, length);
+}
+
+void exchange::stream(std::string_view content) {
+  response_octets_ += content.size();
+  if (client_ != nullptr) {
+    client_->send_body(content);
+  }
+}
+
+void exchange::flush_stream() {
+  if (client_ != nullptr) {
+    client_->flush();
+  }
+}
+
+auto exchange::stream_is_clogged() const -> bool {
+  return client_ != nullptr && client_->is_clogged();
+}
+
+void exchange::end_stream() {
+  if (auto* const client = end_keyed()) {
+    client->send_end();
+  }
+}
+
+void exchange::cut_stream() {
+  if (auto* const client = end_keyed()) {
+    client->cut();
+  }
+}
+
+}  // namespace tidegate::gateway

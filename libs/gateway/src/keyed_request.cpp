@@ -1,0 +1,677 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "keyed_request.hpp"
+
+#include "exchange.hpp"
+
+#include <tidegate/http/date.hpp>
+#include <tidegate/idempotency/change.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+using idempotency::exchange_end;
+using idempotency::outcome;
+using idempotency::problem_code;
+using idempotency::verdict;
+using wire::known_field;
+
+/// What is given to the upstream at once.
+constexpr std::size_t piece_octets = 128 * 1024;
+
+[[nodiscard]] auto outcome_of(problem_code code) -> keyed_outcome {
+  switch (code) {
+    case problem_code::key_missing: return keyed_outcome::missing;
+    case problem_code::key_reused: return keyed_outcome::reused;
+    case problem_code::in_flight: return keyed_outcome::conflict;
+    case problem_code::outcome_unknown: return keyed_outcome::unknown;
+    case problem_code::result_expired: return keyed_outcome::expired;
+    case problem_code::response_not_replayable: return keyed_outcome::not_replayable;
+    case problem_code::store_unavailable: return keyed_outcome::store_failed;
+    default: return keyed_outcome::malformed;
+  }
+}
+
+[[nodiscard]] auto end_of(upstream_failure why, bool head_came) -> exchange_end {
+  switch (why) {
+    case upstream_failure::timeout:
+    case upstream_failure::idle: return exchange_end::timed_out;
+    default: return head_came ? exchange_end::cut_answer : exchange_end::no_answer;
+  }
+}
+
+}  // namespace
+
+keyed_request::keyed_request(worker& on, exchange& of, worker_route const& route, keyed_head head)
+    : worker_(on), exchange_(&of), route_(route), head_(std::move(head)), decoder_(head_.framing) {}
+
+keyed_request::~keyed_request() {
+  if (waits_for_record_) {
+    worker_.shared.idempotency->room.leave(head_.key, *this);
+  }
+}
+
+auto keyed_request::settings() const -> idempotency_config const& {
+  return *route_.settings->settings->idempotency;
+}
+
+void keyed_request::set_deadline(std::chrono::nanoseconds wait) {
+  set(worker_.loop.timers(), worker_.loop.now() + wait);
+}
+
+auto keyed_request::leave_exchange() -> exchange& {
+  stage_ = stage::over;
+  cancel();
+  return *std::exchange(exchange_, nullptr);
+}
+
+/// An answer of the store, wherever it comes from, taken on the thread of this request while it is there.
+template <class Answer>
+auto keyed_request::on_own_thread(void (keyed_request::*take)(Answer)) {
+  return [loop = &worker_.loop, self = weak_from_this(), take](Answer answer) {
+    auto task = [self, take, answer = std::move(answer)] {
+      if (auto const there = self.lock()) {
+        (there.get()->*take)(answer);
+      }
+    };
+    if (loop->runs_here()) {
+      task();
+    } else {
+      loop->post(std::move(task));
+    }
+  };
+}
+
+// ---- the content ----
+
+void keyed_request::start() {
+  if (decoder_.done()) {
+    look_up();
+  }
+}
+
+void keyed_request::content(std::string_view framed, bool last) {
+  if (stage_ != stage::content) {
+    return;
+  }
+  while (!framed.empty() && !decoder_.done()) {
+    auto const fed = decoder_.feed(framed);
+    if (content_.size() + fed.content.size() > static_cast<std::uint64_t>(settings().max_body)) {
+      refuse({.code = problem_code::body_too_large}, 0s);
+      return;
+    }
+    if (!content_.append(fed.content, worker_.shared.idempotency->folder)) {
+      refuse({.code = problem_code::store_unavailable,
+              .detail = "The content of the request could not be kept."},
+             1s);
+      return;
+    }
+    if (fed.consumed == 0 || fed.state == wire::body_state::refused) {
+      break;  // what is broken was refused by whoever read it from the client
+    }
+    framed.remove_prefix(fed.consumed);
+  }
+  if (last) {
+    look_up();
+  }
+}
+
+auto keyed_request::fingerprint_by(idempotency::fingerprint_rule const& rule)
+    -> std::optional<idempotency::fingerprint> {
+  idempotency::fingerprinter maker(worker_.shared.idempotency->secret, rule, head_.method_text,
+                                   head_.path, head_.query);
+  std::string piece;
+  if (!rule.streams()) {
+    return content_.read(0, content_.size(), piece) ? std::optional(maker.finish(piece))
+                                                    : std::nullopt;
+  }
+  for (std::uint64_t at = 0; at < content_.size(); at += piece.size()) {
+    piece.clear();
+    if (!content_.read(at, piece_octets, piece)) {
+      return std::nullopt;
+    }
+    maker.update(piece);
+  }
+  return maker.finish();
+}
+
+// ---- what is known of the key ----
+
+void keyed_request::look_up() {
+  auto made = fingerprint_by(settings().fingerprint);
+  if (!made) {
+    refuse({.code = problem_code::store_unavailable}, 1s);
+    return;
+  }
+  request_.key = head_.key;
+  request_.fingerprint = *std::move(made);
+  request_.token = worker_.random();
+  request_.prefers_wait = head_.wait.has_value();
+  stage_ = stage::looking;
+  worker_.shared.idempotency->store->find(head_.key, on_own_thread(&keyed_request::found));
+}
+
+void keyed_request::found(store::find_answer answer) {
+  if (stage_ != stage::looking && stage_ != stage::waiting) {
+    return;
+  }
+  if (!answer) {
+    store_has_failed(answer.error());
+    return;
+  }
+  decide(*answer);
+}
+
+void keyed_request::decide(std::optional<store::found_record> const& found) {
+  auto const* const record = found ? &found->record : nullptr;
+  request_.waiters = waits_for_record_ ? 0 : worker_.shared.idempotency->room.count(head_.key);
+  auto what = idempotency::decide(record, request_, settings().policy, worker_.wall_time());
+  if (what.what == verdict::other_rule) {
+    auto const rule = idempotency::fingerprint_rule::parse(record->fingerprint.rule);
+    auto made = rule ? fingerprint_by(*rule) : std::nullopt;
+    if (!made) {
+      store_has_failed({store::store_fault::damaged, "a fingerprint by a rule that nobody knows"});
+      return;
+    }
+    // By that rule it is compared; by ours it would be claimed.
+    auto by_other_rule = request_;
+    by_other_rule.fingerprint = *std::move(made);
+    what = idempotency::decide(record, by_other_rule, settings().policy, worker_.wall_time());
+    if (what.claim && what.claim->next) {
+      what.claim->next->fingerprint = request_.fingerprint;
+    }
+  }
+  follow(what, found);
+}
+
+void keyed_request::follow(idempotency::decision const& what,
+                           std::optional<store::found_record> const& found) {
+  if (what.what == verdict::wait) {
+    wait_for_answer();
+    return;
+  }
+  if (std::exchange(waits_for_record_, false)) {
+    worker_.shared.idempotency->room.leave(head_.key, *this);
+  }
+  switch (what.what) {
+    case verdict::run:
+      claim_ = *what.claim;
+      run();
+      break;
+    case verdict::replay:
+      route_.counts->of(keyed_outcome::replayed).add();
+      leave_exchange().replay(*found->response, settings().replay_cost);
+      break;
+    default: {
+      idempotency::problem_details problem{.code = what.code, .differs = what.differs};
+      if (what.code == problem_code::result_expired && found) {
+        problem.first_status = found->record.status;
+        problem.first_completed = found->record.changed;
+      }
+      refuse(problem, what.retry_after);
+    }
+  }
+}
+
+/// The record is looked at once more after the room was entered: what changed before is seen, and what
+/// changes later wakes.
+void keyed_request::wait_for_answer() {
+  stage_ = stage::waiting;
+  if (std::exchange(waits_for_record_, true)) {
+    return;
+  }
+  if (wait_until_ == instant::max()) {
+    auto const bound = settings().max_execution;
+    auto const wait = head_.wait ? std::min<std::chrono::nanoseconds>(*head_.wait, bound) : bound;
+    wait_until_ = worker_.loop.now() + wait;
+  }
+  set(worker_.loop.timers(), wait_until_);
+  worker_.shared.idempotency->room.enter(head_.key, worker_.loop, weak_from_this());
+  worker_.shared.idempotency->store->find(head_.key, on_own_thread(&keyed_request::found));
+}
+
+void keyed_request::look_again() {
+  if (stage_ != stage::waiting) {
+    return;
+  }
+  // Whoever was woken is in the room no more; if there is still nothing, it enters again.
+  waits_for_record_ = false;
+  worker_.shared.idempotency->store->find(head_.key, on_own_thread(&keyed_request::found));
+}
+
+void keyed_request::store_has_failed(store::store_error const& error) {
+  worker_.metrics->idempotency_store_failures.add();
+  if (settings().pass_on_store_failure && error.fault != store::store_fault::damaged && !claimed_) {
+    route_.counts->of(keyed_outcome::bypassed).add();
+    let_upstream_go();
+    forget_claim();
+    claim_ = {};
+    run();
+    return;
+  }
+  forget_claim();
+  if (std::exchange(charged_, false)) {
+    exchange_->give_charges_back();
+  }
+  refuse({.code = problem_code::store_unavailable}, 1s);
+}
+
+/// A claim that failed may have been made all the same. Nothing was sent, so it is given back.
+void keyed_request::forget_claim() {
+  if (stage_ == stage::claiming) {
+    last_change_ = idempotency::give_back(head_.key, *claim_.next, worker_.wall_time());
+    worker_.record_later(std::move(last_change_));
+  }
+}
+
+void keyed_request::refuse(idempotency::problem_details problem, std::chrono::seconds retry_after) {
+  let_upstream_go();
+  route_.counts->of(outcome_of(problem.code)).add();
+  problem.documentation = settings().documentation;
+  leave_exchange().refuse_key(problem, retry_after);
+}
+
+// ---- the run ----
+
+void keyed_request::run() {
+  if (!std::exchange(charged_, true) && !exchange_->admit_run()) {
+    stage_ = stage::over;  // the exchange has said why, and is over
+    cancel();
+    exchange_ = nullptr;
+    return;
+  }
+  connect(false);
+}
+
+void keyed_request::connect(bool fresh) {
+  stage_ = stage::connecting;
+  ++tries_;
+  upstream_ = route_.pool->take(fresh);
+  if (upstream_ == nullptr) {
+    upstream_failed(upstream_failure::connect_refused, {});
+    return;
+  }
+  upstream_->start(*this, head_.method, {});
+  if (upstream_ != nullptr && upstream_->is_connected()) {
+    upstream_connected();
+  }
+}
+
+void keyed_request::upstream_connected() {
+  if (stage_ != stage::connecting) {
+    return;
+  }
+  if (claimed_ || !claim_.next) {  // claimed before a connection broke, or never to be
+    send();
+  } else {
+    claim();
+  }
+}
+
+void keyed_request::claim() {
+  stage_ = stage::claiming;
+  worker_.shared.idempotency->store->apply(claim_, on_own_thread(&keyed_request::claimed));
+}
+
+void keyed_request::claimed(store::apply_answer answer) {
+  if (stage_ != stage::claiming) {
+    return;
+  }
+  if (!answer) {
+    store_has_failed(answer.error());
+    return;
+  }
+  if (!answer->made) {  // somebody was faster
+    let_upstream_go();
+    if (std::exchange(charged_, false)) {
+      exchange_->give_charges_back();
+    }
+    if (!exchange_->has_client()) {
+      leave_exchange().end_unheard();
+      return;
+    }
+    request_.token = worker_.random();
+    stage_ = stage::looking;
+    decide(answer->found);
+    return;
+  }
+  claimed_ = true;
+  mine_ = *claim_.next;
+  set_deadline(settings().policy.lease / 3);
+  if (upstream_ == nullptr) {  // it went while nothing was sent
+    connect(true);
+  } else {
+    send();
+  }
+}
+
+void keyed_request::send() {
+  stage_ = stage::running;
+  head_sent_ = true;
+  if (claimed_) {
+    route_.counts->of(keyed_outcome::first).add();
+    head_.lines.append("Idempotency-Attempt: ")
+        .append(std::to_string(mine_.attempt))
+        .append("\r\n\r\n");
+  } else {
+    head_.lines.append("\r\n");
+  }
+  upstream_->await_answer();
+  upstream_->send(head_.lines);
+  send_content();
+}
+
+void keyed_request::send_content() {
+  std::string piece;
+  while (upstream_ != nullptr && !sent_all_ && !upstream_->is_clogged()) {
+    piece.clear();
+    if (!content_.read(content_sent_, piece_octets, piece)) {
+      // The disk does not give back what it took: the request cannot be completed.
+      auto* const broken = std::exchange(upstream_, nullptr);
+      broken->abandon();
+      record_end(exchange_end::no_answer);
+      return;
+    }
+    content_sent_ += piece.size();
+    sent_all_ = content_sent_ == content_.size();
+    if (head_.framing.kind == wire::body_kind::chunked) {
+      std::string chunk;
+      if (!piece.empty()) {
+        wire::append_chunk_size(chunk, piece.size());
+        chunk.append(piece).append(wire::chunk_end);
+      }
+      chunk.append(sent_all_ ? wire::last_chunk_and_end : std::string_view());
+      upstream_->send(chunk);
+    } else {
+      upstream_->send(piece);
+    }
+  }
+}
+
+void keyed_request::upstream_takes_more() {
+  if (stage_ == stage::running && !sent_all_) {
+    send_content();
+  }
+}
+
+void keyed_request::expired() {
+  if (stage_ == stage::waiting) {
+    worker_.shared.idempotency->room.leave(head_.key, *this);
+    waits_for_record_ = false;
+    refuse({.code = problem_code::in_flight}, settings().policy.retry_in_flight);
+  } else if (claimed_) {
+    // R6: whoever is not heard of any more counts as dead.
+    worker_.shared.idempotency->store->apply(
+        idempotency::renew(head_.key, mine_, settings().policy, worker_.wall_time()),
+        [](store::apply_answer const&) {});
+    set_deadline(settings().policy.lease / 3);
+  }
+}
+
+/// A client that waited long enough is told so; the answer is still waited for (R5).
+auto keyed_request::upstream_is_late() -> std::optional<std::chrono::nanoseconds> {
+  if (!claimed_) {
+    return std::nullopt;
+  }
+  auto const now = worker_.loop.now();
+  if (!std::exchange(is_late_, true)) {
+    late_until_ = now + settings().max_execution;
+    exchange_->tell_unknown(504, settings());
+  }
+  return now < late_until_ ? std::optional(late_until_ - now) : std::nullopt;
+}
+
+void keyed_request::let_upstream_go() {
+  if (upstream_ != nullptr) {
+    std::exchange(upstream_, nullptr)->abandon();
+  }
+}
+
+// ---- the answer ----
+
+void keyed_request::upstream_interim(wire::response_head const& head) {
+  if (head.status() != 100) {
+    exchange_->pass_interim(head);
+  }
+}
+
+void keyed_request::upstream_head(wire::response_head const& head) {
+  if (stage_ != stage::running) {  // nobody asked
+    let_upstream_go();
+    return;
+  }
+  status_ = static_cast<std::uint16_t>(head.status());
+  auto const& drop = worker_.current->settings->fields_made_anew;
+  std::vector<std::string_view> connection_options;
+  for (auto const& field : head.fields()) {
+    if (field.known == known_field::connection) {
+      connection_options.push_back(field.value);
+    }
+  }
+  for (auto const& field : head.fields()) {
+    bool const is_framing = field.known == known_field::content_length ||
+                            wire::connection_specific_fields.contains(field.known);
+    if (!is_framing && !drop.contains(field.known)) {
+      fields_.push_back({std::string(field.name), std::string(field.value)});
+    }
+  }
+  if (!head.has(known_field::date)) {
+    std::string date;
+    http::append_http_date(date, worker_.wall_clock());
+    fields_.push_back({"Date", std::move(date)});
+  }
+  if (head.body().kind == wire::body_kind::content_length) {
+    declared_length_ = head.body().length;
+  }
+  exchange_->head_came(status_);
+  exchange_->append_limit_lines(limit_lines_, head);
+  std::vector<idempotency::response_field> kept;
+  for (auto const& field : fields_) {
+    if (idempotency::is_kept_field(field.name, connection_options)) {
+      kept.push_back(field);
+    }
+  }
+  recorder_.emplace(status_, kept, static_cast<std::size_t>(settings().max_response));
+}
+
+void keyed_request::upstream_body(std::string_view bytes, std::uint64_t /*content_octets*/) {
+  if (stage_ == stage::streaming) {
+    exchange_->stream(bytes);
+    return;
+  }
+  body_.append(bytes);
+  if (stage_ != stage::running) {
+    return;  // it is being written down that there will be no body
+  }
+  recorder_->add(bytes);
+  if (!recorder_->keeps_body() &&
+      idempotency::judge(exchange_end::answered, status_, settings().policy).what ==
+          outcome::completed) {
+    stage_ = stage::recording;
+    if (claimed_) {
+      record(idempotency::complete(head_.key, mine_, recorder_->finish(), worker_.wall_time()));
+    } else {
+      begin_stream();
+    }
+  }
+}
+
+auto keyed_request::client_is_clogged() const -> bool {
+  return stage_ == stage::recording ||
+         (stage_ == stage::streaming && exchange_->stream_is_clogged());
+}
+
+void keyed_request::client_takes_more() {
+  if (stage_ == stage::streaming && upstream_ != nullptr) {
+    upstream_->resume();
+  }
+}
+
+void keyed_request::flush_client() {
+  if (stage_ == stage::streaming) {
+    exchange_->flush_stream();
+  }
+}
+
+void keyed_request::upstream_done() {
+  upstream_ = nullptr;
+  upstream_is_done_ = true;
+  if (stage_ == stage::streaming) {
+    leave_exchange().end_stream();
+  } else if (stage_ == stage::running) {
+    record_end(exchange_end::answered);
+  }
+}
+
+void keyed_request::upstream_failed(upstream_failure why, std::string /*unsent*/) {
+  upstream_ = nullptr;
+  if (stage_ == stage::claiming) {
+    return;  // nothing was sent; another connection is taken when the claim is made
+  }
+  if (stage_ == stage::streaming) {
+    leave_exchange().cut_stream();
+    return;
+  }
+  if (stage_ == stage::recording) {
+    upstream_is_done_ = true;
+    upstream_was_cut_ = true;
+    return;
+  }
+  if (!head_sent_) {
+    auto const tries_max = route_.pool->settings().settings->retries + 1;
+    if (tries_ < tries_max || why == upstream_failure::closed_unanswered) {
+      connect(true);
+      return;
+    }
+    end_ = exchange_end::not_sent;
+    if (claimed_) {
+      stage_ = stage::recording;
+      record(idempotency::give_back(head_.key, mine_, worker_.wall_time()));
+    } else {
+      answer();
+    }
+    return;
+  }
+  record_end(end_of(why, recorder_.has_value()));
+}
+
+void keyed_request::record_end(exchange_end end) {
+  end_ = end;
+  stage_ = stage::recording;
+  if (!claimed_) {
+    answer();
+    return;
+  }
+  auto const judged = idempotency::judge(end, status_, settings().policy);
+  auto const now = worker_.wall_time();
+  switch (judged.what) {
+    case outcome::completed:
+      record(idempotency::complete(head_.key, mine_, recorder_->finish(), now));
+      break;
+    case outcome::given_back: record(idempotency::give_back(head_.key, mine_, now)); break;
+    case outcome::unknown: record(idempotency::lose(head_.key, mine_, judged.reason, now)); break;
+  }
+}
+
+void keyed_request::record(idempotency::change change) {
+  change.seal = settings().seal;
+  last_change_ = change;
+  worker_.shared.idempotency->store->apply(std::move(change),
+                                           on_own_thread(&keyed_request::recorded));
+}
+
+void keyed_request::recorded(store::apply_answer answered) {
+  auto& shared = *worker_.shared.idempotency;
+  shared.room.wake(head_.key);
+  if (!answered) {
+    // The work is done, so the client gets its answer; what became of it is written down when the store
+    // is back.
+    worker_.metrics->idempotency_store_failures.add();
+    worker_.record_later(std::move(last_change_));
+    if (end_) {
+      answer();
+    } else {
+      begin_stream();
+    }
+    return;
+  }
+  bool const is_answer =
+      last_change_.next && last_change_.next->state == idempotency::record_state::completed;
+  if (!answered->made && is_answer) {
+    auto const* const record = answered->found ? &answered->found->record : nullptr;
+    let_upstream_go();
+    follow(idempotency::decide_overtaken(record, request_, settings().policy, worker_.wall_time()),
+           answered->found);
+    return;
+  }
+  if (end_) {
+    answer();
+  } else {
+    begin_stream();
+  }
+}
+
+void keyed_request::answer() {
+  auto const end = *end_;
+  auto const& how = settings();
+  bool const is_protected = claimed_;
+  auto& to = leave_exchange();
+  if (end == exchange_end::answered) {
+    to.answer_first(status_, fields_, limit_lines_, body_, is_protected);
+  } else if (end == exchange_end::not_sent) {
+    to.answer_unreachable();
+  } else {
+    to.end_unknown(idempotency::first_status(end), how);
+  }
+}
+
+void keyed_request::begin_stream() {
+  stage_ = stage::streaming;
+  cancel();
+  exchange_->begin_stream(status_, fields_, limit_lines_, declared_length_, claimed_);
+  exchange_->stream(std::exchange(body_, {}));
+  if (upstream_is_done_) {
+    auto& to = leave_exchange();
+    if (upstream_was_cut_) {
+      to.cut_stream();
+    } else {
+      to.end_stream();
+    }
+  } else if (upstream_ != nullptr) {
+    exchange_->flush_stream();
+    upstream_->resume();
+  }
+}
+
+auto keyed_request::client_has_gone() -> bool {
+  switch (stage_) {
+    case stage::content:
+    case stage::looking:
+    case stage::waiting:
+    case stage::connecting:
+      if (claimed_) {
+        return false;
+      }
+      break;
+    case stage::over: break;
+    case stage::streaming: break;
+    default: return false;  // claiming, running, recording: it goes on
+  }
+  if (stage_ != stage::streaming && std::exchange(charged_, false)) {
+    exchange_->give_charges_back();
+  }
+  let_upstream_go();
+  if (std::exchange(waits_for_record_, false)) {
+    worker_.shared.idempotency->room.leave(head_.key, *this);
+  }
+  stage_ = stage::over;
+  cancel();
+  exchange_ = nullptr;
+  return true;
+}
+
+}  // namespace tidegate::gateway

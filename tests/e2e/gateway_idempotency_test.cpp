@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests with an Idempotency-Key through the gateway. Numbers such as N5 are those of the failure cases that
+// the design names.
+#include "gateway.hpp"
+#include "process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tidegate::e2e {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// A folder for what the gateway keeps, gone at the end.
+class data_folder {
+ public:
+  data_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "tidegate_data_XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  data_folder(data_folder const&) = delete;
+  auto operator=(data_folder const&) -> data_folder& = delete;
+  ~data_folder() { std::filesystem::remove_all(path_); }
+  [[nodiscard]] auto path() const -> std::string const& { return path_; }
+
+ private:
+  std::string path_;
+};
+
+auto keyed_config(std::string const& url, data_folder const& data, std::string const& options = "",
+                  std::string const& more = "") -> std::string {
+  return "data: " + data.path() + "\nupstreams: {api: {servers: [" + url +
+         "], timeout: 1s, connect-timeout: 1s}}\nroutes:\n"
+         "  - match: {path: /**}\n    upstream: api\n    idempotency: {mode: required" +
+         (options.empty() ? "" : ", " + options) + "}\n" + more;
+}
+
+auto post(std::string_view key, std::string_view body = "{\"a\":1}", std::string_view target = "/a",
+          std::string_view lines = "") -> std::string {
+  return "POST " + std::string(target) +
+         " HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer x\r\n" +
+         (key.empty() ? "" : "Idempotency-Key: " + std::string(key) + "\r\n") + std::string(lines) +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+}
+
+void expect_code(message const& answer, int status, std::string_view code) {
+  EXPECT_EQ(answer.status(), status);
+  EXPECT_EQ(answer.field("Content-Type"), "application/problem+json");
+  EXPECT_THAT(answer.body, HasSubstr("\"code\":\"" + std::string(code) + "\""));
+  EXPECT_THAT(answer.body,
+              HasSubstr("\"type\":\"/.well-known/tidegate#" + std::string(code) + "\""));
+  EXPECT_EQ(answer.field("Link"),
+            "</.well-known/tidegate>; rel=\"describedby\"; type=\"text/html\"");
+}
+
+class gateway_idempotency : public testing::Test {
+ protected:
+  data_folder data_;
+};
+
+TEST_F(gateway_idempotency, replays_the_first_answer_byte_for_byte) {
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  auto first_client = with.connect();
+  first_client.send(post("\"k1\""));
+  auto server = api.accept();
+  auto const seen = server.read_request();
+  EXPECT_EQ(seen.body, "{\"a\":1}");
+  EXPECT_EQ(seen.field("Idempotency-Key"), "\"k1\"");
+  EXPECT_EQ(seen.field("Idempotency-Attempt"), "1");
+  std::string body("\0\xff binary\r\n", 11);
+  server.send(response("201 Created", body,
+                       "Location: /orders/1\r\nSet-Cookie: s=1\r\nX-One: 1\r\nX-One: 2\r\n"));
+  auto const first = first_client.read_response();
+  EXPECT_EQ(first.status(), 201);
+  EXPECT_EQ(first.body, body);
+  EXPECT_EQ(first.field("Set-Cookie"), "s=1");
+  EXPECT_EQ(first.count("Idempotent-Replayed"), 0U);
+
+  auto const again = with.ask(post("\"k1\""));
+  EXPECT_EQ(again.status(), 201);
+  EXPECT_EQ(again.body, body);
+  EXPECT_EQ(again.field("Location"), "/orders/1");
+  EXPECT_EQ(again.field("X-One"), "1, 2");
+  EXPECT_EQ(again.field("Date"), first.field("Date"));
+  EXPECT_EQ(again.count("Set-Cookie"), 0U);
+  EXPECT_EQ(again.field("Idempotent-Replayed"), "true");
+  EXPECT_TRUE(server.is_silent());
+  EXPECT_EQ(with.metric("tidegate_idempotency_total{route=\"/**\",outcome=\"first\"}"), 1);
+  EXPECT_EQ(with.metric("tidegate_idempotency_total{route=\"/**\",outcome=\"replayed\"}"), 1);
+}
+
+TEST_F(gateway_idempotency, replays_after_a_restart) {
+  serving_origin const api(response("200 OK", "once"));
+  {
+    gateway const with(keyed_config(api.url(), data_));
+    EXPECT_EQ(with.ask(post("\"k\"")).body, "once");
+  }
+  gateway const with(keyed_config(api.url(), data_));
+  EXPECT_EQ(with.ask(post("\"k\"")).field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(api.requests(), 1U);
+}
+
+TEST_F(gateway_idempotency, takes_other_keys_and_other_scopes_for_other_requests) {
+  serving_origin const api(response("200 OK", "done"));
+  gateway const with(keyed_config(api.url(), data_));
+  EXPECT_EQ(with.ask(post("\"a\"")).status(), 200);
+  EXPECT_EQ(with.ask(post("\"b\"")).count("Idempotent-Replayed"), 0U);
+  auto const other = with.ask(
+      "POST /a HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer y\r\n"
+      "Idempotency-Key: \"a\"\r\nContent-Length: 7\r\n\r\n{\"a\":1}");
+  EXPECT_EQ(other.count("Idempotent-Replayed"), 0U);
+  EXPECT_EQ(api.requests(), 3U);
+}
+
+TEST_F(gateway_idempotency, answers_400_to_a_missing_or_malformed_key) {
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  expect_code(with.ask(post("")), 400, "key-missing");
+  for (auto const* const key : {"abc", "\"\"", "\"a", "\"a\", \"b\"", "42"}) {
+    expect_code(with.ask(post(key)), 400, "key-malformed");
+  }
+  expect_code(with.ask(post("\"a\"", "", "/a", "Idempotency-Key: \"b\"\r\n")), 400,
+              "key-malformed");
+  EXPECT_TRUE(api.is_untouched());
+}
+
+TEST_F(gateway_idempotency, lets_a_request_without_a_key_pass_where_it_is_optional) {
+  serving_origin const api(response("200 OK", "done"));
+  auto config = keyed_config(api.url(), data_);
+  config.replace(config.find("required"), 8, "optional");
+  gateway const with(config);
+  EXPECT_EQ(with.ask(post("")).status(), 200);
+  EXPECT_EQ(with.ask(post("")).count("Idempotent-Replayed"), 0U);
+  EXPECT_EQ(with.ask("GET /a HTTP/1.1\r\nHost: a.example\r\nIdempotency-Key: bad\r\n\r\n").status(),
+            200);
+}
+
+TEST_F(gateway_idempotency, answers_422_to_another_request_with_the_same_key) {
+  serving_origin const api(response("200 OK", "done"));
+  gateway const with(keyed_config(api.url(), data_));
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
+  auto const body = with.ask(post("\"k\"", "{\"a\":2}"));
+  expect_code(body, 422, "key-reused");
+  EXPECT_THAT(body.body, HasSubstr("\"differs\":[\"body\"]"));
+  EXPECT_THAT(with.ask(post("\"k\"", "{\"a\":1}", "/b?c")).body,
+              HasSubstr("\"differs\":[\"path\",\"query\"]"));
+  EXPECT_EQ(api.requests(), 1U);
+}
+
+TEST_F(gateway_idempotency, answers_409_while_the_first_runs_and_422_before_that) {
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  auto first = with.connect();
+  first.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  auto const conflict = with.ask(post("\"k\""));
+  expect_code(conflict, 409, "in-flight");
+  EXPECT_NE(conflict.field("Retry-After"), "(none)");
+  expect_code(with.ask(post("\"k\"", "other")), 422, "key-reused");
+  server.send(response("200 OK", "done"));
+  EXPECT_EQ(first.read_response().body, "done");
+  EXPECT_EQ(with.ask(post("\"k\"")).body, "done");
+}
+
+TEST_F(gateway_idempotency, lets_duplicates_wait_for_the_first_answer) {
+  origin api;
+  gateway const with(keyed_config(api.url(), data_, "in-flight: wait"), 2);
+  auto first = with.connect();
+  first.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  std::vector<connection> others;
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(with.connect());
+    others.back().send(post("\"k\""));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (auto& each : others) {
+    EXPECT_TRUE(each.is_silent());
+  }
+  server.send(response("200 OK", "done"));
+  EXPECT_EQ(first.read_response().body, "done");
+  for (auto& each : others) {
+    auto const answer = each.read_response();
+    EXPECT_EQ(answer.body, "done");
+    EXPECT_EQ(answer.field("Idempotent-Replayed"), "true");
+  }
+}
+
+TEST_F(gateway_idempotency, waits_as_long_as_the_client_prefers) {
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  auto first = with.connect();
+  first.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  auto second = with.connect();
+  second.send(post("\"k\"", "{\"a\":1}", "/a", "Prefer: respond-async, wait=10\r\n"));
+  EXPECT_TRUE(second.is_silent());
+  expect_code(with.ask(post("\"k\"", "{\"a\":1}", "/a", "Prefer: wait=0\r\n")), 409, "in-flight");
+  server.send(response("200 OK", "done"));
+  EXPECT_EQ(second.read_response().field("Idempotent-Replayed"), "true");
+}
+
+TEST_F(gateway_idempotency, goes_on_when_the_client_is_gone) {  // N2
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  auto first = with.connect();
+  first.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  first.abort();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  server.send(response("200 OK", "done"));
+  expect_eventually([&] { return with.ask(post("\"k\"")).status() == 200; },
+                    "the answer is stored");
+}
+
+TEST_F(gateway_idempotency, forwards_nothing_of_a_body_that_breaks_off) {  // N1
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  auto client = with.connect();
+  client.send(
+      "POST /a HTTP/1.1\r\nHost: a\r\nIdempotency-Key: \"k\"\r\nContent-Length: 10\r\n\r\nhel");
+  client.close();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(api.is_untouched());
+}
+
+TEST_F(gateway_idempotency, records_a_late_answer_after_a_504) {  // N5
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  auto first = with.connect();
+  first.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  auto const late = first.read_response();
+  EXPECT_EQ(late.status(), 504);
+  EXPECT_THAT(late.body, HasSubstr("\"code\":\"outcome-unknown\""));
+  expect_code(with.ask(post("\"k\"")), 409, "in-flight");
+  server.send(response("200 OK", "late"));
+  expect_eventually([&] { return with.ask(post("\"k\"")).body == "late"; }, "the answer is stored");
+}
+
+TEST_F(gateway_idempotency, does_not_know_the_outcome_of_an_answer_that_is_cut) {  // N6
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  auto first = with.connect();
+  first.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  server.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhel");
+  server.close();
+  auto const answer = first.read_response();
+  EXPECT_EQ(answer.status(), 502);
+  EXPECT_THAT(answer.body, HasSubstr("outcome-unknown"));
+  expect_code(with.ask(post("\"k\"")), 409, "outcome-unknown");
+}
+
+TEST_F(gateway_idempotency, may_run_again_when_no_connection_came_about) {  // N3
+  auto const down = origin::refusing();
+  gateway const with(keyed_config(down.url(), data_));
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 502);
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 502);
+}
+
+TEST_F(gateway_idempotency, gives_the_key_back_after_a_refusal_of_the_upstream) {  // S21
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  for (auto const* const attempt : {"401 Unauthorized", "429 Too Many Requests", "201 Created"}) {
+    auto client = with.connect();
+    client.send(post("\"k\""));
+    auto server = api.accept();
+    EXPECT_EQ(server.read_request().field("Idempotency-Attempt"), "1");
+    server.send(response(attempt, "x", "Connection: close\r\n"));
+    EXPECT_EQ(client.read_response().status(), std::stoi(attempt));
+  }
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 201);
+}
+
+TEST_F(gateway_idempotency, stores_errors_that_are_final) {
+  serving_origin const api(response("422 Unprocessable Content", "no"));
+  gateway const with(keyed_config(api.url(), data_));
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 422);
+  auto const again = with.ask(post("\"k\""));
+  EXPECT_EQ(again.status(), 422);
+  EXPECT_EQ(again.field("Idempotent-Replayed"), "true");
+}
+
+TEST_F(gateway_idempotency, delivers_what_is_too_large_and_never_runs_again) {  // S16
+  auto const large = std::string(300'000, 'x');
+  serving_origin const api(response("200 OK", large));
+  gateway const with(keyed_config(api.url(), data_, "max-response: 64KiB"));
+  auto const first = with.ask(post("\"k\""));
+  EXPECT_EQ(first.body, large);
+  expect_code(with.ask(post("\"k\"")), 409, "response-not-replayable");
+  EXPECT_EQ(api.requests(), 1U);
+}
+
+TEST_F(gateway_idempotency, answers_413_to_content_that_is_too_large) {  // S11
+  origin api;
+  gateway const with(keyed_config(api.url(), data_, "max-body: 1KiB"));
+  EXPECT_EQ(with.ask(post("\"k\"", std::string(1025, 'x'))).status(), 413);
+  auto chunked = with.connect();
+  chunked.send(
+      "POST /a HTTP/1.1\r\nHost: a\r\nIdempotency-Key: \"k\"\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "401\r\n" +
+      std::string(1025, 'x') + "\r\n");
+  EXPECT_EQ(chunked.read_response().status(), 413);
+  EXPECT_TRUE(api.is_untouched());
+}
+
+TEST_F(gateway_idempotency, keeps_large_content_in_a_file_and_sends_it_whole) {
+  auto const large = std::string(700'000, 'y');
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  auto client = with.connect();
+  std::thread sends([&] { client.send(post("\"k\"", large)); });
+  auto server = api.accept();
+  EXPECT_EQ(server.read_request().body, large);
+  sends.join();
+  server.send(response("200 OK", "done"));
+  EXPECT_EQ(client.read_response().body, "done");
+}
+
+TEST_F(gateway_idempotency, takes_chunks_and_says_100_itself) {  // S12, S14
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  auto client = with.connect();
+  client.send(
+      "POST /a HTTP/1.1\r\nHost: a\r\nIdempotency-Key: \"k\"\r\nExpect: 100-continue\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n");
+  EXPECT_EQ(client.read_response().status(), 100);
+  client.send("5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n");
+  auto server = api.accept();
+  auto const seen = server.read_request();
+  EXPECT_EQ(seen.body, "hello!");
+  EXPECT_EQ(seen.count("Expect"), 0U);
+  server.send(response("200 OK", "done"));
+  EXPECT_EQ(client.read_response().body, "done");
+  // Other chunks, the same content.
+  EXPECT_EQ(with.ask("POST /a HTTP/1.1\r\nHost: a\r\nIdempotency-Key: \"k\"\r\n"
+                     "Content-Length: 6\r\n\r\nhello!")
+                .field("Idempotent-Replayed"),
+            "true");
+}
+
+TEST_F(gateway_idempotency, passes_103_on_and_does_not_store_it) {  // S15
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  server.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + response("200 OK", "done"));
+  EXPECT_EQ(client.read_response().status(), 103);
+  EXPECT_EQ(client.read_response().status(), 200);
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
+}
+
+TEST_F(gateway_idempotency, charges_a_replay_nothing_and_claims_nothing_when_refused) {  // S7
+  serving_origin const api(response("200 OK", "done"));
+  gateway const with(keyed_config(api.url(), data_, "") +
+                     "    limits: [p]\npolicies: {p: {quota: 1, window: 1h, algorithm: fixed}}\n");
+  auto const first = with.ask(post("\"k\""));
+  EXPECT_THAT(first.field("RateLimit"), HasSubstr("r=0"));
+  auto const again = with.ask(post("\"k\""));
+  EXPECT_EQ(again.status(), 200);
+  EXPECT_THAT(again.field("RateLimit"), HasSubstr("r=0"));
+  EXPECT_EQ(with.ask(post("\"other\"")).status(), 429);
+  EXPECT_EQ(api.requests(), 1U);
+}
+
+TEST_F(gateway_idempotency, runs_one_of_many_at_once) {  // N8
+  serving_origin const api(response("200 OK", "done"));
+  gateway const with(keyed_config(api.url(), data_, "in-flight: wait, waiters-max: 1000"), 2);
+  for (int round = 0; round < 100; ++round) {
+    auto const key = "\"key-" + std::to_string(round) + "\"";
+    auto one = with.connect();
+    auto two = with.connect();
+    one.send(post(key));
+    two.send(post(key));
+    EXPECT_EQ(one.read_response().body, "done");
+    EXPECT_EQ(two.read_response().body, "done");
+  }
+  EXPECT_EQ(api.requests(), 100U);
+}
+
+TEST_F(gateway_idempotency, does_not_know_what_it_had_sent_when_it_was_killed) {  // C3
+  origin api;
+  {
+    gateway with(keyed_config(api.url(), data_));
+    auto client = with.connect();
+    client.send(post("\"k\""));
+    auto server = api.accept();
+    (void)server.read_request();
+    with.signal(SIGKILL);
+    (void)with.wait();
+  }
+  gateway const with(keyed_config(api.url(), data_));
+  expect_code(with.ask(post("\"k\"")), 409, "outcome-unknown");
+}
+
+TEST_F(gateway_idempotency, is_described_for_people_and_programs) {
+  origin api;
+  auto config = keyed_config(api.url(), data_, "ttl: 1h");
+  config.replace(config.find("/**"), 3, "/a");
+  gateway const with(config);
+  EXPECT_THAT(
+      with.get("/.well-known/tidegate").body,
+      HasSubstr(R"("idempotency":{"routes":[{"route":"/a","required":true,"methods":["POST",)"
+                R"("PATCH"],"scope":["header:authorization"],"key-format":"any",)"
+                R"("key-length-max":255,"replayed-for":3600,"remembered-for":608400}])"));
+  auto const page = with.get("/.well-known/tidegate", "Accept: text/html\r\n").body;
+  EXPECT_THAT(page, HasSubstr("<dt id=\"outcome-unknown\">"));
+  EXPECT_THAT(page, HasSubstr("for 3600 seconds"));
+}
+
+TEST_F(gateway_idempotency, refuses_a_second_process_on_its_file) {
+  serving_origin const api(response("200 OK", "done"));
+  gateway const with(keyed_config(api.url(), data_));
+  auto const file = std::filesystem::path(data_.path()) / "second.yaml";
+  std::ofstream(file) << "listen: \"127.0.0.1:0\"\n" + keyed_config(api.url(), data_);
+  auto const second = run({TIDEGATE_BINARY, "serve", "-c", file.string()});
+  EXPECT_EQ(second.status, 1);
+  EXPECT_THAT(second.err, HasSubstr("idempotency.db"));
+}
+
+TEST_F(gateway_idempotency, keeps_no_key_and_no_body_in_clear) {  // S4
+  serving_origin const api(response("200 OK", "a-secret-answer"));
+  {
+    gateway const with(keyed_config(api.url(), data_));
+    EXPECT_EQ(with.ask(post("\"a-secret-key\"", "a-secret-body")).status(), 200);
+  }
+  for (auto const& entry : std::filesystem::directory_iterator(data_.path())) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::string const text((std::istreambuf_iterator<char>(file)), {});
+    EXPECT_THAT(text, Not(HasSubstr("a-secret"))) << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace tidegate::e2e
