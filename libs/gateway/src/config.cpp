@@ -914,12 +914,13 @@ class config_reader {
     auto const* const given = from.find("fingerprint");
     if (given != nullptr && given->value->is == yaml_node::kind::mapping) {
       auto const chosen = open_at(from, "fingerprint");
+      auto const faults_before = faults_.size();
       auto rule = idempotency::fingerprint_rule::json(take_list(chosen, "json", read_pointer));
-      if (!rule) {
+      if (!rule && faults_.size() == faults_before) {
         fault(chosen.place, "fingerprint: allowed: 1 to " +
                                 std::to_string(idempotency::fingerprint_rule::pointers_max) +
                                 " JSON pointers");
-      } else {
+      } else if (rule) {
         made.fingerprint = *std::move(rule);
       }
       return;

@@ -630,7 +630,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:94: on-unknown-outcome: retry could do a thing twice"}},
     {"a_pointer_without_a_slash",
      with_keys("mode: required, fingerprint: {json: [a]}"),
-     {"2:97: json: \"a\" is no JSON pointer"}},
+     {"2:95: json: \"a\" is no JSON pointer"}},
     {"no_pointers",
      with_keys("mode: required, fingerprint: {json: []}"),
      {"2:87: fingerprint: allowed: 1 to 32 JSON pointers"}},
