@@ -149,6 +149,7 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   views_count_ = 0;
   request_done_ = request.body().kind == wire::body_kind::none;
   begun_ = worker_.loop.now();
+  admitted_at_ = begun_;
   if (worker_.log != nullptr) {
     begin_log_line(request, from);
   }
@@ -532,7 +533,7 @@ void exchange::settle() {
       units = static_cast<std::int64_t>(request_octets_ + response_octets_) - charges_[i].cost;
     }
     if (units != 0) {
-      worker_.shared.quotas.settle(charges_[i], results_[i], begun_, now, units);
+      worker_.shared.quotas.settle(charges_[i], results_[i], admitted_at_, now, units);
     }
   }
 }
@@ -783,7 +784,8 @@ void exchange::unload() {
   std::lock_guard const lock(load->mutex);
   if (is_answer || is_failure) {
     bool const well = is_answer && status_ != 502 && status_ != 503 && status_ != 504;
-    load->guard.answered((is_answer ? answered_at_ : now) - begun_, well, load->in_flight, now);
+    load->guard.answered((is_answer ? answered_at_ : now) - admitted_at_, well, load->in_flight,
+                         now);
   }
   --load->in_flight;
 }

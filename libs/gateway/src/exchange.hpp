@@ -115,6 +115,8 @@ class exchange final : private upstream_user {
   /// Spends what the request costs; false when that was refused, which ended the exchange.
   [[nodiscard]] auto admit_run() -> bool;
   void give_charges_back();
+  /// What was charged is settled, as at the end of an exchange.
+  void close_charges();
   void replay(idempotency::stored_response const& response, std::int64_t cost);  // ends
   void refuse_key(idempotency::problem_details const& problem,
                   std::chrono::seconds retry_after);  // ends
@@ -219,6 +221,7 @@ class exchange final : private upstream_user {
   std::uint64_t request_octets_ = 0;
   std::uint64_t response_octets_ = 0;
   instant begun_;
+  instant admitted_at_;  // when it was charged
   std::size_t views_count_ = 0;
   std::string request_;  // as it is sent to the upstream, while it may be sent again
   // The partitions of all limits, one after the other.

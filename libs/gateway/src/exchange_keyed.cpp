@@ -49,6 +49,18 @@ constexpr std::string_view bypassed_line = "Idempotency-Status: bypassed\r\n";
   return std::nullopt;
 }
 
+/// Takes a field out of a head.
+void drop_line(std::string& head, std::string_view lower_case_name) {
+  for (auto at = head.find("\r\n"); at != std::string::npos; at = head.find("\r\n", at + 2)) {
+    auto const line = std::string_view(head).substr(at + 2);
+    while (line.size() > lower_case_name.size() && line[lower_case_name.size()] == ':' &&
+           equal_names(line.substr(0, lower_case_name.size()), lower_case_name)) {
+      head.erase(at, head.find("\r\n", at + 2) - at);
+      break;
+    }
+  }
+}
+
 void append_fields(std::string& out, std::span<idempotency::response_field const> fields) {
   for (auto const& field : fields) {
     wire::append_field(out, field.name, std::string_view(field.value));
@@ -114,18 +126,21 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
   append_forwarded_head(head.lines, request, path, from, {known_field::expect});
   head.lines.resize(head.lines.size() - 2);  // the empty line
   head.framing = request.body();
+  drop_line(head.lines, "idempotency-attempt");
+  // Held here as well: each of the calls below may end it, and the exchange with it.
+  auto const keyed = keyed_ =
+      std::make_shared<keyed_request>(worker_, *this, *route_, std::move(head));
   if (request.has(known_field::expect) && !request_done_) {
     // The content is needed before the upstream is asked for anything.
     constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
     if (wire::parse_response_head(go_on, 0, {}, method_, worker_.response).state ==
         wire::head_state::complete) {
       client_->send_interim(worker_.response);
-      client_->flush();
     }
   }
-  keyed_ = std::make_shared<keyed_request>(worker_, *this, *route_, std::move(head));
-  auto const keyed = keyed_;  // it may end in this call
-  keyed->start();
+  if (!keyed->is_over()) {
+    keyed->start();
+  }
   return true;
 }
 
@@ -149,12 +164,18 @@ void exchange::end_unheard() {
 auto exchange::admit_run() -> bool {
   // A refusal ends the exchange, which is then nobody's any more.
   auto const keyed = std::exchange(keyed_, nullptr);
+  admitted_at_ = worker_.loop.now();
   if (is_overloaded() || !admit()) {
     return false;
   }
   tries_ = 1;
   keyed_ = keyed;
   return true;
+}
+
+void exchange::close_charges() {
+  settle();
+  unload();
 }
 
 void exchange::give_charges_back() {
@@ -165,7 +186,7 @@ void exchange::give_charges_back() {
   std::span const limits = route_of().limits;
   for (std::size_t i = 0; i < limits.size(); ++i) {
     if (results_[i].decision.admitted && charges_[i].cost != 0) {
-      worker_.shared.quotas.settle(charges_[i], results_[i], begun_, worker_.loop.now(),
+      worker_.shared.quotas.settle(charges_[i], results_[i], admitted_at_, worker_.loop.now(),
                                    -charges_[i].cost);
     }
   }
@@ -232,6 +253,7 @@ void exchange::refuse_key(idempotency::problem_details const& problem,
 }
 
 void exchange::tell_unknown(int status, idempotency_config const& how) {
+  status_ = status;
   if (client_ == nullptr) {
     return;
   }
@@ -248,7 +270,6 @@ void exchange::tell_unknown(int status, idempotency_config const& how) {
   idempotency::append_problem(text, {.code = problem_code::outcome_unknown,
                                      .documentation = how.documentation,
                                      .status = status});
-  status_ = status;
   std::exchange(client_, nullptr)
       ->send_local({.status = status,
                     .content_type = "application/problem+json",

@@ -246,25 +246,33 @@ void keyed_request::look_again() {
 void keyed_request::store_has_failed(store::store_error const& error) {
   worker_.metrics->idempotency_store_failures.add();
   if (settings().pass_on_store_failure && error.fault != store::store_fault::damaged && !claimed_) {
-    route_.counts->of(keyed_outcome::bypassed).add();
+    bool const is_heard = exchange_->has_client();
     let_upstream_go();
-    forget_claim();
+    forget_claim(is_heard);
     claim_ = {};
+    if (!is_heard) {
+      leave_exchange().end_unheard();
+      return;
+    }
+    route_.counts->of(keyed_outcome::bypassed).add();
     run();
     return;
   }
-  forget_claim();
+  forget_claim(false);
   if (std::exchange(charged_, false)) {
     exchange_->give_charges_back();
   }
   refuse({.code = problem_code::store_unavailable}, 1s);
 }
 
-/// A claim that failed may have been made all the same. Nothing was sent, so it is given back.
-void keyed_request::forget_claim() {
+/// A claim that failed may have been made all the same. It is given back, since nothing was sent; or, when the
+/// request goes on without protection, nobody will know what became of it.
+void keyed_request::forget_claim(bool is_sent) {
   if (stage_ == stage::claiming) {
-    last_change_ = idempotency::give_back(head_.key, *claim_.next, worker_.wall_time());
-    worker_.record_later(std::move(last_change_));
+    auto const now = worker_.wall_time();
+    worker_.record_later(is_sent ? idempotency::lose(head_.key, *claim_.next,
+                                                     idempotency::unknown_reason::no_answer, now)
+                                 : idempotency::give_back(head_.key, *claim_.next, now));
   }
 }
 
@@ -314,6 +322,12 @@ void keyed_request::upstream_connected() {
 
 void keyed_request::claim() {
   stage_ = stage::claiming;
+  // The connection may have taken its time: the lease begins now.
+  auto const now = worker_.wall_time();
+  auto& next = *claim_.next;
+  next.created = next.attempt == 1 ? now : next.created;
+  next.changed = now;
+  next.lease_until = now + settings().policy.lease;
   worker_.shared.idempotency->store->apply(claim_, on_own_thread(&keyed_request::claimed));
 }
 
@@ -371,9 +385,15 @@ void keyed_request::send_content() {
     piece.clear();
     if (!content_.read(content_sent_, piece_octets, piece)) {
       // The disk does not give back what it took: the request cannot be completed.
-      auto* const broken = std::exchange(upstream_, nullptr);
-      broken->abandon();
-      record_end(exchange_end::no_answer);
+      let_upstream_go();
+      if (stage_ == stage::running) {
+        record_end(exchange_end::no_answer);
+      } else if (stage_ == stage::streaming) {
+        leave_exchange().cut_stream();
+      } else {
+        upstream_is_done_ = true;
+        upstream_was_cut_ = true;
+      }
       return;
     }
     content_sent_ += piece.size();
@@ -393,7 +413,9 @@ void keyed_request::send_content() {
 }
 
 void keyed_request::upstream_takes_more() {
-  if (stage_ == stage::running && !sent_all_) {
+  bool const is_sending =
+      stage_ == stage::running || stage_ == stage::recording || stage_ == stage::streaming;
+  if (is_sending && !sent_all_) {
     send_content();
   }
 }
@@ -440,7 +462,8 @@ void keyed_request::upstream_interim(wire::response_head const& head) {
 }
 
 void keyed_request::upstream_head(wire::response_head const& head) {
-  if (stage_ != stage::running) {  // nobody asked
+  auto const self = shared_from_this();  // the exchange may let go of it
+  if (stage_ != stage::running) {        // nobody asked
     let_upstream_go();
     return;
   }
@@ -479,6 +502,7 @@ void keyed_request::upstream_head(wire::response_head const& head) {
 }
 
 void keyed_request::upstream_body(std::string_view bytes, std::uint64_t /*content_octets*/) {
+  auto const self = shared_from_this();
   if (stage_ == stage::streaming) {
     exchange_->stream(bytes);
     return;
@@ -488,12 +512,10 @@ void keyed_request::upstream_body(std::string_view bytes, std::uint64_t /*conten
     return;  // it is being written down that there will be no body
   }
   recorder_->add(bytes);
-  if (!recorder_->keeps_body() &&
-      idempotency::judge(exchange_end::answered, status_, settings().policy).what ==
-          outcome::completed) {
+  if (!recorder_->keeps_body()) {  // from here on it passes through
     stage_ = stage::recording;
     if (claimed_) {
-      record(idempotency::complete(head_.key, mine_, recorder_->finish(), worker_.wall_time()));
+      record(change_by(exchange_end::answered));
     } else {
       begin_stream();
     }
@@ -518,6 +540,7 @@ void keyed_request::flush_client() {
 }
 
 void keyed_request::upstream_done() {
+  auto const self = shared_from_this();
   upstream_ = nullptr;
   upstream_is_done_ = true;
   if (stage_ == stage::streaming) {
@@ -528,6 +551,7 @@ void keyed_request::upstream_done() {
 }
 
 void keyed_request::upstream_failed(upstream_failure why, std::string /*unsent*/) {
+  auto const self = shared_from_this();
   upstream_ = nullptr;
   if (stage_ == stage::claiming) {
     return;  // nothing was sent; another connection is taken when the claim is made
@@ -566,15 +590,19 @@ void keyed_request::record_end(exchange_end end) {
     answer();
     return;
   }
+  record(change_by(end));
+}
+
+auto keyed_request::change_by(exchange_end end) -> idempotency::change {
   auto const judged = idempotency::judge(end, status_, settings().policy);
   auto const now = worker_.wall_time();
   switch (judged.what) {
     case outcome::completed:
-      record(idempotency::complete(head_.key, mine_, recorder_->finish(), now));
-      break;
-    case outcome::given_back: record(idempotency::give_back(head_.key, mine_, now)); break;
-    case outcome::unknown: record(idempotency::lose(head_.key, mine_, judged.reason, now)); break;
+      return idempotency::complete(head_.key, mine_, recorder_->finish(), now);
+    case outcome::given_back: return idempotency::give_back(head_.key, mine_, now);
+    case outcome::unknown: break;
   }
+  return idempotency::lose(head_.key, mine_, judged.reason, now);
 }
 
 void keyed_request::record(idempotency::change change) {
@@ -604,8 +632,19 @@ void keyed_request::recorded(store::apply_answer answered) {
   if (!answered->made && is_answer) {
     auto const* const record = answered->found ? &answered->found->record : nullptr;
     let_upstream_go();
-    follow(idempotency::decide_overtaken(record, request_, settings().policy, worker_.wall_time()),
-           answered->found);
+    exchange_->close_charges();
+    auto what =
+        idempotency::decide_overtaken(record, request_, settings().policy, worker_.wall_time());
+    // It ran, so it never waits for another one to run it again (R8).
+    if (what.what == verdict::wait || what.what == verdict::other_rule) {
+      bool const is_running = what.what == verdict::wait;
+      what = {};
+      what.what = verdict::refuse;
+      what.code = is_running ? problem_code::in_flight : problem_code::outcome_unknown;
+      what.retry_after =
+          is_running ? settings().policy.retry_in_flight : settings().policy.retry_unknown_outcome;
+    }
+    follow(what, answered->found);
     return;
   }
   if (end_) {
@@ -641,8 +680,13 @@ void keyed_request::begin_stream() {
     } else {
       to.end_stream();
     }
-  } else if (upstream_ != nullptr) {
-    exchange_->flush_stream();
+    return;
+  }
+  exchange_->flush_stream();  // the client may turn out to be gone, and this to be over
+  if (stage_ == stage::streaming) {
+    send_content();
+  }
+  if (stage_ == stage::streaming && upstream_ != nullptr) {
     upstream_->resume();
   }
 }

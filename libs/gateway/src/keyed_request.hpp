@@ -52,6 +52,8 @@ class keyed_request final : public upstream_user,
 
   /// To be called once, when somebody owns it.
   void start();
+  /// True when it has nothing to do any more.
+  [[nodiscard]] auto is_over() const noexcept -> bool { return stage_ == stage::over; }
   /// The content, framed as it came.
   void content(std::string_view framed, bool last);
   /// The client is gone. True when the exchange is over with that.
@@ -107,7 +109,8 @@ class keyed_request final : public upstream_user,
   void record(idempotency::change change);
   void recorded(store::apply_answer answer);
   void record_end(idempotency::exchange_end end);
-  void forget_claim();
+  [[nodiscard]] auto change_by(idempotency::exchange_end end) -> idempotency::change;
+  void forget_claim(bool is_sent);
   void answer();
   void begin_stream();
   void store_has_failed(store::store_error const& error);
