@@ -50,13 +50,14 @@ constexpr std::string_view bypassed_line = "Idempotency-Status: bypassed\r\n";
 }
 
 /// Takes a field out of a head.
-void drop_line(std::string& head, std::string_view lower_case_name) {
+void drop_field(std::string& head, std::string_view lower_case_name) {
+  auto const is_named = [&](std::string_view line) {
+    return line.size() > lower_case_name.size() && line[lower_case_name.size()] == ':' &&
+           equal_names(line.substr(0, lower_case_name.size()), lower_case_name);
+  };
   for (auto at = head.find("\r\n"); at != std::string::npos; at = head.find("\r\n", at + 2)) {
-    auto const line = std::string_view(head).substr(at + 2);
-    while (line.size() > lower_case_name.size() && line[lower_case_name.size()] == ':' &&
-           equal_names(line.substr(0, lower_case_name.size()), lower_case_name)) {
+    while (is_named(std::string_view(head).substr(at + 2))) {
       head.erase(at, head.find("\r\n", at + 2) - at);
-      break;
     }
   }
 }
@@ -126,7 +127,7 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
   append_forwarded_head(head.lines, request, path, from, {known_field::expect});
   head.lines.resize(head.lines.size() - 2);  // the empty line
   head.framing = request.body();
-  drop_line(head.lines, "idempotency-attempt");
+  drop_field(head.lines, "idempotency-attempt");
   // Held here as well: each of the calls below may end it, and the exchange with it.
   auto const keyed = keyed_ =
       std::make_shared<keyed_request>(worker_, *this, *route_, std::move(head));

@@ -11,6 +11,11 @@ using namespace std::chrono_literals;
 
 constexpr auto again_after = 1s;
 constexpr std::size_t waiting_max = 10'000;
+constexpr std::size_t waiting_octets_max = std::size_t{64} << 20;
+
+auto octets_of(idempotency::change const& change) -> std::size_t {
+  return change.response ? change.response->body.size() : 0;
+}
 
 }  // namespace
 
@@ -19,13 +24,22 @@ late_records::late_records(engine::loop& on, std::shared_ptr<idempotency_state> 
 
 void late_records::add(idempotency::change change) {
   if (waiting_.size() == waiting_max) {
+    octets_ -= octets_of(waiting_.front());
     waiting_.pop_front();
   }
+  if (octets_ + octets_of(change) > waiting_octets_max && change.response) {
+    // That it was carried out is worth more than what was answered.
+    change.response->body.clear();
+    change.response->body_kept = false;
+    change.next->replayable = false;
+  }
+  octets_ += octets_of(change);
   waiting_.push_back(std::move(change));
   set(loop_.timers(), loop_.now() + again_after);
 }
 
 void late_records::expired() {
+  octets_ = 0;
   for (auto& change : std::exchange(waiting_, {})) {
     auto again = change;
     state_->store->apply(std::move(change),

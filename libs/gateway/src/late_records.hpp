@@ -19,7 +19,7 @@ class late_records final : private engine::timer {
  public:
   late_records(engine::loop& on, std::shared_ptr<idempotency_state> of);
 
-  /// The oldest is given up when there are too many.
+  /// The oldest is given up when there are too many, and a response when they are too large.
   void add(idempotency::change change);
 
  private:
@@ -29,6 +29,7 @@ class late_records final : private engine::timer {
   std::shared_ptr<idempotency_state> state_;
   std::shared_ptr<late_records*> self_;  // empty inside once this is gone
   std::deque<idempotency::change> waiting_;
+  std::size_t octets_ = 0;  // of the responses that wait
 };
 
 }  // namespace tidegate::gateway
