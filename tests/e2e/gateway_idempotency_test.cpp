@@ -441,6 +441,58 @@ TEST_F(gateway_idempotency, refuses_a_second_process_on_its_file) {
   EXPECT_THAT(second.err, HasSubstr("idempotency.db"));
 }
 
+TEST_F(gateway_idempotency, survives_clients_that_reset_before_they_are_told_to_go_on) {
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  for (int i = 0; i < 200; ++i) {
+    auto client = with.connect();
+    client.send(
+        "POST /a HTTP/1.1\r\nHost: a\r\nIdempotency-Key: \"k\"\r\nExpect: 100-continue\r\n"
+        "Content-Length: 5\r\n\r\n");
+    client.abort();
+  }
+  EXPECT_EQ(with.admin("/healthz").status(), 200);
+  EXPECT_TRUE(api.is_untouched());
+}
+
+TEST_F(gateway_idempotency, survives_clients_that_reset_while_a_large_answer_begins) {
+  serving_origin const api(response("200 OK", std::string(300'000, 'x')));
+  gateway const with(keyed_config(api.url(), data_, "max-response: 1KiB"));
+  for (int i = 0; i < 100; ++i) {
+    auto client = with.connect();
+    client.send(post("\"k" + std::to_string(i) + "\""));
+    if (i % 2 == 0) {
+      (void)client.read(1);
+    }
+    client.abort();
+  }
+  expect_eventually([&] { return api.requests() >= 50; }, "requests run without their clients");
+  EXPECT_EQ(with.admin("/healthz").status(), 200);
+}
+
+TEST_F(gateway_idempotency, passes_large_refusals_on_without_keeping_them) {
+  auto const large = std::string(300'000, 'x');
+  serving_origin const api(response("403 Forbidden", large));
+  gateway const with(keyed_config(api.url(), data_, "max-response: 1KiB"));
+  EXPECT_EQ(with.ask(post("\"k\"")).body, large);
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 403);
+  EXPECT_EQ(api.requests(), 2U);
+}
+
+TEST_F(gateway_idempotency, numbers_attempts_itself) {
+  origin api;
+  gateway const with(keyed_config(api.url(), data_));
+  auto client = with.connect();
+  client.send(post("\"k\"", "{\"a\":1}", "/a",
+                   "Idempotency-Attempt: 7\r\nidempotency-attempt: 8\r\nX-Last: 1\r\n"));
+  auto server = api.accept();
+  auto const seen = server.read_request();
+  EXPECT_EQ(seen.field("Idempotency-Attempt"), "1");
+  EXPECT_EQ(seen.field("X-Last"), "1");
+  server.send(response("200 OK", "done"));
+  EXPECT_EQ(client.read_response().status(), 200);
+}
+
 TEST_F(gateway_idempotency, keeps_no_key_and_no_body_in_clear) {  // S4
   serving_origin const api(response("200 OK", "a-secret-answer"));
   {
