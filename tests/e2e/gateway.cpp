@@ -63,6 +63,8 @@ auto number(std::string_view text, int base = 10) -> std::size_t {
   return out;
 }
 
+}  // namespace
+
 auto connect_to(std::uint16_t port, std::string const& from) -> connection {
   descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   auto const local = address_of(from, 0);
@@ -75,8 +77,6 @@ auto connect_to(std::uint16_t port, std::string const& from) -> connection {
   }
   return connection(std::move(socket));
 }
-
-}  // namespace
 
 void descriptor::close() {
   if (number_ >= 0) {
@@ -475,9 +475,13 @@ auto gateway::get(std::string_view target, std::string_view field_lines) const -
 }
 
 auto gateway::admin(std::string_view path) const -> message {
-  auto client = connect_to(admin_port_, "127.0.0.1");
+  auto client = connect_admin();
   client.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: admin.example\r\n\r\n");
   return client.read_response();
+}
+
+auto gateway::connect_admin() const -> connection {
+  return connect_to(admin_port_, "127.0.0.1");
 }
 
 auto gateway::metric(std::string_view name_and_labels) const -> double {

@@ -96,6 +96,10 @@ class connection {
   std::string in_;
 };
 
+/// Connects to a port of this machine, from an address of the loop.
+[[nodiscard]] auto connect_to(std::uint16_t port, std::string const& from = "127.0.0.1")
+    -> connection;
+
 /// A server behind the gateway. The test accepts and answers by hand.
 class origin {
  public:
@@ -173,6 +177,8 @@ class gateway {
       -> message;
   /// `GET path` of the admin address.
   [[nodiscard]] auto admin(std::string_view path) const -> message;
+  /// Connects to the admin address.
+  [[nodiscard]] auto connect_admin() const -> connection;
   /// The value of a line of /metrics, 0 where it is missing.
   [[nodiscard]] auto metric(std::string_view name_and_labels) const -> double;
   [[nodiscard]] auto authority() const -> std::string;

@@ -3,6 +3,7 @@
 // Requests with an Idempotency-Key through the gateway. Numbers such as N5 are those of the failure cases that
 // the design names.
 #include "gateway.hpp"
+#include "keyed.hpp"
 #include "process.hpp"
 
 #include <gmock/gmock.h>
@@ -10,7 +11,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -23,48 +23,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-/// A folder for what the gateway keeps, gone at the end.
-class data_folder {
- public:
-  data_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tidegate_data_XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  data_folder(data_folder const&) = delete;
-  auto operator=(data_folder const&) -> data_folder& = delete;
-  ~data_folder() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] auto path() const -> std::string const& { return path_; }
-
- private:
-  std::string path_;
-};
-
-auto keyed_config(std::string const& url, data_folder const& data, std::string const& options = "",
-                  std::string const& more = "") -> std::string {
-  return "data: " + data.path() + "\nupstreams: {api: {servers: [" + url +
-         "], timeout: 1s, connect-timeout: 1s}}\nroutes:\n"
-         "  - match: {path: /**}\n    upstream: api\n    idempotency: {mode: required" +
-         (options.empty() ? "" : ", " + options) + "}\n" + more;
-}
-
-auto post(std::string_view key, std::string_view body = "{\"a\":1}", std::string_view target = "/a",
-          std::string_view lines = "") -> std::string {
-  return "POST " + std::string(target) +
-         " HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer x\r\n" +
-         (key.empty() ? "" : "Idempotency-Key: " + std::string(key) + "\r\n") + std::string(lines) +
-         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
-}
-
-void expect_code(message const& answer, int status, std::string_view code) {
-  EXPECT_EQ(answer.status(), status);
-  EXPECT_EQ(answer.field("Content-Type"), "application/problem+json");
-  EXPECT_THAT(answer.body, HasSubstr("\"code\":\"" + std::string(code) + "\""));
-  EXPECT_THAT(answer.body,
-              HasSubstr("\"type\":\"/.well-known/tidegate#" + std::string(code) + "\""));
-  EXPECT_EQ(answer.field("Link"),
-            "</.well-known/tidegate>; rel=\"describedby\"; type=\"text/html\"");
-}
 
 class gateway_idempotency : public testing::Test {
  protected:

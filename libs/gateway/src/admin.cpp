@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin.hpp"
 
+#include "admin_idempotency.hpp"
+
 #include <tidegate/http/problem.hpp>
+#include <tidegate/wire/http1_body.hpp>
 #include <tidegate/wire/http1_head.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <memory>
@@ -19,22 +23,55 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::size_t connections_max = 256;
+constexpr std::size_t content_octets_max = 4 * 1024;
+/// From the first byte to the last one of the answer.
+constexpr auto request_timeout = 10s;
+/// How long what comes after the answer is taken, so that the client gets to read it.
+constexpr auto closing_timeout = 2s;
+
+constexpr std::string_view plain_text = "text/plain; charset=utf-8";
+
+[[nodiscard]] auto equal_ignoring_case(std::string_view a, std::string_view b) -> bool {
+  constexpr auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+/// True when a page of another origin than this sends it. Browsers say so, and let pages of anybody send
+/// requests to any address that they reach.
+[[nodiscard]] auto is_from_elsewhere(wire::request_head const& request) -> bool {
+  if (!request.has(wire::known_field::origin)) {
+    return false;
+  }
+  auto const origin = request.value_of(wire::known_field::origin);
+  auto const scheme_end = origin.find("://");
+  return scheme_end == std::string_view::npos ||
+         !equal_ignoring_case(origin.substr(scheme_end + 3), request.authority());
+}
+
+}  // namespace
+
 class admin_connection final : public engine::watched, private engine::timer {
  public:
-  admin_connection(engine::loop& on, engine::descriptor socket, shared_state& shared)
-      : loop_(on), socket_(std::move(socket)), shared_(shared) {}
+  admin_connection(admin_service& of, engine::descriptor socket)
+      : service_(of), socket_(std::move(socket)) {}
 
   [[nodiscard]] auto start() -> bool {
-    set(loop_.timers(), loop_.now() + 10s);
-    return loop_.watch(socket_, *this).has_value();
+    set(service_.loop_.timers(), service_.loop_.now() + request_timeout);
+    return service_.loop_.watch(socket_, *this).has_value();
   }
   void close() {
     cancel();
     socket_.close();
-    loop_.dispose(std::unique_ptr<watched>(this));
+    self_.reset();
+    service_.loop_.dispose(std::move(service_.open_.extract(this).mapped()));
   }
 
  private:
+  enum class stage : std::uint8_t { head, content, working, answering, closing };
+
   void expired() override { close(); }
 
   void ready(engine::readiness what) override {
@@ -45,10 +82,10 @@ class admin_connection final : public engine::watched, private engine::timer {
       close();
       return;
     }
-    if (what.readable && out_.empty()) {
+    if (what.readable || what.closing) {
       read();
     }
-    if (socket_.is_open() && !out_.empty()) {
+    if (socket_.is_open() && stage_ == stage::answering) {
       write();
     }
   }
@@ -58,87 +95,183 @@ class admin_connection final : public engine::watched, private engine::timer {
     for (;;) {
       auto const size = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
       if (size < 0 && errno == EAGAIN) {
-        break;
+        return;
+      }
+      if (size == 0 && (stage_ == stage::working || stage_ == stage::answering)) {
+        return;  // it sends no more, but may still read
       }
       if (size <= 0) {
         close();
         return;
       }
-      in_.append(bytes.data(), static_cast<std::size_t>(size));
-      if (in_.size() > 64 * 1024) {
-        close();
+      std::string_view const came(bytes.data(), static_cast<std::size_t>(size));
+      if (stage_ == stage::head) {
+        take_head(came);
+      } else if (stage_ == stage::content) {
+        take_content(came);
+      }
+      if (!socket_.is_open()) {
         return;
       }
     }
+  }
+
+  void take_head(std::string_view bytes) {
+    in_.append(bytes);
     auto const request = std::make_unique<wire::request_head>();
-    auto const head = wire::parse_request_head(in_, 0, {}, *request);
-    if (head.state == wire::head_state::complete) {
-      answer(*request);
-    } else if (head.state != wire::head_state::incomplete) {
-      respond(400, "text/plain; charset=utf-8", "bad request\n", false);
+    auto const head = wire::parse_request_head(in_, seen_, {}, *request);
+    seen_ = head.size;
+    if (head.state == wire::head_state::incomplete) {
+      return;
+    }
+    if (head.state != wire::head_state::complete) {
+      bool const is_fault = head.state == wire::head_state::refused;
+      respond(admin_problem(is_fault ? wire::status_of(head.fault) : 400,
+                            is_fault ? to_string(head.fault) : "This address speaks HTTP/1.1."));
+      return;
+    }
+    request_.method = request->method();
+    request_.path = request->path();
+    request_.query = request->query().substr(std::min<std::size_t>(1, request->query().size()));
+    request_.content_type = request->value_of(wire::known_field::content_type);
+    bool const is_read =
+        request_.method == wire::method::get || request_.method == wire::method::head;
+    if (!is_read && is_from_elsewhere(*request)) {
+      respond(admin_problem(403, "Pages of other origins change nothing here."));
+      return;
+    }
+    if (request->body().kind == wire::body_kind::content_length &&
+        request->body().length > content_octets_max) {
+      refuse_content();
+      return;
+    }
+    decoder_ = wire::body_decoder(request->body());
+    stage_ = stage::content;
+    if (request->expects_continue() && !decoder_.done() && in_.size() == head.size) {
+      constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+      (void)::send(socket_.get(), go_on.data(), go_on.size(), MSG_NOSIGNAL);
+    }
+    auto const rest = in_.substr(head.size);
+    in_.clear();
+    take_content(rest);
+  }
+
+  void take_content(std::string_view bytes) {
+    in_.append(bytes);
+    std::string_view rest = in_;
+    while (!decoder_.done() && !rest.empty()) {
+      auto const fed = decoder_.feed(rest);
+      if (request_.content.size() + fed.content.size() > content_octets_max) {
+        refuse_content();
+        return;
+      }
+      request_.content.append(fed.content);
+      if (fed.state == wire::body_state::refused) {
+        respond(admin_problem(400, to_string(fed.fault)));
+        return;
+      }
+      if (fed.consumed == 0) {
+        break;
+      }
+      rest.remove_prefix(fed.consumed);
+    }
+    in_.erase(0, in_.size() - rest.size());
+    if (decoder_.done()) {
+      in_.clear();
+      answer();
     }
   }
 
-  void answer(wire::request_head const& request) {
-    bool const is_head = request.method() == wire::method::head;
-    if (!is_head && request.method() != wire::method::get) {
-      respond(405, "text/plain; charset=utf-8", "only GET and HEAD\n", false);
-    } else if (request.path() == "/metrics") {
-      std::string text;
-      append_prometheus(text, shared_.metrics, shared_.quotas.size(), shared_.quotas.memory(),
-                        shared_.log.lost());
-      respond(200, "text/plain; version=0.0.4; charset=utf-8", text, is_head);
-    } else if (request.path() == "/healthz") {
-      respond(200, "text/plain; charset=utf-8", "ok\n", is_head);
-    } else if (request.path() == "/readyz") {
-      bool const is_ready = !shared_.draining.load(std::memory_order_relaxed);
-      respond(is_ready ? 200 : 503, "text/plain; charset=utf-8",
-              is_ready ? "ready\n" : "draining\n", is_head);
+  void refuse_content() { respond(admin_problem(413, "No request here needs so much content.")); }
+
+  void answer() {
+    stage_ = stage::working;
+    if (is_idempotency_path(request_.path)) {
+      answer_idempotency(service_.loop_, service_.keys_, request_,
+                         [self = std::weak_ptr(self_)](admin_answer what) {
+                           if (auto const there = self.lock()) {
+                             (*there)->respond(std::move(what));
+                           }
+                         });
+      return;
+    }
+    bool const is_known =
+        request_.path == "/metrics" || request_.path == "/healthz" || request_.path == "/readyz";
+    if (!is_known) {
+      respond(admin_problem(404, "There is nothing at this path."));
+    } else if (request_.method != wire::method::get && request_.method != wire::method::head) {
+      auto refusal = admin_problem(405, "Allowed here: GET, HEAD.");
+      refusal.allow = "GET, HEAD";
+      respond(std::move(refusal));
+    } else if (request_.path == "/metrics") {
+      auto& shared = service_.shared_;
+      admin_answer metrics{200, "text/plain; version=0.0.4; charset=utf-8", {}};
+      append_prometheus(metrics.content, shared.metrics, shared.quotas.size(),
+                        shared.quotas.memory(), shared.log.lost());
+      respond(std::move(metrics));
+    } else if (request_.path == "/healthz") {
+      respond({200, plain_text, "ok\n"});
     } else {
-      respond(404, "text/plain; charset=utf-8", "not found\n", is_head);
+      bool const is_ready = !service_.shared_.draining.load(std::memory_order_relaxed);
+      respond({is_ready ? 200 : 503, plain_text, is_ready ? "ready\n" : "draining\n"});
     }
   }
 
-  void respond(int status, std::string_view type, std::string_view content, bool is_head) {
-    wire::append_status_line(out_, status);
-    wire::append_field(out_, "Content-Type", type);
-    wire::append_field(out_, "Content-Length", content.size());
+  void respond(admin_answer what) {
+    in_ = {};
+    wire::append_status_line(out_, what.status);
+    if (what.status != 204) {
+      wire::append_field(out_, "Content-Type", what.content_type);
+      wire::append_field(out_, "Content-Length", what.content.size());
+    }
+    if (!what.allow.empty()) {
+      wire::append_field(out_, "Allow", what.allow);
+    }
     wire::append_field(out_, "Cache-Control", "no-store");
+    wire::append_field(out_, "X-Content-Type-Options", "nosniff");
     wire::append_field(out_, "Connection", "close");
     wire::append_end_of_head(out_);
-    if (!is_head) {
-      out_.append(content);
+    if (request_.method != wire::method::head) {
+      out_.append(what.content);
     }
+    stage_ = stage::answering;
+    write();
   }
 
   void write() {
-    auto const sent = ::send(socket_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
-    if (sent < 0) {
-      if (errno != EAGAIN) {
-        close();
+    while (!out_.empty()) {
+      auto const sent = ::send(socket_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
+      if (sent < 0) {
+        if (errno != EAGAIN) {
+          close();
+        }
+        return;
       }
-      return;
+      out_.erase(0, static_cast<std::size_t>(sent));
     }
-    out_.erase(0, static_cast<std::size_t>(sent));
-    if (out_.empty()) {
-      ::shutdown(socket_.get(), SHUT_WR);
-      close();
-    }
+    // Closed with bytes unread, the connection would be reset, and the answer could be lost with it.
+    ::shutdown(socket_.get(), SHUT_WR);
+    stage_ = stage::closing;
+    set(service_.loop_.timers(), service_.loop_.now() + closing_timeout);
   }
 
-  engine::loop& loop_;
+  admin_service& service_;
   engine::descriptor socket_;
-  shared_state& shared_;
+  std::shared_ptr<admin_connection*> self_ = std::make_shared<admin_connection*>(this);
+  stage stage_ = stage::head;
   std::string in_;
+  std::size_t seen_ = 0;
+  admin_request request_;
+  wire::body_decoder decoder_;
   std::string out_;
 };
-
-}  // namespace
 
 admin_service::admin_service(engine::loop& on, engine::descriptor socket, shared_state& shared)
     : loop_(on), socket_(std::move(socket)), shared_(shared) {
   (void)loop_.watch(socket_, *this);
 }
+
+admin_service::~admin_service() = default;
 
 void admin_service::ready(engine::readiness /*what*/) {
   for (;;) {
@@ -147,9 +280,14 @@ void admin_service::ready(engine::readiness /*what*/) {
     if (!accepted.is_open()) {
       return;
     }
-    auto* const made = new admin_connection(loop_, std::move(accepted), shared_);  // NOLINT
-    if (!made->start()) {
-      made->close();
+    if (open_.size() >= connections_max) {
+      continue;  // and it is closed
+    }
+    auto made = std::make_unique<admin_connection>(*this, std::move(accepted));
+    auto* const added = made.get();
+    open_.emplace(added, std::move(made));
+    if (!added->start()) {
+      added->close();
     }
   }
 }

@@ -5,19 +5,31 @@
 
 #include <tidegate/engine/loop.hpp>
 
+#include <memory>
+#include <unordered_map>
+
 namespace tidegate::gateway {
 
-/// The admin address: /metrics, /healthz and /readyz, one request for each connection.
+class admin_connection;
+
+/// The admin address: /metrics, /healthz, /readyz and /api/v1, one request for each connection.
 class admin_service final : public engine::watched {
  public:
   admin_service(engine::loop& on, engine::descriptor socket, shared_state& shared);
+  ~admin_service() override;
+
+  /// From now on there are keys to ask about. On the thread of the loop.
+  void use(std::shared_ptr<idempotency_state> keys) { keys_ = std::move(keys); }
 
  private:
+  friend class admin_connection;
   void ready(engine::readiness what) override;
 
   engine::loop& loop_;
   engine::descriptor socket_;
   shared_state& shared_;
+  std::shared_ptr<idempotency_state> keys_;
+  std::unordered_map<admin_connection*, std::unique_ptr<admin_connection>> open_;
 };
 
 }  // namespace tidegate::gateway

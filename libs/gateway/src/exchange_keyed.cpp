@@ -3,6 +3,7 @@
 // What an exchange does for a request with an Idempotency-Key.
 #include "exchange.hpp"
 #include "field_names.hpp"
+#include "key_scope.hpp"
 
 #include <tidegate/http/problem.hpp>
 #include <tidegate/idempotency/key.hpp>
@@ -100,13 +101,12 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
   if (!key) {
     return problem(idempotency::code_of(key.error()), to_string(key.error()));
   }
-  // Lengths keep the values apart.
   std::string scope;
   bool is_anonymous = true;
   for (std::size_t i = 0; i < settings.scope.size(); ++i) {
     auto const value = value_of(settings.scope[i], route_of().scope_fields[i], request, path, from);
     is_anonymous = is_anonymous && value.empty();
-    scope.append(std::to_string(value.size())).append(":").append(value);
+    append_scope_value(scope, value);
   }
   if (is_anonymous && !settings.anonymous) {
     return problem(problem_code::scope_missing);

@@ -102,7 +102,12 @@ struct server::state {
     shared.idempotency = std::make_shared<idempotency_state>(std::move(parts.store), parts.secret,
                                                              used.settings.data);
     auto& on = *threads.front().loop;
-    on.post([this, &on] { sweeps = std::make_unique<sweeper>(on, *shared.idempotency->store); });
+    on.post([this, &on, keys = shared.idempotency] {
+      sweeps = std::make_unique<sweeper>(on, *keys->store);
+      if (admin) {
+        admin->use(keys);
+      }
+    });
     return {};
   }
 

@@ -222,6 +222,22 @@ void append_http_date(std::string& out, sys_seconds time) {
   out.append(text.data(), text.size());
 }
 
+void append_rfc3339(std::string& out, sys_seconds time) {
+  auto const today = std::chrono::floor<std::chrono::days>(writable(time));
+  std::chrono::year_month_day const day(today);
+  std::chrono::hh_mm_ss const clock(writable(time) - today);
+  constexpr std::string_view blank = "0000-00-00T00:00:00Z";
+  std::array<char, blank.size()> text;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::ranges::copy(blank, text.begin());
+  put_digits(text.data(), 4, static_cast<unsigned>(static_cast<int>(day.year())));
+  put_digits(&text[5], 2, static_cast<unsigned>(day.month()));
+  put_digits(&text[8], 2, static_cast<unsigned>(day.day()));
+  put_digits(&text[11], 2, static_cast<unsigned>(clock.hours().count()));
+  put_digits(&text[14], 2, static_cast<unsigned>(clock.minutes().count()));
+  put_digits(&text[17], 2, static_cast<unsigned>(clock.seconds().count()));
+  out.append(text.data(), text.size());
+}
+
 auto parse_rfc3339(std::string_view text) noexcept -> std::optional<sys_seconds> {
   constexpr std::string_view shape = "0000-00-00*00:00:00";
   if (!has_shape(text.substr(0, shape.size()), shape) || (text[10] != 'T' && text[10] != 't')) {

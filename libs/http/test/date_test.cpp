@@ -437,6 +437,19 @@ TEST(http_date, writes_what_four_digits_cannot_say_as_the_nearest_that_they_can)
   EXPECT_EQ(written(sys_seconds::max()), last);
 }
 
+TEST(http_date, writes_rfc_3339_in_utc) {
+  auto const written_3339 = [](sys_seconds time) {
+    std::string out;
+    append_rfc3339(out, time);
+    return out;
+  };
+  EXPECT_EQ(written_3339(example), "1994-11-06T08:49:37Z");
+  EXPECT_EQ(written_3339(at(-1)), "1969-12-31T23:59:59Z");
+  EXPECT_EQ(written_3339(sys_seconds::min()), "0000-01-01T00:00:00Z");
+  EXPECT_EQ(written_3339(sys_seconds::max()), "9999-12-31T23:59:59Z");
+  EXPECT_EQ(parse_rfc3339(written_3339(now_2024)), now_2024);
+}
+
 TEST(http_date, allocates_nothing_when_the_buffer_is_large_enough) {
   std::string out;
   out.reserve(64);

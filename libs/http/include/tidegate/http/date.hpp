@@ -31,6 +31,10 @@ inline constexpr std::chrono::sys_seconds date_max =
 /// `date_min` or after `date_max` is written as the nearer of them. Allocates nothing when `out` has room.
 void append_http_date(std::string& out, std::chrono::sys_seconds time);
 
+/// Appends `time` as a date-time of RFC 3339 in UTC, `1996-12-19T16:39:57Z`: 20 characters, with the same
+/// bounds. Allocates nothing when `out` has room.
+void append_rfc3339(std::string& out, std::chrono::sys_seconds time);
+
 /// Reads a date-time of RFC 3339, such as `1996-12-19T16:39:57.25-08:00`.
 ///
 /// A fraction of a second may have any number of digits and is dropped. `T` and `Z` may be in lower case;
