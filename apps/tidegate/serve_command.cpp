@@ -8,6 +8,7 @@
 #include <tidegate/engine/activation.hpp>
 #include <tidegate/gateway/config.hpp>
 #include <tidegate/gateway/server.hpp>
+#include <tidegate/http/date.hpp>
 #include <tidegate/store/memory_idempotency_store.hpp>
 #include <tidegate/store_sqlite/idempotency_store.hpp>
 
@@ -126,6 +127,14 @@ auto open_idempotency(config const& settings) -> result<gateway::idempotency_par
   if (!opened) {
     return failure(opened.error().text);
   }
+  if ((*opened)->newest() > now + std::chrono::minutes(1)) {
+    std::string newest;
+    http::append_rfc3339(newest, std::chrono::floor<std::chrono::seconds>((*opened)->newest()));
+    std::cerr
+        << "warning: " << *settings.idempotency_file << " has records of " << newest
+        << ", which is yet to come: the clock was set back, and keys are remembered that much "
+           "longer\n";
+  }
   parts.store = *std::move(opened);
   return parts;
 }
@@ -137,6 +146,8 @@ auto serve(serve_settings const& settings) -> int {
     return exit_usage;
   }
   raise_descriptor_limit();
+  // A file that may not grow is an error of whoever writes, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   // Threads inherit the mask: the signals come to the one that waits for them.
   sigset_t signals;
   sigemptyset(&signals);

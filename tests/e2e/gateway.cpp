@@ -71,6 +71,8 @@ auto connect_to(std::uint16_t port, std::string const& from) -> connection {
   auto const remote = address_of("127.0.0.1", port);
   int const yes = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  // The port is found when it is known where to, so that those of old connections count as free.
+  ::setsockopt(socket.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
   if (::bind(socket.get(), reinterpret_cast<sockaddr const*>(&local), sizeof local) != 0 ||
       ::connect(socket.get(), reinterpret_cast<sockaddr const*>(&remote), sizeof remote) != 0) {
     throw std::runtime_error("cannot connect to the gateway");

@@ -190,6 +190,7 @@ class gateway {
   /// The next line that it says on standard output.
   [[nodiscard]] auto output() -> std::string { return read_line(out_, out_pending_); }
   void signal(int number) const;
+  [[nodiscard]] auto process() const -> pid_t { return process_; }
   /// Waits for the program to end.
   [[nodiscard]] auto wait() -> int;
   /// Resident memory in bytes.

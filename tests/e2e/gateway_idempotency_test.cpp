@@ -6,6 +6,9 @@
 #include "keyed.hpp"
 #include "process.hpp"
 
+#include <tidegate/idempotency/decide.hpp>
+#include <tidegate/store_sqlite/idempotency_store.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -449,6 +452,176 @@ TEST_F(gateway_idempotency, numbers_attempts_itself) {
   EXPECT_EQ(seen.field("X-Last"), "1");
   server.send(response("200 OK", "done"));
   EXPECT_EQ(client.read_response().status(), 200);
+}
+
+TEST_F(gateway_idempotency, bounds_the_keys_of_each_scope) {  // S24
+  serving_origin const api(response("200 OK", "done"));
+  gateway const with(keyed_config(api.url(), data_, "keys-max: 2") +
+                     "    limits: [p]\npolicies: {p: {quota: 9, window: 1h, algorithm: fixed}}\n");
+  EXPECT_EQ(with.ask(post("\"a\"")).status(), 200);
+  EXPECT_EQ(with.ask(post("\"b\"")).status(), 200);
+  auto const refused = with.ask(post("\"c\""));
+  expect_code(refused, 429, "too-many-keys");
+  EXPECT_NE(refused.field("Retry-After"), "(none)");
+  EXPECT_THAT(refused.field("RateLimit"), HasSubstr("r=7")) << "nothing is charged";
+  EXPECT_EQ(with.ask(post("\"a\"")).field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(with.ask("POST /a HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer y\r\n"
+                     "Idempotency-Key: \"c\"\r\n\r\n")
+                .status(),
+            200);
+  EXPECT_EQ(api.requests(), 3U);
+  EXPECT_EQ(with.metric("tidegate_idempotency_total{route=\"/**\",outcome=\"too-many-keys\"}"), 1);
+}
+
+TEST_F(gateway_idempotency, bounds_the_waiting_requests_of_each_scope) {  // N13
+  origin api;
+  gateway const with(keyed_config(api.url(), data_, "in-flight: wait, waiters-max: 2000"));
+  std::vector<connection> servers;
+  std::vector<connection> clients;
+  for (auto const* const key : {"\"a\"", "\"b\""}) {
+    clients.push_back(with.connect());
+    clients.back().send(post(key));
+    servers.push_back(api.accept());
+    (void)servers.back().read_request();
+  }
+  for (int i = 0; i < 1024; ++i) {
+    clients.push_back(with.connect());
+    clients.back().send(post("\"a\"", "{\"a\":1}", "/a", "Prefer: wait=100\r\n"));
+  }
+  expect_eventually(
+      [&] {
+        auto one_more = with.connect();
+        one_more.send(post("\"b\""));
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        if (one_more.is_silent()) {
+          return false;
+        }
+        expect_code(one_more.read_response(), 409, "in-flight");
+        return true;
+      },
+      "there is no place left");
+  for (auto& server : servers) {
+    server.send(response("200 OK", "done"));
+  }
+  for (auto& client : clients) {
+    EXPECT_EQ(client.read_response().body, "done");
+  }
+}
+
+TEST_F(gateway_idempotency, checks_the_content_against_its_digest) {  // S12
+  serving_origin const api(response("200 OK", "done"));
+  gateway const with(keyed_config(api.url(), data_));
+  // Of `{"hello": "world"}` and a line feed, as RFC 9530 has it.
+  constexpr std::string_view digest = "RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=";
+  auto const lines =
+      "Content-Digest: sha-512=:AA==:\r\nContent-Digest: sha-256=:" + std::string(digest) + ":\r\n";
+  EXPECT_EQ(with.ask(post("\"a\"", "{\"hello\": \"world\"}\n", "/a", lines)).status(), 200);
+  expect_code(with.ask(post("\"b\"", "{\"hello\": \"World\"}\n", "/a", lines)), 400,
+              "digest-mismatch");
+  expect_code(with.ask(post("\"b\"", "", "/a", lines)), 400, "digest-mismatch");
+  // What says nothing by an algorithm that we know is not looked at.
+  for (auto const* const other : {"sha-512=:AA==:", "sha-256=x", "sha-256=:AA==:", "sha-256=("}) {
+    EXPECT_EQ(with.ask(post("\"" + std::to_string(api.requests()) + "\"", "x", "/a",
+                            "Content-Digest: " + std::string(other) + "\r\n"))
+                  .status(),
+              200);
+  }
+  EXPECT_EQ(api.requests(), 5U);
+}
+
+TEST_F(gateway_idempotency, tells_where_to_look_for_what_cannot_be_replayed) {  // S16
+  serving_origin const api(response("201 Created", std::string(2000, 'x'),
+                                    "Location: /orders/1\r\nETag: \"v1\"\r\nX-Other: 1\r\n"));
+  gateway const with(keyed_config(api.url(), data_, "max-response: 1KiB"));
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 201);
+  auto const again = with.ask(post("\"k\""));
+  expect_code(again, 409, "response-not-replayable");
+  EXPECT_EQ(again.field("Location"), "/orders/1");
+  EXPECT_EQ(again.field("ETag"), "\"v1\"");
+  EXPECT_EQ(again.count("X-Other"), 0U);
+  EXPECT_EQ(again.count("Idempotent-Replayed"), 0U);
+}
+
+TEST_F(gateway_idempotency,
+       remembers_a_key_after_its_answer_has_expired_and_then_forgets_it) {  // S3
+  serving_origin const api(response("201 Created", "done"));
+  gateway const with(keyed_config(api.url(), data_, "ttl: 1s, tombstone: 1s"));
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 201);
+  EXPECT_EQ(with.ask(post("\"k\"")).field("Idempotent-Replayed"), "true");
+  message expired;
+  expect_eventually(
+      [&] {
+        expired = with.ask(post("\"k\""));
+        return expired.status() == 409;
+      },
+      "the answer expires");
+  expect_code(expired, 409, "result-expired");
+  EXPECT_THAT(expired.body, HasSubstr("\"first-status\":201"));
+  EXPECT_EQ(api.requests(), 1U);
+  expect_eventually([&] { return with.ask(post("\"k\"")).status() == 201; }, "the key is new");
+  EXPECT_EQ(api.requests(), 2U);
+}
+
+TEST_F(gateway_idempotency, judges_a_record_by_the_rules_it_was_made_by) {  // S26
+  serving_origin const api(response("200 OK", "done"));
+  gateway with(keyed_config(api.url(), data_));
+  EXPECT_EQ(with.ask(post("\"bytes\"")).status(), 200);
+  EXPECT_EQ(
+      with.reload(keyed_config(api.url(), data_, "fingerprint: json, ttl: 1s, tombstone: 0s")),
+      "the configuration was taken over");
+  EXPECT_EQ(with.ask(post("\"json\"")).status(), 200);
+  auto const spaced = std::string("{ \"a\": 1 }");
+  EXPECT_EQ(with.ask(post("\"json\"", spaced)).field("Idempotent-Replayed"), "true");
+  expect_code(with.ask(post("\"bytes\"", spaced)), 422, "key-reused");
+  EXPECT_EQ(with.ask(post("\"bytes\"")).field("Idempotent-Replayed"), "true");
+  expect_eventually([&] { return with.ask(post("\"json\"")).count("Idempotent-Replayed") == 0; },
+                    "what was made by the new rules is forgotten by them");
+  EXPECT_EQ(with.ask(post("\"bytes\"")).field("Idempotent-Replayed"), "true");
+}
+
+TEST_F(gateway_idempotency, replays_the_same_over_http_1_1_and_http_2) {  // S20
+  auto const body = std::string("\0\r\n\xff", 4);
+  serving_origin const api(response("201 Created", body, "X-One: 1\r\nX-Two: b\r\nX-One: 3\r\n"));
+  gateway const with(keyed_config(api.url(), data_));
+  auto const over_http2 = [&](std::string const& key) {
+    return run({"/usr/bin/env", "curl", "-sS", "-i", "--max-time", "10", "--http2-prior-knowledge",
+                "-H", "Idempotency-Key: " + key, "-H", "Authorization: Bearer x", "--data-binary",
+                "{\"a\":1}", "-H", "Content-Type:", "http://" + with.authority() + "/a"})
+        .out;
+  };
+  EXPECT_EQ(with.ask(post("\"1\"")).status(), 201);
+  auto const first = over_http2("\"2\"");
+  EXPECT_THAT(first, Not(HasSubstr("idempotent-replayed")));
+  for (auto const* const key : {"\"1\"", "\"2\""}) {
+    auto const again = over_http2(key);
+    EXPECT_THAT(again, testing::StartsWith("HTTP/2 201"));
+    EXPECT_THAT(again, HasSubstr("\r\nx-one: 1\r\nx-two: b\r\nx-one: 3\r\n"));
+    EXPECT_THAT(again, HasSubstr("\r\nidempotent-replayed: true\r\n"));
+    EXPECT_TRUE(again.ends_with("\r\n\r\n" + body));
+    auto const here = with.ask(post(key));
+    EXPECT_EQ(here.body, body);
+    EXPECT_EQ(here.field("X-One"), "1, 3");
+    EXPECT_THAT(again, HasSubstr("\r\ndate: " + here.field("Date") + "\r\n"));
+  }
+  EXPECT_EQ(api.requests(), 2U);
+}
+
+TEST_F(gateway_idempotency, says_when_the_clock_was_set_back) {  // N12
+  serving_origin const api(response("200 OK", "done"));
+  {
+    auto const later =
+        std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()) +
+        std::chrono::hours(2);
+    auto store =
+        store_sqlite::idempotency_store::open({.file = data_.path() + "/idempotency.db"}, later);
+    ASSERT_TRUE(store);
+    idempotency::keyed_request const request{.token = 1};
+    (*store)->apply(*idempotency::decide(nullptr, request, {}, later).claim,
+                    [](store::apply_answer const& answer) { EXPECT_TRUE(answer && answer->made); });
+  }
+  gateway with(keyed_config(api.url(), data_));
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
+  EXPECT_THAT(with.errors(), HasSubstr("the clock was set back"));
 }
 
 TEST_F(gateway_idempotency, keeps_no_key_and_no_body_in_clear) {  // S4

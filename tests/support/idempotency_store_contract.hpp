@@ -188,6 +188,54 @@ TYPED_TEST_P(store_contract, takes_no_new_key_when_it_is_full_and_loses_none) {
   }
 }
 
+TYPED_TEST_P(store_contract, bounds_the_keys_of_each_scope_by_what_the_change_says) {
+  auto const store = this->fresh();
+  auto const other = secret(std::as_bytes(std::span(std::string_view("contract"))));
+  auto const claim_within = [](lookup_key const& key, std::size_t keys_max) {
+    auto claim = claim_of(key, 1);
+    claim.scope_keys_max = keys_max;
+    return claim;
+  };
+  EXPECT_TRUE(made(*store, claim_within(key_of("a"), 2)));
+  EXPECT_TRUE(made(*store, claim_within(key_of("b"), 2)));
+  auto const refused = apply(*store, claim_within(key_of("c"), 2));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().fault, store_fault::scope_full);
+  EXPECT_EQ(record_in(*store, key_of("c")), std::nullopt);
+  EXPECT_TRUE(made(*store, claim_within(other.lookup("another", "c"), 2)));
+  // What is there goes on, and makes room when it goes.
+  auto const a = *record_in(*store, key_of("a"));
+  EXPECT_TRUE(made(*store, lose(key_of("a"), a, unknown_reason::no_answer, start)));
+  EXPECT_FALSE(apply(*store, claim_within(key_of("c"), 2)));
+  EXPECT_TRUE(made(*store, give_back(key_of("a"), a, start)));
+  EXPECT_TRUE(made(*store, claim_within(key_of("c"), 2)));
+  EXPECT_FALSE(apply(*store, claim_within(key_of("d"), 2)));
+  EXPECT_TRUE(made(*store, claim_within(key_of("d"), 0)));
+  // The bound is that of the change: there are three now.
+  EXPECT_FALSE(apply(*store, claim_within(key_of("e"), 3)));
+  EXPECT_TRUE(made(*store, claim_within(key_of("e"), 4)));
+}
+
+TYPED_TEST_P(store_contract, counts_the_keys_of_a_scope_exactly_for_many_threads) {
+  auto const store = this->fresh(10'000);
+  std::atomic<int> claimed = 0;
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 4; ++number) {
+    threads.emplace_back([&, number] {
+      for (int i = 0; i < 100; ++i) {
+        auto claim = claim_of(key_of(std::to_string(number) + "/" + std::to_string(i)), 1);
+        claim.scope_keys_max = 150;
+        claimed += made(*store, std::move(claim)) ? 1 : 0;
+      }
+    });
+  }
+  for (auto& each : threads) {
+    each.join();
+  }
+  EXPECT_EQ(claimed, 150);
+  EXPECT_EQ(store->used().records, 150U);
+}
+
 TYPED_TEST_P(store_contract, lets_one_of_many_threads_win_each_key) {
   auto const store = this->fresh(10'000);
   constexpr int keys = 100;
@@ -273,6 +321,8 @@ REGISTER_TYPED_TEST_SUITE_P(store_contract, finds_what_was_stored_and_nothing_el
                             returns_a_response_as_it_was_stored, forgets_what_was_given_back,
                             drops_the_response_with_the_tombstone_and_then_the_record,
                             takes_no_new_key_when_it_is_full_and_loses_none,
+                            bounds_the_keys_of_each_scope_by_what_the_change_says,
+                            counts_the_keys_of_a_scope_exactly_for_many_threads,
                             lets_one_of_many_threads_win_each_key, does_what_a_plain_map_does);
 
 }  // namespace tidegate::store::contract

@@ -211,7 +211,11 @@ class operation : public std::enable_shared_from_this<operation> {
       reply_(store_failed());
       return;
     }
-    auto const now = worker::wall_time();
+    auto const keys = keys_.lock();
+    if (!keys) {
+      return;  // the gateway ends
+    }
+    auto const now = keys->clock.at(loop_.now());
     auto const& there = *answer;
     auto const state = there ? state_at(there->record, now) : std::nullopt;
     if (!state && asked_.size() > 1) {
@@ -235,14 +239,11 @@ class operation : public std::enable_shared_from_this<operation> {
       return;
     }
     next_ = change->next;
-    if (auto const keys = keys_.lock()) {
-      keys->store->apply(*std::move(change), on_own_thread(&operation::made));
-    }
+    keys->store->apply(*std::move(change), on_own_thread(&operation::made));
   }
 
   void made(store::apply_answer answer) {
-    auto const keys = keys_.lock();
-    if (keys) {
+    if (auto const keys = keys_.lock()) {
       keys->room.wake(asked_.front());  // whoever waits looks at what is there now
     }
     if (!answer) {

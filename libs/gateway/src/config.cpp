@@ -947,6 +947,7 @@ class config_reader {
     policy.wait_in_flight = take(from, "in-flight", read_choice) == "wait";
     policy.waiters_max =
         static_cast<std::size_t>(take_or_default(from, "waiters-max", read_integer));
+    policy.keys_max = static_cast<std::size_t>(take_or_default(from, "keys-max", read_integer));
     made.max_execution = take_or_default(from, "max-execution", read_duration);
     policy.store_5xx = take_or_default(from, "store-5xx", read_boolean);
     policy.upstream_deduplicates = take_or_default(from, "upstream-deduplicates", read_boolean);

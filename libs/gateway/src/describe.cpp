@@ -71,17 +71,14 @@ auto uses_keys(config const& settings) -> bool {
 }
 
 /// What a client can be told about a key, and what it means.
-constexpr std::array all_codes = {idempotency::problem_code::key_missing,
-                                  idempotency::problem_code::key_malformed,
-                                  idempotency::problem_code::key_too_old,
-                                  idempotency::problem_code::scope_missing,
-                                  idempotency::problem_code::key_reused,
-                                  idempotency::problem_code::in_flight,
-                                  idempotency::problem_code::outcome_unknown,
-                                  idempotency::problem_code::result_expired,
-                                  idempotency::problem_code::response_not_replayable,
-                                  idempotency::problem_code::body_too_large,
-                                  idempotency::problem_code::store_unavailable};
+constexpr std::array all_codes = {
+    idempotency::problem_code::key_missing,      idempotency::problem_code::key_malformed,
+    idempotency::problem_code::key_too_old,      idempotency::problem_code::scope_missing,
+    idempotency::problem_code::digest_mismatch,  idempotency::problem_code::key_reused,
+    idempotency::problem_code::in_flight,        idempotency::problem_code::outcome_unknown,
+    idempotency::problem_code::result_expired,   idempotency::problem_code::response_not_replayable,
+    idempotency::problem_code::body_too_large,   idempotency::problem_code::too_many_keys,
+    idempotency::problem_code::store_unavailable};
 
 void append_keys_as_json(std::string& out, config const& settings) {
   out += ",\"idempotency\":{\"routes\":[";

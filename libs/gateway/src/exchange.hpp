@@ -118,8 +118,8 @@ class exchange final : private upstream_user {
   /// What was charged is settled, as at the end of an exchange.
   void close_charges();
   void replay(idempotency::stored_response const& response, std::int64_t cost);  // ends
-  void refuse_key(idempotency::problem_details const& problem,
-                  std::chrono::seconds retry_after);  // ends
+  void refuse_key(idempotency::problem_details const& problem, std::chrono::seconds retry_after,
+                  std::string_view more_lines = {});  // ends
   /// The answer did not come in time. The exchange goes on.
   void tell_unknown(int status, idempotency_config const& how);
   void end_unknown(int status, idempotency_config const& how);  // ends

@@ -7,10 +7,13 @@
 
 #include <tidegate/http/problem.hpp>
 #include <tidegate/idempotency/key.hpp>
+#include <tidegate/sf/parse.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace tidegate::gateway {
 
@@ -48,6 +51,32 @@ constexpr std::string_view bypassed_line = "Idempotency-Status: bypassed\r\n";
     }
   }
   return std::nullopt;
+}
+
+/// What Content-Digest (RFC 9530, section 2) says by SHA-256; nothing when it says nothing that we know.
+[[nodiscard]] auto content_digest_of(wire::request_head const& request)
+    -> std::optional<sha256_digest> {
+  std::vector<std::string_view> lines;
+  for (auto const& field : request.fields()) {
+    if (field.known == known_field::other && equal_names(field.name, "content-digest")) {
+      lines.push_back(field.value);
+    }
+  }
+  if (lines.empty()) {
+    return std::nullopt;
+  }
+  std::string joined;
+  auto const members = sf::parse_dictionary(sf::combine(lines, joined));
+  auto const* const member = members ? members->find("sha-256") : nullptr;
+  auto const* const item = member != nullptr ? std::get_if<sf::item>(member) : nullptr;
+  auto const octets = item != nullptr ? item->value.get_byte_sequence() : std::nullopt;
+  sha256_digest digest{};
+  if (!octets || octets->octets.size() != digest.size()) {
+    return std::nullopt;
+  }
+  std::ranges::transform(octets->octets, digest.begin(),
+                         [](char c) { return static_cast<std::byte>(c); });
+  return digest;
 }
 
 /// Takes a field out of a head.
@@ -97,7 +126,7 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
     return settings.required ? problem(problem_code::key_missing) : false;
   }
   std::string scratch;
-  auto const key = idempotency::read_key(worker_.lines, settings.key, worker_.wall_time(), scratch);
+  auto const key = idempotency::read_key(worker_.lines, settings.key, worker_.key_time(), scratch);
   if (!key) {
     return problem(idempotency::code_of(key.error()), to_string(key.error()));
   }
@@ -126,6 +155,7 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
   head.query = query;
   append_forwarded_head(head.lines, request, path, from, {known_field::expect});
   head.lines.resize(head.lines.size() - 2);  // the empty line
+  head.content_digest = content_digest_of(request);
   head.framing = request.body();
   drop_field(head.lines, "idempotency-attempt");
   // Held here as well: each of the calls below may end it, and the exchange with it.
@@ -228,7 +258,7 @@ void exchange::replay(idempotency::stored_response const& response, std::int64_t
 }
 
 void exchange::refuse_key(idempotency::problem_details const& problem,
-                          std::chrono::seconds retry_after) {
+                          std::chrono::seconds retry_after, std::string_view more_lines) {
   look_at_all();
   status_ = problem.status != 0 ? problem.status : idempotency::status_of(problem.code);
   auto& lines = worker_.field_lines;
@@ -240,6 +270,7 @@ void exchange::refuse_key(idempotency::problem_details const& problem,
   if (retry_after > 0s) {
     wire::append_field(lines, "Retry-After", static_cast<std::uint64_t>(retry_after.count()));
   }
+  lines.append(more_lines);
   auto& text = worker_.text;
   text.clear();
   idempotency::append_problem(text, problem);

@@ -2,6 +2,7 @@
 #include "keyed_request.hpp"
 
 #include "exchange.hpp"
+#include "field_names.hpp"
 
 #include <tidegate/http/date.hpp>
 #include <tidegate/idempotency/change.hpp>
@@ -31,6 +32,7 @@ constexpr std::size_t piece_octets = 128 * 1024;
     case problem_code::outcome_unknown: return keyed_outcome::unknown;
     case problem_code::result_expired: return keyed_outcome::expired;
     case problem_code::response_not_replayable: return keyed_outcome::not_replayable;
+    case problem_code::too_many_keys: return keyed_outcome::too_many_keys;
     case problem_code::store_unavailable: return keyed_outcome::store_failed;
     default: return keyed_outcome::malformed;
   }
@@ -141,7 +143,29 @@ auto keyed_request::fingerprint_by(idempotency::fingerprint_rule const& rule)
 
 // ---- what is known of the key ----
 
+/// Whether the content is what Content-Digest says; nothing when it cannot be read.
+auto keyed_request::matches_digest() -> std::optional<bool> {
+  sha256 hash;
+  std::string piece;
+  for (std::uint64_t at = 0; at < content_.size(); at += piece.size()) {
+    piece.clear();
+    if (!content_.read(at, piece_octets, piece)) {
+      return std::nullopt;
+    }
+    hash.update(piece);
+  }
+  return hash.finish() == *head_.content_digest;
+}
+
 void keyed_request::look_up() {
+  if (head_.content_digest) {
+    auto const matches = matches_digest();
+    if (!matches.value_or(false)) {
+      refuse({.code = matches ? problem_code::digest_mismatch : problem_code::store_unavailable},
+             matches ? 0s : 1s);
+      return;
+    }
+  }
   auto made = fingerprint_by(settings().fingerprint);
   if (!made) {
     refuse({.code = problem_code::store_unavailable}, 1s);
@@ -169,7 +193,7 @@ void keyed_request::found(store::find_answer answer) {
 void keyed_request::decide(std::optional<store::found_record> const& found) {
   auto const* const record = found ? &found->record : nullptr;
   request_.waiters = waits_for_record_ ? 0 : worker_.shared.idempotency->room.count(head_.key);
-  auto what = idempotency::decide(record, request_, settings().policy, worker_.wall_time());
+  auto what = idempotency::decide(record, request_, settings().policy, worker_.key_time());
   if (what.what == verdict::other_rule) {
     auto const rule = idempotency::fingerprint_rule::parse(record->fingerprint.rule);
     auto made = rule ? fingerprint_by(*rule) : std::nullopt;
@@ -180,7 +204,7 @@ void keyed_request::decide(std::optional<store::found_record> const& found) {
     // By that rule it is compared; by ours it would be claimed.
     auto by_other_rule = request_;
     by_other_rule.fingerprint = *std::move(made);
-    what = idempotency::decide(record, by_other_rule, settings().policy, worker_.wall_time());
+    what = idempotency::decide(record, by_other_rule, settings().policy, worker_.key_time());
     if (what.claim && what.claim->next) {
       what.claim->next->fingerprint = request_.fingerprint;
     }
@@ -212,7 +236,16 @@ void keyed_request::follow(idempotency::decision const& what,
         problem.first_status = found->record.status;
         problem.first_completed = found->record.changed;
       }
-      refuse(problem, what.retry_after);
+      std::string lines;
+      if (what.code == problem_code::response_not_replayable && found && found->response) {
+        // Where to look for what the answer was about.
+        for (auto const& field : found->response->fields) {
+          if (equal_names(field.name, "location") || equal_names(field.name, "etag")) {
+            wire::append_field(lines, field.name, std::string_view(field.value));
+          }
+        }
+      }
+      refuse(problem, what.retry_after, lines);
     }
   }
 }
@@ -244,6 +277,13 @@ void keyed_request::look_again() {
 }
 
 void keyed_request::store_has_failed(store::store_error const& error) {
+  if (error.fault == store::store_fault::scope_full) {  // it works, and nothing was claimed
+    if (std::exchange(charged_, false)) {
+      exchange_->give_charges_back();
+    }
+    refuse({.code = problem_code::too_many_keys}, settings().policy.retry_unknown_outcome);
+    return;
+  }
   worker_.metrics->idempotency_store_failures.add();
   if (settings().pass_on_store_failure && error.fault != store::store_fault::damaged && !claimed_) {
     bool const is_heard = exchange_->has_client();
@@ -269,18 +309,19 @@ void keyed_request::store_has_failed(store::store_error const& error) {
 /// request goes on without protection, nobody will know what became of it.
 void keyed_request::forget_claim(bool is_sent) {
   if (stage_ == stage::claiming) {
-    auto const now = worker_.wall_time();
+    auto const now = worker_.key_time();
     worker_.record_later(is_sent ? idempotency::lose(head_.key, *claim_.next,
                                                      idempotency::unknown_reason::no_answer, now)
                                  : idempotency::give_back(head_.key, *claim_.next, now));
   }
 }
 
-void keyed_request::refuse(idempotency::problem_details problem, std::chrono::seconds retry_after) {
+void keyed_request::refuse(idempotency::problem_details problem, std::chrono::seconds retry_after,
+                           std::string_view field_lines) {
   let_upstream_go();
   route_.counts->of(outcome_of(problem.code)).add();
   problem.documentation = settings().documentation;
-  leave_exchange().refuse_key(problem, retry_after);
+  leave_exchange().refuse_key(problem, retry_after, field_lines);
 }
 
 // ---- the run ----
@@ -323,7 +364,7 @@ void keyed_request::upstream_connected() {
 void keyed_request::claim() {
   stage_ = stage::claiming;
   // The connection may have taken its time: the lease begins now.
-  auto const now = worker_.wall_time();
+  auto const now = worker_.key_time();
   auto& next = *claim_.next;
   next.created = next.attempt == 1 ? now : next.created;
   next.changed = now;
@@ -428,7 +469,7 @@ void keyed_request::expired() {
   } else if (claimed_) {
     // R6: whoever is not heard of any more counts as dead.
     worker_.shared.idempotency->store->apply(
-        idempotency::renew(head_.key, mine_, settings().policy, worker_.wall_time()),
+        idempotency::renew(head_.key, mine_, settings().policy, worker_.key_time()),
         [](store::apply_answer const&) {});
     set_deadline(settings().policy.lease / 3);
   }
@@ -574,7 +615,7 @@ void keyed_request::upstream_failed(upstream_failure why, std::string /*unsent*/
     end_ = exchange_end::not_sent;
     if (claimed_) {
       stage_ = stage::recording;
-      record(idempotency::give_back(head_.key, mine_, worker_.wall_time()));
+      record(idempotency::give_back(head_.key, mine_, worker_.key_time()));
     } else {
       answer();
     }
@@ -595,7 +636,7 @@ void keyed_request::record_end(exchange_end end) {
 
 auto keyed_request::change_by(exchange_end end) -> idempotency::change {
   auto const judged = idempotency::judge(end, status_, settings().policy);
-  auto const now = worker_.wall_time();
+  auto const now = worker_.key_time();
   switch (judged.what) {
     case outcome::completed:
       return idempotency::complete(head_.key, mine_, recorder_->finish(), now);
@@ -634,7 +675,7 @@ void keyed_request::recorded(store::apply_answer answered) {
     let_upstream_go();
     exchange_->close_charges();
     auto what =
-        idempotency::decide_overtaken(record, request_, settings().policy, worker_.wall_time());
+        idempotency::decide_overtaken(record, request_, settings().policy, worker_.key_time());
     // It ran, so it never waits for another one to run it again (R8).
     if (what.what == verdict::wait || what.what == verdict::other_rule) {
       bool const is_running = what.what == verdict::wait;

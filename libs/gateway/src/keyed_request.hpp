@@ -5,6 +5,7 @@
 #include "upstream_pool.hpp"
 #include "worker.hpp"
 
+#include <tidegate/base/sha256.hpp>
 #include <tidegate/idempotency/decide.hpp>
 #include <tidegate/idempotency/problems.hpp>
 #include <tidegate/idempotency/record.hpp>
@@ -33,6 +34,8 @@ struct keyed_head {
   std::string query;  ///< without its "?"
   std::string
       lines;  ///< request line and fields for the upstream, without the empty line behind them
+  std::optional<sha256_digest>
+      content_digest;          ///< that of the content by SHA-256, if the client says it
   wire::body_framing framing;  ///< of the content, also towards the upstream
 };
 
@@ -95,6 +98,7 @@ class keyed_request final : public upstream_user,
   [[nodiscard]] auto settings() const -> idempotency_config const&;
   [[nodiscard]] auto fingerprint_by(idempotency::fingerprint_rule const& rule)
       -> std::optional<idempotency::fingerprint>;
+  [[nodiscard]] auto matches_digest() -> std::optional<bool>;
   void look_up();
   void found(store::find_answer answer);
   void decide(std::optional<store::found_record> const& found);
@@ -114,7 +118,8 @@ class keyed_request final : public upstream_user,
   void answer();
   void begin_stream();
   void store_has_failed(store::store_error const& error);
-  void refuse(idempotency::problem_details problem, std::chrono::seconds retry_after);
+  void refuse(idempotency::problem_details problem, std::chrono::seconds retry_after,
+              std::string_view field_lines = {});
   void let_upstream_go();
   /// The exchange, which is told about an end, and is not to be touched after that.
   [[nodiscard]] auto leave_exchange() -> exchange&;

@@ -79,8 +79,8 @@ struct route_sums {
 };
 
 constexpr std::array<char const*, keyed_outcomes_count> keyed_outcome_names = {
-    "first",          "replayed", "conflict",  "reused",       "unknown", "expired",
-    "not-replayable", "missing",  "malformed", "store-failed", "bypassed"};
+    "first",          "replayed", "conflict",  "reused",        "unknown",      "expired",
+    "not-replayable", "missing",  "malformed", "too-many-keys", "store-failed", "bypassed"};
 
 struct policy_sums {
   std::uint64_t admitted = 0;

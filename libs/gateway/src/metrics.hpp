@@ -50,6 +50,7 @@ enum class keyed_outcome : std::uint8_t {
   not_replayable,
   missing,
   malformed,
+  too_many_keys,
   store_failed,
   bypassed,
 };

@@ -65,25 +65,28 @@ auto sockets_for(std::string_view text, std::size_t count, bool others_may,
   return out;
 }
 
+[[nodiscard]] auto clock_on_the_wall() -> idempotency::wall_time {
+  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+}
+
 }  // namespace
 
 /// Has time do its work on the records of idempotency keys.
 class sweeper final : private engine::timer {
  public:
-  sweeper(engine::loop& on, store::idempotency_store& store) : loop_(on), store_(store) {
-    expired();
-  }
+  sweeper(engine::loop& on, idempotency_state& keys) : loop_(on), keys_(keys) { expired(); }
 
  private:
   void expired() override {
-    store_.sweep(worker::wall_time(), records_at_once);
+    keys_.clock.look(clock_on_the_wall(), loop_.now());
+    keys_.store->sweep(keys_.clock.at(loop_.now()), records_at_once);
     set(loop_.timers(), loop_.now() + std::chrono::seconds(1));
   }
 
   static constexpr std::size_t records_at_once = 10'000;
 
   engine::loop& loop_;
-  store::idempotency_store& store_;
+  idempotency_state& keys_;
 };
 
 struct server::state {
@@ -99,11 +102,12 @@ struct server::state {
       return {};
     }
     TIDEGATE_TRY(auto parts, open(used.settings));
-    shared.idempotency = std::make_shared<idempotency_state>(std::move(parts.store), parts.secret,
-                                                             used.settings.data);
     auto& on = *threads.front().loop;
+    shared.idempotency = std::make_shared<idempotency_state>(
+        std::move(parts.store), parts.secret, used.settings.data, clock_on_the_wall(),
+        instant(std::chrono::steady_clock::now().time_since_epoch()));
     on.post([this, &on, keys = shared.idempotency] {
-      sweeps = std::make_unique<sweeper>(on, *keys->store);
+      sweeps = std::make_unique<sweeper>(on, *keys);
       if (admin) {
         admin->use(keys);
       }

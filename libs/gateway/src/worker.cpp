@@ -167,10 +167,6 @@ void worker::record_later(idempotency::change change) {
   late_records_->add(std::move(change));
 }
 
-auto worker::wall_time() -> idempotency::wall_time {
-  return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-}
-
 auto worker::random() noexcept -> std::uint64_t {
   // xorshift64*: spreads jitter, protects nothing.
   random_ ^= random_ >> 12;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "access_log.hpp"
+#include "guarded_clock.hpp"
 #include "metrics.hpp"
 #include "runtime.hpp"
 #include "waiting_room.hpp"
@@ -66,12 +67,16 @@ struct worker_runtime {
 /// What all workers share about Idempotency-Keys.
 struct idempotency_state {
   idempotency_state(std::unique_ptr<store::idempotency_store> in, std::span<std::byte const> master,
-                    std::string content_folder)
-      : store(std::move(in)), secret(master), folder(std::move(content_folder)) {}
+                    std::string content_folder, idempotency::wall_time wall, instant steady)
+      : store(std::move(in)),
+        secret(master),
+        folder(std::move(content_folder)),
+        clock(wall, steady) {}
 
   std::unique_ptr<store::idempotency_store> store;
   idempotency::secret secret;
   std::string folder;  ///< for content that is too large for memory
+  guarded_clock clock;
   waiting_room room;
 };
 
@@ -135,7 +140,10 @@ class worker {
   /// `Date: Sun, 06 Nov 1994 08:49:37 GMT` and the end of line, of this second.
   [[nodiscard]] auto date_line() -> std::string_view;
   [[nodiscard]] auto wall_clock() -> std::chrono::sys_seconds;
-  [[nodiscard]] static auto wall_time() -> idempotency::wall_time;
+  /// The time of idempotency keys. Only where a route has them.
+  [[nodiscard]] auto key_time() const -> idempotency::wall_time {
+    return shared.idempotency->clock.at(loop.now());
+  }
 
   engine::loop& loop;
   shared_state& shared;

@@ -204,7 +204,7 @@ TEST(gateway_config, reads_every_option_of_idempotency) {
       "mode: required, methods: [PUT], scope: [header:x-tenant, client-ip], anonymous: refuse, "
       "accept-unquoted: true, key-format: uuidv7, key-length-max: 36, key-age-max: 2h, "
       "fingerprint: {json: [/a, /b/0]}, ttl: 1h, tombstone: 2d, in-flight: wait, "
-      "waiters-max: 3, max-body: 2KiB, max-response: 3KiB, max-execution: 1m, store-5xx: true, "
+      "waiters-max: 3, keys-max: 4, max-body: 2KiB, max-response: 3KiB, max-execution: 1m, store-5xx: true, "
       "upstream-deduplicates: true, on-unknown-outcome: retry, on-store-failure: pass, "
       "replay-cost: 2, seal: false, documentation: 'https://docs.example/keys'"));
   ASSERT_EQ(made.routes.size(), 1U);
@@ -224,6 +224,7 @@ TEST(gateway_config, reads_every_option_of_idempotency) {
   EXPECT_EQ(keys.policy.tombstone, 48h);
   EXPECT_TRUE(keys.policy.wait_in_flight);
   EXPECT_EQ(keys.policy.waiters_max, 3U);
+  EXPECT_EQ(keys.policy.keys_max, 4U);
   EXPECT_EQ(keys.max_body, 2048);
   EXPECT_EQ(keys.max_response, 3072);
   EXPECT_EQ(keys.max_execution, 1min);

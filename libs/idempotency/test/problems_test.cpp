@@ -35,6 +35,8 @@ TEST(idempotency_problems, have_the_status_and_code_of_the_contract) {
            {result_expired, 409, "result-expired"},
            {response_not_replayable, 409, "response-not-replayable"},
            {body_too_large, 413, "body-too-large"},
+           {digest_mismatch, 400, "digest-mismatch"},
+           {too_many_keys, 429, "too-many-keys"},
            {store_unavailable, 503, "store-unavailable"},
        }) {
     EXPECT_EQ(status_of(code), status) << name;
@@ -47,7 +49,7 @@ TEST(idempotency_problems, have_the_status_and_code_of_the_contract) {
     EXPECT_TRUE(text.ends_with("\"code\":\"" + std::string(name) + "\"}")) << text;
     EXPECT_NE(text.find("\"detail\":\""), std::string::npos) << text;
   }
-  EXPECT_EQ(titles.size(), 11U) << "each has its own title";
+  EXPECT_EQ(titles.size(), 13U) << "each has its own title";
 }
 
 TEST(idempotency_problems, say_of_a_missing_key_what_the_draft_shows) {

@@ -71,13 +71,32 @@ auto memory_idempotency_store::make(idempotency::change change) -> apply_answer 
       (records_ >= options_.records_max || response_octets_ >= options_.response_octets_max)) {
     return failure(store_error{store_fault::full, "the memory for idempotency keys is full"});
   }
+  if (!entry && change.next && !add_to_scope(change)) {
+    return failure(store_error{store_fault::scope_full, "the scope has as many keys as it may"});
+  }
   if (change.next) {
     s.table.put(change.key, {*std::move(change.next), std::move(response), 0});
-  } else {
+  } else if (entry) {
     s.table.erase(change.key);
+    remove_from_scope(change.key);
   }
   count(s);
   return applied{true, {}};
+}
+
+/// False when it has as many as it may.
+auto memory_idempotency_store::add_to_scope(idempotency::change const& change) -> bool {
+  std::lock_guard const lock(scopes_mutex_);
+  if (change.scope_keys_max != 0 && scopes_.of(change.key) >= change.scope_keys_max) {
+    return false;
+  }
+  scopes_.add(change.key);
+  return true;
+}
+
+void memory_idempotency_store::remove_from_scope(lookup_key const& key) {
+  std::lock_guard const lock(scopes_mutex_);
+  scopes_.remove(key);
 }
 
 void memory_idempotency_store::count(shard& s) {
@@ -103,6 +122,7 @@ void memory_idempotency_store::sweep(idempotency::wall_time now, std::size_t rec
         s.table.put(*key, {*std::move(aged->next), nullptr, 0});
       } else {
         s.table.erase(*key);
+        remove_from_scope(*key);
       }
     }
     count(s);
@@ -118,6 +138,8 @@ auto memory_idempotency_store::used() const -> usage {
     all.response_octets += s.table.response_octets();
     all.memory += s.table.memory();
   }
+  std::lock_guard const lock(scopes_mutex_);
+  all.memory += scopes_.memory();
   return all;
 }
 

@@ -38,6 +38,10 @@ auto idempotency_store::used() const -> usage {
   return writer_->used();
 }
 
+auto idempotency_store::newest() const -> idempotency::wall_time {
+  return writer_->newest();
+}
+
 auto idempotency_store::counted() const -> counts {
   return writer_->counted();
 }

@@ -74,7 +74,9 @@ auto idempotency_store::writer::load(idempotency::wall_time now) -> outcome<void
     if (read->state == record_state::dispatched) {
       dispatched.push_back(key);
     }
+    newest_ = std::max({newest_, read->created, read->changed});
     table_.put(key, {*std::move(read), nullptr, row.row});
+    scopes_.add(key);
     return {};
   }));
 
@@ -166,7 +168,7 @@ void idempotency_store::writer::sweep(idempotency::wall_time now, std::size_t re
 auto idempotency_store::writer::used() const -> usage {
   std::lock_guard const lock(table_mutex_);
   return {table_.size(), table_.response_octets(),
-          table_.memory() + cached_.size() * sizeof(cached_.front())};
+          table_.memory() + scopes_.memory() + cached_.size() * sizeof(cached_.front())};
 }
 
 auto idempotency_store::writer::counted() const -> counts {
@@ -274,6 +276,12 @@ auto idempotency_store::writer::make(change_job& job, changed& pending) -> outco
         failure(store_error{store_fault::full, options_.file + ": has as many keys as it may"});
     return {};
   }
+  if (!before && change.next && change.scope_keys_max != 0 &&
+      scopes_.of(change.key) + pending.added_to.of(change.key) >= change.scope_keys_max) {
+    job.outcome = failure(store_error{store_fault::scope_full,
+                                      options_.file + ": the scope has as many keys as it may"});
+    return {};
+  }
   TIDEGATE_TRY_VOID(write(change, before, job.response, pending));
   job.outcome = applied{true, {}};
   return {};
@@ -305,6 +313,7 @@ auto idempotency_store::writer::write(idempotency::change const& change,
   } else {
     TIDEGATE_TRY(row, database_.insert(change.key, octets, sealed));
     ++pending.added;
+    pending.added_to.add(change.key);
   }
   pending.entries.insert_or_assign(change.key, entry{*change.next, std::move(response), row});
   return {};
@@ -328,10 +337,16 @@ void idempotency_store::writer::publish(changed const& pending) {
   ++counts_.transactions;
   counts_.changes += pending.entries.size();
   for (auto const& [key, entry] : pending.entries) {
+    bool const was_there = table_.contains(key);
     if (entry) {
       cache(key, *entry);
     } else {
       table_.erase(key);
+    }
+    if (entry && !was_there) {
+      scopes_.add(key);
+    } else if (!entry && was_there) {
+      scopes_.remove(key);
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/store/record_table.hpp>
+#include <tidegate/store/scope_counts.hpp>
 #include <tidegate/store_sqlite/idempotency_store.hpp>
 
 #include "database.hpp"
@@ -40,6 +41,7 @@ class idempotency_store::writer {
   void sweep(idempotency::wall_time now, std::size_t records);
   [[nodiscard]] auto used() const -> usage;
   [[nodiscard]] auto counted() const -> counts;
+  [[nodiscard]] auto newest() const noexcept -> idempotency::wall_time { return newest_; }
 
  private:
   struct change_job {
@@ -63,6 +65,7 @@ class idempotency_store::writer {
     std::unordered_map<idempotency::lookup_key, std::optional<entry>, idempotency::lookup_key_hash>
         entries;            // nothing: removed
     std::size_t added = 0;  // keys that were not there
+    store::scope_counts added_to;
   };
   template <class T>
   using outcome = result<T, store::store_error>;
@@ -91,10 +94,12 @@ class idempotency_store::writer {
 
   options options_;
   database database_;
-  std::size_t swept_ = 0;  // up to this place of the table
+  idempotency::wall_time newest_ = idempotency::wall_time::min();  // when it was loaded
+  std::size_t swept_ = 0;                                          // up to this place of the table
 
   mutable std::mutex table_mutex_;  // the thread reads without it: it alone writes
   store::record_table table_;
+  store::scope_counts scopes_;  // of the table
   std::deque<std::pair<idempotency::lookup_key, idempotency::fencing_token>> cached_;
   counts counts_;
 

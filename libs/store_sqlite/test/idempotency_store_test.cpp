@@ -491,6 +491,29 @@ struct answered_step {
   }
 }
 
+TEST(store_sqlite, says_how_far_the_clock_had_come) {
+  folder const where;
+  {
+    auto const store = open({.file = where.file()}, start);
+    EXPECT_EQ(store->newest(), idempotency::wall_time::min());
+    EXPECT_TRUE(made(*store, claim_of(key_of("a"), 1, start + 1h)));
+    EXPECT_TRUE(made(*store, claim_of(key_of("b"), 2, start)));
+  }
+  EXPECT_EQ(open({.file = where.file()}, start)->newest(), start + 1h);
+}
+
+TEST(store_sqlite, counts_the_keys_of_a_scope_over_a_restart) {
+  folder const where;
+  auto claim = claim_of(key_of("a"), 1);
+  claim.scope_keys_max = 1;
+  EXPECT_TRUE(made(*open({.file = where.file()}, start), claim));
+  claim = claim_of(key_of("b"), 2);
+  claim.scope_keys_max = 1;
+  auto const refused = apply(*open({.file = where.file()}, start), claim);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().fault, store::store_fault::scope_full);
+}
+
 TEST(store_sqlite, has_after_a_kill_whatever_was_answered_before) {
   std::mt19937 random(1);
   for (int round = 0; round < 10; ++round) {

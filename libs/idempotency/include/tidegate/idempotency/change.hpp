@@ -50,6 +50,9 @@ struct change {
   std::optional<record> next{};  ///< what to store; nothing: remove what is there
   /// What to store with it; nothing: no response is stored any more.
   std::optional<stored_response> response{};
+  /// How many keys the scope may have, with one that this adds; 0: any number. A store that would have to
+  /// exceed it changes nothing and says `scope_full`.
+  std::size_t scope_keys_max = 0;
   /// Whether a store that outlives the process seals the response, if it has a key.
   bool seal = true;
   // NOLINTEND(readability-redundant-member-init)

@@ -19,6 +19,14 @@ namespace tidegate::idempotency {
 /// shown where the key may not.
 struct lookup_key {
   sha256_digest octets{};
+  /// The same for all keys of a scope, and different for others as far as chance lets it; so that what a
+  /// scope takes can be bounded.
+  [[nodiscard]] auto scope() const noexcept -> std::uint64_t {
+    std::uint64_t tag = 0;
+    std::memcpy(&tag, octets.data() + scope_offset, sizeof tag);
+    return tag;
+  }
+  static constexpr std::size_t scope_offset = 16;
   auto operator==(lookup_key const&) const -> bool = default;
 };
 
@@ -44,7 +52,8 @@ class secret {
   /// random octets.
   explicit secret(std::span<std::byte const> master) noexcept;
 
-  /// HMAC-SHA-256 over scope and key with their lengths, so that no two pairs have one encoding.
+  /// HMAC-SHA-256 over scope and key with their lengths, so that no two pairs have one encoding. Eight of
+  /// its octets are instead those of a code of the scope alone.
   [[nodiscard]] auto lookup(std::string_view scope, std::string_view key) const noexcept
       -> lookup_key;
 

@@ -15,6 +15,7 @@ struct policy {
   std::chrono::milliseconds lease = std::chrono::seconds(30);
   bool wait_in_flight = false;   ///< duplicates wait for the first answer, instead of a 409
   std::size_t waiters_max = 64;  ///< how many may wait for one key
+  std::size_t keys_max = 0;      ///< how many keys a scope may have at once; 0: any number
   bool store_5xx = false;        ///< 502, 503 and 504 of the upstream are final answers
   /// The upstream does nothing twice for one key. Only then may an unknown outcome be tried again.
   bool upstream_deduplicates = false;

@@ -19,12 +19,14 @@ enum class problem_code : std::uint8_t {
   key_malformed,    ///< 400: the key is not what the route takes
   key_too_old,      ///< 400: the key was made longer ago than the route allows
   scope_missing,    ///< 400: nothing says whose key it is, and the route does not let that be
+  digest_mismatch,  ///< 400: the content is not what Content-Digest says
   key_reused,       ///< 422: the key was used for another request
   in_flight,        ///< 409: the first request is still running
   outcome_unknown,  ///< 409: the first request may or may not have been carried out
   result_expired,   ///< 409: it was carried out, but the answer is not kept any more
   response_not_replayable,  ///< 409: it was carried out, but the answer could not be kept
   body_too_large,           ///< 413: the content is above what a request with a key may have
+  too_many_keys,            ///< 429: the scope has as many keys as it may
   store_unavailable,        ///< 503: nobody can say whether the key was used
 };
 

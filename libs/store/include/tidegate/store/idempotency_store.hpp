@@ -21,6 +21,7 @@ namespace tidegate::store {
 /// Why a store gives no answer. Nothing was decided by it, but a change may or may not have been made.
 enum class store_fault : std::uint8_t {
   full,         ///< no room for another key; what is there stays
+  scope_full,   ///< the scope has as many keys as the change lets it have
   unavailable,  ///< the disk, the file or the server does not do what it should
   damaged,      ///< what is stored cannot be read
   stopped,      ///< the store is being closed

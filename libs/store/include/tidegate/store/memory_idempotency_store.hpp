@@ -2,10 +2,12 @@
 #pragma once
 
 #include <tidegate/store/idempotency_store.hpp>
+#include <tidegate/store/scope_counts.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 
 namespace tidegate::store {
 
@@ -35,11 +37,15 @@ class memory_idempotency_store final : public idempotency_store {
   [[nodiscard]] auto shard_of(idempotency::lookup_key const& key) const noexcept -> shard&;
   [[nodiscard]] auto make(idempotency::change change) -> apply_answer;
   void count(shard& s);
+  [[nodiscard]] auto add_to_scope(idempotency::change const& change) -> bool;
+  void remove_from_scope(idempotency::lookup_key const& key);
 
   options options_;
   std::unique_ptr<shard[]> shards_;
   std::atomic<std::size_t> records_ = 0;  // of all shards
   std::atomic<std::size_t> response_octets_ = 0;
+  mutable std::mutex scopes_mutex_;  // may be taken with that of a shard
+  scope_counts scopes_;
 };
 
 }  // namespace tidegate::store

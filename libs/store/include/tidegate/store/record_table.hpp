@@ -26,6 +26,9 @@ class record_table {
   };
 
   [[nodiscard]] auto find(idempotency::lookup_key const& key) const -> std::optional<entry>;
+  [[nodiscard]] auto contains(idempotency::lookup_key const& key) const noexcept -> bool {
+    return place_of(key) != nowhere;
+  }
   /// Adds the entry or takes the place of the one that is there. Durations above 136 years become that.
   void put(idempotency::lookup_key const& key, entry entry);
   void erase(idempotency::lookup_key const& key);

@@ -57,6 +57,10 @@ class idempotency_store final : public store::idempotency_store {
   void sweep(idempotency::wall_time now, std::size_t records) override;
   [[nodiscard]] auto used() const -> usage override;
 
+  /// The latest time in what was there when it was opened; where there was nothing, the first of all. When it
+  /// is in the future, the clock was set back, and records are kept that much longer.
+  [[nodiscard]] auto newest() const -> idempotency::wall_time;
+
   /// How many transactions there were, and how many changes they made: with many clients a transaction
   /// makes many.
   struct counts {
