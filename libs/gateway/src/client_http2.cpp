@@ -210,13 +210,9 @@ class client_http2::stream final : public client_stream {
       wire::append_field(lines, "content-length", response.content.size());
     }
     lines.append(response.field_lines);
-    bool const last = response.content.empty() || is_head_request_;
     head_sent_ = true;
-    connection_.session_.send_head(*stream_, response.status, lines, last);
-    if (!last) {
-      connection_.session_.send_content(*stream_, response.content);
-      connection_.session_.send_end(*stream_);
-    }
+    connection_.session_.send_whole(*stream_, response.status, lines,
+                                    is_head_request_ ? std::string_view() : response.content);
     is_over();
   }
 

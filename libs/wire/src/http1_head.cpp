@@ -192,6 +192,19 @@ class head_reader {
     return status_;
   }
 
+  /// For a reader of `parts.field_lines`.
+  [[nodiscard]] auto take_request(request_parts const& parts, head_limits const& limits,
+                                  request_head& out) noexcept -> head_fault {
+    begin_message(out);
+    out.expects_continue_ = false;
+    out.accepts_trailers_ = false;
+    out.minor_version_ = 1;
+    if (take_request_line(parts, limits, out) && take_fields(parts, out)) {
+      finish_request(out);
+    }
+    return status_.fault;
+  }
+
   [[nodiscard]] auto read_response(std::size_t already_seen, method asked,
                                    response_head& out) noexcept -> head_status {
     begin_message(out);
@@ -408,6 +421,27 @@ class head_reader {
     return refuse_at_once(head_fault::unsupported_version, version);
   }
 
+  [[nodiscard]] auto take_request_line(request_parts const& parts, head_limits const& limits,
+                                       request_head& out) noexcept -> bool {
+    constexpr std::string_view besides = "  HTTP/1.1\r\n";
+    auto const [method, target] = std::pair(parts.method, parts.target);
+    if (method.size() + target.size() + besides.size() > limits.request_line_octets_max) {
+      return refuse_at_once(head_fault::request_line_too_long, begin_);
+    }
+    if (!is_token(method)) {
+      return refuse_at_once(head_fault::invalid_method, begin_);
+    }
+    auto const* const target_end = target.data() + target.size();
+    if (target.empty() ||
+        scan::find<scan::target_end>(target.data(), target.data(), target_end) != target_end) {
+      return refuse_at_once(head_fault::invalid_target, begin_);
+    }
+    out.method_text_ = method;
+    out.method_ = find_method(method);
+    out.target_ = target;
+    return read_target(out);
+  }
+
   /// The four forms of a target (RFC 9112, section 3.2).
   [[nodiscard]] auto read_target(request_head& out) noexcept -> bool {
     auto const target = out.target_;
@@ -540,13 +574,10 @@ class head_reader {
       if (next_line == nullptr) [[unlikely]] {
         return refuse_field_line(line, head_fault::none);
       }
-      if (next->known != known_field::other && next->known <= known_field::te) {
-        auto const fault = judge(*next, out, request);
-        if (fault != head_fault::none) [[unlikely]] {
-          return refuse_at_once(fault, next->value.data());
-        }
+      if (auto const fault = judge_known(*next, out, request); fault != head_fault::none)
+          [[unlikely]] {
+        return refuse_at_once(fault, next->value.data());
       }
-      out.present_.insert(next->known);
       ++next;
       line = next_line;
     }
@@ -556,10 +587,48 @@ class head_reader {
     return true;
   }
 
+  /// The lines are told apart already.
+  [[nodiscard]] auto take_fields(request_parts const& parts, request_head& out) noexcept -> bool {
+    if (parts.lines.size() > fields_max_) {
+      return refuse_at_once(head_fault::too_many_fields, begin_);
+    }
+    auto* next = out.fields_.data();
+    auto const* line = parts.field_lines.data();
+    auto const* const end = line + parts.field_lines.size();
+    for (auto const [name_size, value_size] : parts.lines) {
+      auto const* const value = line + name_size + 2;
+      next->name = {line, name_size};
+      next->value = {value, value_size};
+      next->known = detail::find_known(line, name_size, static_cast<std::size_t>(end - line));
+      if (auto const fault = judge_known(*next, out, &out); fault != head_fault::none)
+          [[unlikely]] {
+        return refuse_at_once(fault, value);
+      }
+      ++next;
+      line = value + value_size + 2;
+    }
+    out.fields_count_ = parts.lines.size();
+    out.field_lines_ = parts.field_lines;
+    at_ = end;
+    return true;
+  }
+
   /// Refuses a line for what is wrong in it, or else for `otherwise`.
   [[gnu::cold]] auto refuse_field_line(char const* line, head_fault otherwise) noexcept -> bool {
     auto const [fault, at] = detail::explain_field_line(line, end_);
     return fault != head_fault::none ? refuse(fault, at) : refuse(otherwise, line);
+  }
+
+  /// Notes a field, and what it says when it says something to us.
+  [[nodiscard, gnu::always_inline]] auto judge_known(field const& f, message_head& out,
+                                                     request_head* request) noexcept -> head_fault {
+    if (f.known != known_field::other && f.known <= known_field::te) {
+      if (auto const fault = judge(f, out, request); fault != head_fault::none) [[unlikely]] {
+        return fault;
+      }
+    }
+    out.present_.insert(f.known);
+    return head_fault::none;
   }
 
   /// What one field says about the message and the connection.
@@ -738,6 +807,11 @@ class head_reader {
 auto parse_request_head(std::string_view bytes, std::size_t already_seen, head_limits const& limits,
                         request_head& out) noexcept -> head_status {
   return head_reader(bytes, limits).read_request(already_seen, limits, out);
+}
+
+auto take_request_head(request_parts const& parts, head_limits const& limits,
+                       request_head& out) noexcept -> head_fault {
+  return head_reader(parts.field_lines, limits).take_request(parts, limits, out);
 }
 
 auto parse_response_head(std::string_view bytes, std::size_t already_seen,

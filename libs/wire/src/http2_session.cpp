@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/wire/http2_session.hpp>
 
+#include "grammar.hpp"
 #include "http2_blocks.hpp"
+#include "scan.hpp"
 
 #include <nghttp2/nghttp2.h>
 
@@ -53,26 +55,33 @@ class allowance {
   instant filled_{};
 };
 
-/// Eight octets at a time, which most names have.
-void make_lower_case(char* at, char const* end) {
-  constexpr std::uint64_t each = 0x0101010101010101;
-  for (; end - at >= 8; at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, at, sizeof word);
-    auto const low = word & each * 0x7f;
-    auto const from_a = low + each * (0x80 - 'A');        // the highest bit is set from 'A' on,
-    auto const behind_z = low + each * (0x80 - 'Z' - 1);  // and here behind 'Z'
-    word |= ((from_a ^ behind_z) & ~word & each * 0x80) >> 2U;
-    std::memcpy(at, &word, sizeof word);
-  }
-  for (; at != end; ++at) {
-    *at = static_cast<char>(*at | (static_cast<unsigned char>(*at - 'A') < 26 ? 0x20 : 0));
-  }
+template <class Word>
+void make_lower_case_word(char* at) {
+  constexpr auto each = static_cast<Word>(0x0101010101010101);
+  Word word = 0;
+  std::memcpy(&word, at, sizeof word);
+  auto const low = word & each * 0x7f;
+  auto const from_a = low + each * (0x80 - 'A');        // the highest bit is set from 'A' on,
+  auto const behind_z = low + each * (0x80 - 'Z' - 1);  // and here behind 'Z'
+  word |= ((from_a ^ behind_z) & ~word & each * 0x80) >> 2U;
+  std::memcpy(at, &word, sizeof word);
 }
 
-[[nodiscard]] auto find(char* at, char* end, char c) -> char* {
-  auto* const found = std::memchr(at, c, static_cast<std::size_t>(end - at));
-  return found == nullptr ? end : static_cast<char*>(found);
+/// A word at a time; the last one overlaps the one before.
+void make_lower_case(char* at, char* end) {
+  if (end - at >= 8) {
+    for (; end - at > 8; at += 8) {
+      make_lower_case_word<std::uint64_t>(at);
+    }
+    make_lower_case_word<std::uint64_t>(end - 8);
+  } else if (end - at >= 4) {
+    make_lower_case_word<std::uint32_t>(at);
+    make_lower_case_word<std::uint32_t>(end - 4);
+  } else {
+    for (; at != end; ++at) {
+      make_lower_case_word<std::uint8_t>(at);
+    }
+  }
 }
 
 [[nodiscard]] auto is_space(char c) -> bool {
@@ -92,13 +101,13 @@ class field_list {
     auto const size = lines.size();
     lines.append({static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
                   static_cast<char>('0' + status % 10)});
-    auto* at = lines.data();
-    auto* const end = at + size;
+    auto* const begin = lines.data();
+    auto* const end = begin + size;
     add(":status", {end, 3});
-    while (at != end) {
-      auto* line_end = find(at, end, '\r');
+    for (auto* at = begin; at != end;) {
+      auto* const colon = find<':'>(begin, at, end);
+      auto* line_end = find<'\r'>(begin, colon, end);
       auto* const next = line_end + std::min<std::ptrdiff_t>(2, end - line_end);
-      auto* const colon = find(at, line_end, ':');
       make_lower_case(at, colon);  // RFC 9113, section 8.2
       auto* value = std::min(colon + 1, line_end);
       while (value != line_end && is_space(*value)) {
@@ -107,8 +116,12 @@ class field_list {
       while (value != line_end && is_space(line_end[-1])) {
         --line_end;
       }
-      add({at, static_cast<std::size_t>(colon - at)},
-          {value, static_cast<std::size_t>(line_end - value)});
+      std::string_view const name(at, static_cast<std::size_t>(colon - at));
+      add(name, {value, static_cast<std::size_t>(line_end - value)});
+      if (name == "ratelimit" && status < 400) {
+        // Another one each time; who is refused is told the same again and again.
+        fields_.back().flags |= NGHTTP2_NV_FLAG_NO_INDEX;
+      }
       at = next;
     }
   }
@@ -117,11 +130,13 @@ class field_list {
   [[nodiscard]] auto size() const -> std::size_t { return fields_.size(); }
 
  private:
+  template <char C>
+  [[nodiscard]] static auto find(char* begin, char* at, char* end) -> char* {
+    return at + (scan::find<scan::exactly<C>>(begin, at, end) - at);
+  }
   void add(std::string_view name, std::string_view value) {
-    auto const flags =
-        name == "ratelimit" ? flags_ | NGHTTP2_NV_FLAG_NO_INDEX : flags_;  // another one each time
-    fields_.push_back({octets(name.data()), octets(value.data()), name.size(), value.size(),
-                       static_cast<std::uint8_t>(flags)});
+    fields_.push_back(
+        {octets(name.data()), octets(value.data()), name.size(), value.size(), flags_});
   }
 
   std::uint8_t flags_ = NGHTTP2_NV_FLAG_NONE;
@@ -131,7 +146,6 @@ class field_list {
 /// Scratch of the thread: no session needs it after a call.
 struct thread_scratch {
   field_list fields;
-  std::string text;
   std::string interim;
   /// Frames are built here. What is built is taken away at once, so that one is enough for all sessions.
   std::array<char, 16 * 1024 + 512> frame;  // NOLINT: what is not written is not looked at
@@ -147,26 +161,161 @@ constexpr std::size_t spare_streams_max = 256;
 /// Streams with more room than this are not kept.
 constexpr std::size_t spare_octets_max = 4096;
 
-/// The head that is being read. Those of one connection follow each other, they never mix.
-struct incoming_head {
-  std::string method;
-  std::string path;
-  std::string authority;
-  std::string lines;
-  std::string cookie;
-  std::size_t octets = 0;
-  bool too_large = false;
+/// Field names are in lower case (RFC 9113, section 8.2.1). `begin` is that of the buffer.
+[[nodiscard]] auto is_name(char const* begin, std::string_view text) -> bool {
+  auto const* const end = text.data() + text.size();
+  auto const* p = scan::find<scan::unusual_in_name>(begin, text.data(), end);
+  while (p != end && grammar::is(*p, grammar::lower_char)) {
+    ++p;
+  }
+  return p == end && !text.empty();
+}
+
+/// No controls, and no white space around it (section 8.2.1).
+[[nodiscard]] auto is_value(char const* begin, std::string_view text) -> bool {
+  auto const* const end = text.data() + text.size();
+  return text.empty() || (!is_space(text.front()) && !is_space(text.back()) &&
+                          scan::find<scan::control>(begin, text.data(), end) == end);
+}
+
+/// What a field may not say, since it is about a connection of HTTP/1.1 (section 8.2.2).
+[[nodiscard]] auto is_connection_specific(std::string_view name, std::string_view value) -> bool {
+  switch (name.size()) {
+    case 2: return name == "te" && !grammar::same_text(value, "trailers");
+    case 7: return name == "upgrade";
+    case 10: return name == "connection" || name == "keep-alive";
+    case 16: return name == "proxy-connection";
+    case 17: return name == "transfer-encoding";
+    default: return false;
+  }
+}
+
+/// The head that is being read. Those of one connection follow each other, they never mix. nghttp2 leaves it to
+/// us whether it is well-formed (section 8): we read all of it anyway.
+class incoming_head {
+ public:
+  /// `octets_max` is for the names and values of all fields, each with four octets besides.
+  void add(std::string_view name, std::string_view value, std::size_t octets_max) {
+    octets_ += name.size() + value.size() + 4;
+    if (octets_ > octets_max || malformed_) {
+      return;
+    }
+    if (name.starts_with(':')) {
+      add_pseudo(name, value);
+      return;
+    }
+    regular_ = true;
+    if (is_connection_specific(name, value)) {
+      malformed_ = true;
+    } else if (name == "cookie") {
+      cookie_.append(cookie_.empty() ? "" : "; ").append(value);
+    } else if (name != "host" || authority_.size == 0 || value != text_of(authority_)) {
+      // A Host that says something else than the authority is a second one, and so refused (section 8.3.1).
+      has_length_ = has_length_ || name == "content-length";
+      add_line(name, value);
+    }
+  }
+
+  [[nodiscard]] auto is_too_large(std::size_t octets_max) const -> bool {
+    return octets_ > octets_max;
+  }
+
+  /// When it is complete, and after `parts`.
+  [[nodiscard]] auto is_malformed() const -> bool {
+    if (malformed_ || !method_.is_there) {
+      return true;
+    }
+    auto const method = text_of(method_);
+    if (method == "CONNECT") {  // section 8.5
+      return scheme_.is_there || path_.is_there || !authority_.is_there;
+    }
+    auto const path = text_of(path_);
+    return !scheme_.is_there || (!path.starts_with('/') && path != "*") ||
+           !is_value(start_.data(), path);
+  }
+
+  /// All of it, once it is complete; `last`: there is no content.
+  [[nodiscard]] auto parts(bool last) -> request_parts {
+    if (!cookie_.empty()) {
+      add_line("cookie", cookie_);
+    }
+    if (!last && !has_length_) {
+      add_line("transfer-encoding", "chunked");
+    }
+    auto const method = text_of(method_);
+    return {method, text_of(method == "CONNECT" ? authority_ : path_), lines_, sizes_};
+  }
 
   void clear() {
-    for (auto* const text : {&method, &path, &authority, &lines, &cookie}) {
-      text->clear();
-    }
-    octets = 0;
-    too_large = false;
+    start_.clear();
+    lines_.clear();
+    cookie_.clear();
+    sizes_.clear();
+    method_ = scheme_ = path_ = authority_ = {};
+    octets_ = 0;
+    has_length_ = false;
+    regular_ = false;
+    malformed_ = false;
   }
-};
 
-constexpr std::string_view line_end = "\r\n";
+ private:
+  struct part {
+    std::size_t at = 0;
+    std::size_t size = 0;
+    bool is_there = false;
+  };
+
+  /// They come first, and each once (section 8.3). The scheme says nothing that the connection does not.
+  void add_pseudo(std::string_view name, std::string_view value) {
+    auto* const to = name == ":method"      ? &method_
+                     : name == ":path"      ? &path_
+                     : name == ":authority" ? &authority_
+                     : name == ":scheme"    ? &scheme_
+                                            : nullptr;
+    if (to == nullptr || to->is_there || regular_) {
+      malformed_ = true;
+      return;
+    }
+    *to = {start_.size(), value.size(), true};
+    start_.append(value);
+    if (to == &authority_ && !value.empty()) {
+      add_line("host", value);
+    }
+  }
+  [[nodiscard]] auto text_of(part const& p) const -> std::string_view {
+    return std::string_view(start_).substr(p.at, p.size);
+  }
+  void add_line(std::string_view name, std::string_view value) {
+    auto const at = lines_.size();
+    auto const size = at + name.size() + value.size() + 4;
+    lines_.resize_and_overwrite(size, [&](char* to, std::size_t /*room*/) {
+      to += at;
+      std::memcpy(to, name.data(), name.size());
+      std::memcpy(to += name.size(), ": ", 2);
+      std::memcpy(to += 2, value.data(), value.size());
+      std::memcpy(to + value.size(), "\r\n", 2);
+      return size;
+    });
+    std::string_view const all = lines_;
+    malformed_ = malformed_ || !is_name(all.data(), all.substr(at, name.size())) ||
+                 !is_value(all.data(), all.substr(at + name.size() + 2, value.size()));
+    sizes_.push_back(
+        {static_cast<std::uint32_t>(name.size()), static_cast<std::uint32_t>(value.size())});
+  }
+
+  std::string start_;  // the values of the fields that begin with a colon
+  part method_;
+  part scheme_;
+  part path_;
+  part authority_;
+  std::string lines_;
+  std::vector<request_parts::line> sizes_;
+  std::string cookie_;
+  std::size_t octets_ = 0;
+  bool has_length_ = false;
+  bool regular_ = false;  // a field that begins with no colon has come
+  bool malformed_ = false;
+};
 
 }  // namespace
 
@@ -220,6 +369,9 @@ struct http2_session::state {
     done->user = nullptr;
     done->request_complete_ = false;
     done->response_complete_ = false;
+    done->refused_ = false;
+    done->length_is_known_ = false;
+    done->missing_octets_ = 0;
     done->held_octets_ = 0;
     done->discarded_octets_ = 0;
     done->out_.clear();
@@ -233,71 +385,46 @@ struct http2_session::state {
     }
   }
 
-  void add_field(std::string_view name, std::string_view value) {
-    head.octets += name.size() + value.size() + 4;
-    if (head.octets > limits.head.head_octets_max) {
-      head.too_large = true;
-    }
-    if (head.too_large) {
-      return;
-    }
-    if (name == ":method") {
-      head.method = value;
-    } else if (name == ":path") {
-      head.path = value;
-    } else if (name == ":authority") {
-      head.authority = value;
-    } else if (name.starts_with(':')) {
-      return;  // the scheme says nothing that the connection does not
-    } else if (name == "cookie") {
-      head.cookie.append(head.cookie.empty() ? "" : "; ").append(value);
-    } else if (name == "host" && head.authority.empty()) {
-      head.authority = value;
-    } else if (name != "host" || value != head.authority) {
-      // A Host that says something else stays, to be refused as a second one (section 8.3.1).
-      head.lines.append(name).append(": ").append(value).append(line_end);
-    }
-  }
-
   /// The head is complete: has it judged as HTTP/1.1 would be, and handed on.
   void end_of_head(http2_stream& stream, bool last) {
     stream.request_complete_ = last;
-    if (head.too_large) {
+    if (head.is_too_large(limits.head.head_octets_max)) {
       events.refused_request(stream, head_fault::head_too_large);
       return;
     }
-    auto& text = scratch().text;
-    text.assign(head.method).append(" ");
-    text.append(head.method == "CONNECT" ? head.authority : head.path);
-    text.append(" HTTP/1.1\r\nhost: ").append(head.authority).append(line_end);
-    text.append(head.lines);
-    if (!head.cookie.empty()) {
-      text.append("cookie: ").append(head.cookie).append(line_end);
+    auto const parts = head.parts(last);
+    if (head.is_malformed()) {
+      refuse(stream);
+      return;
     }
-    if (!last && !has_content_length()) {
-      text.append("transfer-encoding: chunked\r\n");
+    switch (auto const fault = take_request_head(parts, limits.head, request)) {
+      case head_fault::none: break;
+      case head_fault::invalid_method:
+      case head_fault::repeated_content_length:
+      case head_fault::invalid_content_length:
+      case head_fault::content_length_overflow: refuse(stream); return;
+      default: events.refused_request(stream, fault); return;
     }
-    text.append(line_end);
-    // What this adds to the head is not the client's.
-    auto judged_by = limits.head;
-    judged_by.head_octets_max += 128;
-    auto const judged = parse_request_head(text, 0, judged_by, request);
-    if (judged.state == head_state::complete) {
-      events.request(stream, request);
-    } else {
-      auto const fault = judged.fault;
-      events.refused_request(stream,
-                             fault == head_fault::none ? head_fault::head_too_large : fault);
+    stream.length_is_known_ = request.has(known_field::content_length);
+    stream.missing_octets_ = request.body().length;
+    if (last && stream.missing_octets_ != 0) {
+      refuse(stream);
+      return;
     }
+    events.request(stream, request);
   }
 
-  [[nodiscard]] auto has_content_length() const -> bool {
-    constexpr std::string_view name = "content-length: ";
-    return head.lines.starts_with(name) || head.lines.contains("\r\ncontent-length: ");
+  /// The request is malformed (section 8.1.1).
+  void refuse(http2_stream& stream) {
+    stream.refused_ = true;
+    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream.id_, NGHTTP2_PROTOCOL_ERROR);
+    note(resets);
   }
 
   void end_of_request(http2_stream& stream) {
-    if (!std::exchange(stream.request_complete_, true)) {
+    if (stream.missing_octets_ != 0) {
+      refuse(stream);
+    } else if (!std::exchange(stream.request_complete_, true)) {
       events.end_of_request(stream);
     }
   }
@@ -322,6 +449,7 @@ struct http2_session::state {
   allowance control_frames;
   instant now{};
   bool terminated = false;
+  bool trailers_are_malformed = false;  // those that are being read
 
   // ── where nghttp2 gets its memory ───────────────────────────────────────────────────────────────────
 
@@ -385,6 +513,8 @@ struct http2_session::state {
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
       }
       of(user).open(frame->hd.stream_id);
+    } else {
+      of(user).trailers_are_malformed = false;
     }
     return 0;
   }
@@ -392,8 +522,12 @@ struct http2_session::state {
   static auto on_header(nghttp2_session* /*session*/, nghttp2_frame const* frame,
                         std::uint8_t const* name, std::size_t name_size, std::uint8_t const* value,
                         std::size_t value_size, std::uint8_t /*flags*/, void* user) -> int {
+    auto& self = of(user);
     if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
-      of(user).add_field(view(name, name_size), view(value, value_size));
+      self.head.add(view(name, name_size), view(value, value_size),
+                    self.limits.head.head_octets_max);
+    } else if (name_size == 0 || *name == ':') {
+      self.trailers_are_malformed = true;  // section 8.1
     }
     return 0;
   }
@@ -412,11 +546,14 @@ struct http2_session::state {
           self.note(self.control_frames);
         }
         auto* const stream = self.find(frame->hd.stream_id);
-        if (stream == nullptr) {
+        if (stream == nullptr || stream->refused_) {
           return 0;
         }
-        if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+        bool const is_head = frame->hd.type == NGHTTP2_HEADERS;
+        if (is_head && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
           self.end_of_head(*stream, last);
+        } else if (is_head && (!last || self.trailers_are_malformed)) {
+          self.refuse(*stream);
         } else if (last) {
           self.end_of_request(*stream);
         }
@@ -445,8 +582,15 @@ struct http2_session::state {
     auto* const stream = self.find(id);
     // The window of the connection is open for other streams, whatever becomes of this one.
     nghttp2_session_consume_connection(session, size);
-    if (stream == nullptr || self.terminated) {
+    if (stream == nullptr || stream->refused_ || self.terminated) {
       return 0;
+    }
+    if (stream->length_is_known_) {
+      if (size > stream->missing_octets_) {
+        self.refuse(*stream);
+        return 0;
+      }
+      stream->missing_octets_ -= size;
     }
     if (stream->response_complete_ && stream->waiting_octets() == 0) {
       // All is said, and the client need not send the rest (section 8.1). Some of it is thrown away before
@@ -519,6 +663,7 @@ struct http2_session::state {
       }
       nghttp2_option_set_no_auto_window_update(out, 1);
       nghttp2_option_set_no_closed_streams(out, 1);
+      nghttp2_option_set_no_http_messaging(out, 1);  // `incoming_head` sees to that
       // What changes all the time is not worth remembering for long.
       nghttp2_option_set_max_deflate_dynamic_table_size(out, 1024);
       return out;
@@ -606,6 +751,13 @@ void http2_session::send_head(http2_stream& on, int status, std::string_view fie
   provider.read_callback = state::read_content;
   nghttp2_submit_response(state_->session, on.id_, fields.data(), fields.size(),
                           last ? nullptr : &provider);
+}
+
+void http2_session::send_whole(http2_stream& on, int status, std::string_view field_lines,
+                               std::string_view content) {
+  on.out_.append(content);
+  send_head(on, status, field_lines, content.empty());
+  on.response_complete_ = true;
 }
 
 void http2_session::send_content(http2_stream& on, std::string_view bytes) {

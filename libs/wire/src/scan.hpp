@@ -57,6 +57,24 @@ struct unusual {
 #endif
 };
 
+/// What is no small letter, digit, "-" or ".".
+struct unusual_in_name {
+  static constexpr bool exact = true;
+  [[nodiscard]] static constexpr auto matches(char c) noexcept -> bool {
+    return (c < 'a' || c > 'z') && (c < '-' || c > '9' || c == '/');
+  }
+#if defined(__SSE2__)
+  [[nodiscard]] static auto may_match(__m128i x) noexcept -> __m128i {
+    auto const no_letter =
+        _mm_or_si128(_mm_cmplt_epi8(x, _mm_set1_epi8('a')), _mm_cmpgt_epi8(x, _mm_set1_epi8('z')));
+    auto const no_other = _mm_or_si128(
+        _mm_or_si128(_mm_cmplt_epi8(x, _mm_set1_epi8('-')), _mm_cmpgt_epi8(x, _mm_set1_epi8('9'))),
+        _mm_cmpeq_epi8(x, _mm_set1_epi8('/')));
+    return _mm_and_si128(no_letter, no_other);
+  }
+#endif
+};
+
 /// What ends a request target, or may not stand in one: all but printable ASCII, and "#".
 struct target_end {
   static constexpr bool exact = true;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -90,9 +91,10 @@ class test_client {
   /// Sends a request; the body waits for windows. Returns the number of the stream.
   auto ask(field_texts const& fields, std::string body = {}, bool ends = true) -> std::int32_t {
     std::vector<nghttp2_nv> list;
-    for (auto const& [name, value] : fields) {
+    for (auto const& [name, value] : asked.emplace_back(fields)) {
+      // Or it would be put into lower case.
       list.push_back(
-          {octets(name), octets(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE});
+          {octets(name), octets(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NO_COPY_NAME});
     }
     nghttp2_data_provider provider{};
     provider.source.ptr = this;
@@ -128,7 +130,8 @@ class test_client {
   std::map<std::int32_t, std::uint32_t> settings;
   std::uint32_t goaway = 0;
   bool gone = false;
-  bool sends_trailer = false;
+  std::string trailer_name;  // empty: there is none
+  std::deque<field_texts> asked;
   std::int32_t last_stream = -1;
 
  private:
@@ -186,9 +189,8 @@ class test_client {
     body.erase(0, count);
     if (body.empty() && ends) {
       *flags |= NGHTTP2_DATA_FLAG_EOF;
-      if (of(source->ptr).sends_trailer) {
+      if (auto const& name = of(source->ptr).trailer_name; !name.empty()) {
         *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-        std::string name = "x-sum";
         nghttp2_nv const trailer{octets(name), octets(name), name.size(), name.size(),
                                  NGHTTP2_NV_FLAG_NONE};
         nghttp2_submit_trailer(session, id, &trailer, 1);
@@ -371,6 +373,16 @@ TEST(wire_http2, resets_a_stream_whose_request_breaks_the_rules) {
       {"space in a name", with(get_request, {{"x y", "a"}})},
       {"colon in a name", with(get_request, {{"x:y", "a"}})},
       {"empty name", with(get_request, {{"", "a"}})},
+      {"capital letter in a name", with(get_request, {{"x-Y", "a"}})},
+      {"delete in a value", with(get_request, {{"x", "a\x7f"}})},
+      {"space before a value", with(get_request, {{"x", " a"}})},
+      {"tab behind a value", with(get_request, {{"x", "a\t"}})},
+      {"absolute path",
+       {{":method", "GET"}, {":scheme", "http"}, {":path", "http://a/"}, {":authority", "a"}}},
+      {"extended CONNECT", with({{":protocol", "websocket"}}, get_request)},
+      {"CONNECT with a path",
+       {{":method", "CONNECT"}, {":scheme", "http"}, {":path", "/"}, {":authority", "a:1"}}},
+      {"CONNECT without an authority", {{":method", "CONNECT"}}},
       {"line feed in the path",
        {{":method", "GET"}, {":scheme", "http"}, {":path", "/\r\nx: y"}, {":authority", "a"}}},
       {"space in the method",
@@ -383,6 +395,9 @@ TEST(wire_http2, resets_a_stream_whose_request_breaks_the_rules) {
       {"body longer than its length", with(post_request, {{"content-length", "4"}}), "hello"},
       {"body shorter than its length", with(post_request, {{"content-length", "6"}}), "hello"},
       {"length without a body", with(post_request, {{"content-length", "6"}})},
+      {"body where the length is 0", with(post_request, {{"content-length", "0"}}), "hello"},
+      {"length that no number has",
+       with(post_request, {{"content-length", "99999999999999999999"}}), "hello"},
   };
   for (auto const& row : rows) {
     SCOPED_TRACE(row.name);
@@ -401,7 +416,41 @@ TEST(wire_http2, resets_a_stream_whose_request_breaks_the_rules) {
   }
 }
 
-TEST(wire_http2, refuses_what_nghttp2_lets_through_as_http_1_1_would) {
+TEST(wire_http2, resets_a_stream_whose_trailers_have_pseudo_headers) {
+  http2_pair pair;
+  pair.client.trailer_name = ":path";
+  auto const id = pair.client.ask(post_request, "hello");
+  pair.talk();
+  EXPECT_EQ(pair.client.responses[id].reset, std::uint32_t{NGHTTP2_PROTOCOL_ERROR});
+  EXPECT_EQ(std::ranges::count(pair.log, "end 1"), 0);
+  pair.client.trailer_name = "x-sum";
+  pair.client.ask(post_request, "hello");
+  pair.talk();
+  EXPECT_EQ(std::ranges::count(pair.log, "end 3"), 1);
+}
+
+TEST(wire_http2, resets_a_stream_with_a_head_in_the_midst_of_its_content) {
+  http2_pair pair;
+  auto const id = pair.client.ask(post_request, "hello", false);
+  pair.talk();
+  EXPECT_EQ(pair.content_of[id], "hello");
+  std::string name = "x";
+  auto* const octets = reinterpret_cast<std::uint8_t*>(name.data());
+  nghttp2_nv const field{octets, octets, 1, 1, NGHTTP2_NV_FLAG_NONE};
+  nghttp2_submit_headers(pair.client.session, NGHTTP2_FLAG_NONE, id, nullptr, &field, 1, nullptr);
+  pair.talk();
+  EXPECT_EQ(pair.client.responses[id].reset, std::uint32_t{NGHTTP2_PROTOCOL_ERROR});
+  EXPECT_EQ(std::ranges::count(pair.log, "end 1"), 0);
+}
+
+TEST(wire_http2, hands_nothing_on_of_a_body_beyond_its_length) {
+  http2_pair pair;
+  auto const id = pair.client.ask(with(post_request, {{"content-length", "4"}}), "hello");
+  pair.talk();
+  EXPECT_EQ(pair.content_of[id], "");
+}
+
+TEST(wire_http2, refuses_what_http_1_1_would_refuse) {
   std::vector<std::pair<field_texts, std::string>> const rows = {
       {{{":method", "GET"}, {":scheme", "http"}, {":path", "/a b"}, {":authority", "a"}}, "path"},
       {{{":method", "GET"}, {":scheme", "http"}, {":path", "*"}, {":authority", "a"}}, "form"},
@@ -444,7 +493,7 @@ TEST(wire_http2, resets_a_stream_with_a_name_in_upper_case) {
 
 TEST(wire_http2, drops_trailers_and_takes_them_for_the_end) {
   http2_pair pair;
-  pair.client.sends_trailer = true;
+  pair.client.trailer_name = "x-sum";
   auto const id = pair.client.ask(post_request, "hello");
   pair.talk();
   EXPECT_THAT(pair.log, ElementsAre("request 1", "end 1"));

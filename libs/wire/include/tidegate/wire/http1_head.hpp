@@ -253,6 +253,25 @@ struct head_status {
                                       head_limits const& limits, request_head& out) noexcept
     -> head_status;
 
+/// The head of a request that came in parts, as those of HTTP/2 do. Borrows its texts.
+struct request_parts {
+  /// How long name and value of a line are, which is `name: value` and CRLF.
+  struct line {
+    std::uint32_t name_size;
+    std::uint32_t value_size;
+  };
+
+  std::string_view method;
+  std::string_view target;
+  std::string_view field_lines;  ///< with nothing in it that may not stand in a field line
+  std::span<line const> lines;   ///< all of `field_lines`
+};
+
+/// Judges a head in parts as `parse_request_head` does one of HTTP/1.1. `out` borrows from the parts and
+/// holds a message only after `none`.
+[[nodiscard]] auto take_request_head(request_parts const& parts, head_limits const& limits,
+                                     request_head& out) noexcept -> head_fault;
+
 /// Reads the head of a response to a request with the method `asked`, which decides whether there is a
 /// body. Otherwise as above, but for empty lines, which may not come first.
 [[nodiscard]] auto parse_response_head(std::string_view bytes, std::size_t already_seen,

@@ -74,6 +74,9 @@ class http2_stream {
   std::size_t position_ = 0;  // among the streams of the session
   bool request_complete_ = false;
   bool response_complete_ = false;
+  bool refused_ = false;              // and about to be closed
+  bool length_is_known_ = false;      // by Content-Length
+  std::uint64_t missing_octets_ = 0;  // of that length
   std::size_t held_octets_ = 0;       // content that was not taken
   std::size_t discarded_octets_ = 0;  // content after the end of the response
   std::string head_;                  // the fields of the response, until they are sent
@@ -137,6 +140,9 @@ class http2_session {
   /// Sends the head of the response. `field_lines` are complete lines of HTTP/1.1, none of which belongs
   /// to the connection; `last`: there is no content.
   void send_head(http2_stream& on, int status, std::string_view field_lines, bool last);
+  /// Sends a response of which all is there.
+  void send_whole(http2_stream& on, int status, std::string_view field_lines,
+                  std::string_view content);
   void send_content(http2_stream& on, std::string_view bytes);
   void send_end(http2_stream& on);
   void reset(http2_stream& on, http2_error why);
