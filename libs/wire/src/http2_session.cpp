@@ -93,17 +93,46 @@ constexpr std::uint8_t not_copied = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FL
 /// Field lines as nghttp2 wants them: views of a text.
 class field_list {
  public:
-  /// `lines` are complete lines. They are changed, and live until they are sent if they are `not_copied`.
-  void assign(int status, std::string& lines, std::uint8_t flags) {
+  /// `field_lines` are complete lines. `text` becomes what the fields are views of, and lives until they are
+  /// sent if they are `not_copied`.
+  void assign(int status, std::string_view field_lines, std::string& text, std::uint8_t flags) {
+    // Who is refused is mostly told the same as the one before.
+    if (status != status_ || field_lines != lines_) {
+      read(status, field_lines);
+    }
+    text.assign(text_);
     fields_.clear();
-    flags_ = flags;
-    // The digits of the status go behind the lines.
-    auto const size = lines.size();
-    lines.append({static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
+    for (auto const& [name, name_size, value, value_size, more_flags] : places_) {
+      fields_.push_back({octets(text.data() + name), octets(text.data() + value), name_size,
+                         value_size, static_cast<std::uint8_t>(flags | more_flags)});
+    }
+  }
+
+  [[nodiscard]] auto data() const -> nghttp2_nv const* { return fields_.data(); }
+  [[nodiscard]] auto size() const -> std::size_t { return fields_.size(); }
+
+ private:
+  /// Where a field is in the text.
+  struct place {
+    std::size_t name;
+    std::size_t name_size;
+    std::size_t value;
+    std::size_t value_size;
+    std::uint8_t flags;
+  };
+
+  void read(int status, std::string_view field_lines) {
+    status_ = status;
+    lines_.assign(field_lines);
+    text_.assign(field_lines);
+    text_.append(":status");
+    text_.append({static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
                   static_cast<char>('0' + status % 10)});
-    auto* const begin = lines.data();
-    auto* const end = begin + size;
-    add(":status", {end, 3});
+    auto* const begin = text_.data();
+    auto* const end = begin + field_lines.size();
+    auto const offset = [begin](char const* p) { return static_cast<std::size_t>(p - begin); };
+    places_.clear();
+    places_.push_back({offset(end), 7, offset(end) + 7, 3, NGHTTP2_NV_FLAG_NONE});
     for (auto* at = begin; at != end;) {
       auto* const colon = find<':'>(begin, at, end);
       auto* line_end = find<'\r'>(begin, colon, end);
@@ -116,30 +145,27 @@ class field_list {
       while (value != line_end && is_space(line_end[-1])) {
         --line_end;
       }
-      std::string_view const name(at, static_cast<std::size_t>(colon - at));
-      add(name, {value, static_cast<std::size_t>(line_end - value)});
-      if (name == "ratelimit" && status < 400) {
-        // Another one each time; who is refused is told the same again and again.
-        fields_.back().flags |= NGHTTP2_NV_FLAG_NO_INDEX;
-      }
+      // Who is served is told another one each time.
+      bool const changes =
+          status < 400 && std::string_view(at, static_cast<std::size_t>(colon - at)) == "ratelimit";
+      places_.push_back({offset(at), static_cast<std::size_t>(colon - at), offset(value),
+                         static_cast<std::size_t>(line_end - value),
+                         changes ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE});
       at = next;
     }
   }
 
-  [[nodiscard]] auto data() const -> nghttp2_nv const* { return fields_.data(); }
-  [[nodiscard]] auto size() const -> std::size_t { return fields_.size(); }
-
- private:
   template <char C>
   [[nodiscard]] static auto find(char* begin, char* at, char* end) -> char* {
     return at + (scan::find<scan::exactly<C>>(begin, at, end) - at);
   }
-  void add(std::string_view name, std::string_view value) {
-    fields_.push_back(
-        {octets(name.data()), octets(value.data()), name.size(), value.size(), flags_});
-  }
 
-  std::uint8_t flags_ = NGHTTP2_NV_FLAG_NONE;
+  // What was read last, and what came of it.
+  int status_ = 0;
+  std::string lines_;
+  std::string text_;
+  std::vector<place> places_;
+
   std::vector<nghttp2_nv> fields_;
 };
 
@@ -178,14 +204,20 @@ constexpr std::size_t spare_octets_max = 4096;
                           scan::find<scan::control>(begin, text.data(), end) == end);
 }
 
+/// As `==`, but quicker: the compiler knows how long the second one is.
+template <std::size_t Size>
+[[nodiscard]] auto is_same(std::string_view text, char const (&known)[Size]) -> bool {
+  return text.size() == Size - 1 && std::memcmp(text.data(), known, Size - 1) == 0;
+}
+
 /// What a field may not say, since it is about a connection of HTTP/1.1 (section 8.2.2).
 [[nodiscard]] auto is_connection_specific(std::string_view name, std::string_view value) -> bool {
   switch (name.size()) {
-    case 2: return name == "te" && !grammar::same_text(value, "trailers");
-    case 7: return name == "upgrade";
-    case 10: return name == "connection" || name == "keep-alive";
-    case 16: return name == "proxy-connection";
-    case 17: return name == "transfer-encoding";
+    case 2: return is_same(name, "te") && !grammar::same_text(value, "trailers");
+    case 7: return is_same(name, "upgrade");
+    case 10: return is_same(name, "connection") || is_same(name, "keep-alive");
+    case 16: return is_same(name, "proxy-connection");
+    case 17: return is_same(name, "transfer-encoding");
     default: return false;
   }
 }
@@ -207,11 +239,11 @@ class incoming_head {
     regular_ = true;
     if (is_connection_specific(name, value)) {
       malformed_ = true;
-    } else if (name == "cookie") {
+    } else if (is_same(name, "cookie")) {
       cookie_.append(cookie_.empty() ? "" : "; ").append(value);
-    } else if (name != "host" || authority_.size == 0 || value != text_of(authority_)) {
+    } else if (!is_same(name, "host") || authority_.size == 0 || value != text_of(authority_)) {
       // A Host that says something else than the authority is a second one, and so refused (section 8.3.1).
-      has_length_ = has_length_ || name == "content-length";
+      has_length_ = has_length_ || is_same(name, "content-length");
       add_line(name, value);
     }
   }
@@ -267,11 +299,11 @@ class incoming_head {
 
   /// They come first, and each once (section 8.3). The scheme says nothing that the connection does not.
   void add_pseudo(std::string_view name, std::string_view value) {
-    auto* const to = name == ":method"      ? &method_
-                     : name == ":path"      ? &path_
-                     : name == ":authority" ? &authority_
-                     : name == ":scheme"    ? &scheme_
-                                            : nullptr;
+    auto* const to = is_same(name, ":method")      ? &method_
+                     : is_same(name, ":path")      ? &path_
+                     : is_same(name, ":authority") ? &authority_
+                     : is_same(name, ":scheme")    ? &scheme_
+                                                   : nullptr;
     if (to == nullptr || to->is_there || regular_) {
       malformed_ = true;
       return;
@@ -733,9 +765,7 @@ auto http2_session::stream_at(std::size_t position) noexcept -> http2_stream& {
 
 void http2_session::send_interim(http2_stream& on, int status, std::string_view field_lines) {
   auto& fields = scratch().fields;
-  auto& lines = scratch().interim;
-  lines.assign(field_lines);
-  fields.assign(status, lines, NGHTTP2_NV_FLAG_NONE);
+  fields.assign(status, field_lines, scratch().interim, NGHTTP2_NV_FLAG_NONE);
   nghttp2_submit_headers(state_->session, NGHTTP2_FLAG_NONE, on.id_, nullptr, fields.data(),
                          fields.size(), nullptr);
 }
@@ -743,8 +773,7 @@ void http2_session::send_interim(http2_stream& on, int status, std::string_view 
 void http2_session::send_head(http2_stream& on, int status, std::string_view field_lines,
                               bool last) {
   auto& fields = scratch().fields;
-  on.head_.assign(field_lines);
-  fields.assign(status, on.head_, not_copied);
+  fields.assign(status, field_lines, on.head_, not_copied);
   on.response_complete_ = last;
   nghttp2_data_provider provider{};
   provider.source.ptr = &on;
