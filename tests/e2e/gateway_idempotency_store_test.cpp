@@ -35,7 +35,6 @@ struct store_script {
   std::atomic<bool> finds_fail = false;
   std::atomic<bool> changes_fail = false;
   std::atomic<bool> changes_fail_but_are_made = false;
-  std::atomic<int> changes = 0;  ///< that were asked for
   store::memory_idempotency_store records{{}};
 };
 
@@ -54,7 +53,6 @@ class scripted_store final : public store::idempotency_store {
 
   void apply(idempotency::change change,
              std::move_only_function<void(store::apply_answer)> answer) override {
-    ++script_->changes;
     if (script_->changes_fail) {
       answer(failed());
     } else if (script_->changes_fail_but_are_made) {
@@ -149,6 +147,18 @@ class gateway_idempotency_store : public testing::Test {
     make(idempotency::lose(key_at(path), found, idempotency::unknown_reason::gateway_stopped,
                            found.changed));
   }
+  /// A claim of somebody else who tries once more.
+  [[nodiscard]] auto take_over(std::string const& path) -> idempotency::record {
+    auto const found = record_at(path);
+    idempotency::keyed_request const request{
+        .key = key_at(path), .fingerprint = found.fingerprint, .token = found.token + 1};
+    idempotency::policy policy;
+    policy.upstream_deduplicates = true;
+    policy.retry_unknown = true;
+    auto const decided = decide(&found, request, policy, found.changed);
+    make(decided.claim.value());
+    return *decided.claim->next;
+  }
   [[nodiscard]] static auto key_at(std::string const& path) -> idempotency::lookup_key {
     return idempotency::parse_lookup_key(path.substr(path.size() - 64)).value();
   }
@@ -204,6 +214,224 @@ TEST_F(gateway_idempotency_store, runs_a_waiting_duplicate_when_an_operator_know
   second.send(response("200 OK", "done"));
   EXPECT_EQ(duplicate.read_response().body, "done");
   EXPECT_EQ(with.ask(post("\"k\"")).body, "done");
+}
+
+// ---- the store fails ----
+
+TEST_F(gateway_idempotency_store, sends_nothing_while_the_store_cannot_be_asked) {  // N10
+  origin api;
+  inner_gateway const with(keyed_config(api.url(), data_), script_);
+  script_->finds_fail = true;
+  auto const refused = with.ask(post("\"k\""));
+  expect_code(refused, 503, "store-unavailable");
+  EXPECT_NE(refused.field("Retry-After"), "(none)");
+  script_->finds_fail = false;
+  script_->changes_fail = true;
+  expect_code(with.ask(post("\"k\"")), 503, "store-unavailable");
+  // The connection comes before the claim, but no byte.
+  auto server = api.accept();
+  EXPECT_TRUE(server.is_closed());
+  EXPECT_EQ(with.admin("GET", "/api/v1/idempotency?scope=Bearer+x&key=k").status(), 404);
+  script_->finds_fail = true;
+  EXPECT_EQ(with.admin("GET", "/api/v1/idempotency?scope=Bearer+x&key=k").status(), 503);
+  EXPECT_THAT(with.admin("GET", "/metrics").body, HasSubstr("outcome=\"store-failed\"} 2"));
+}
+
+TEST_F(gateway_idempotency_store, passes_requests_on_without_protection_where_the_route_says_so) {
+  serving_origin const api(response("200 OK", "done"));
+  inner_gateway const with(keyed_config(api.url(), data_, "on-store-failure: pass"), script_);
+  for (auto* const failing : {&script_->finds_fail, &script_->changes_fail}) {
+    *failing = true;
+    for (int i = 0; i < 2; ++i) {
+      auto const answer = with.ask(post("\"k\""));
+      EXPECT_EQ(answer.status(), 200);
+      EXPECT_EQ(answer.body, "done");
+      EXPECT_EQ(answer.field("Idempotency-Status"), "bypassed");
+      EXPECT_EQ(answer.count("Idempotent-Replayed"), 0U);
+    }
+    *failing = false;
+  }
+  EXPECT_EQ(api.requests(), 4U);
+  EXPECT_THAT(with.admin("GET", "/metrics").body, HasSubstr("outcome=\"bypassed\"} 4"));
+  // The store is back, and so is the protection.
+  expect_eventually([&] { return with.ask(post("\"other\"")).count("Idempotency-Status") == 0; },
+                    "requests are protected");
+  EXPECT_EQ(with.ask(post("\"other\"")).field("Idempotent-Replayed"), "true");
+}
+
+TEST_F(gateway_idempotency_store, numbers_no_attempt_that_is_not_protected) {
+  origin api;
+  inner_gateway const with(
+      keyed_config(api.url(), data_, "on-store-failure: pass, max-response: 1KiB"), script_);
+  script_->finds_fail = true;
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  auto const seen = server.read_request();
+  EXPECT_EQ(seen.count("Idempotency-Attempt"), 0U);
+  EXPECT_EQ(seen.field("Idempotency-Key"), "\"k\"");
+  auto const large = std::string(100'000, 'x');
+  server.send(response("200 OK", large));
+  auto const answer = client.read_response();
+  EXPECT_EQ(answer.body, large);
+  EXPECT_EQ(answer.field("Idempotency-Status"), "bypassed");
+}
+
+TEST_F(gateway_idempotency_store, gives_back_a_claim_that_was_made_when_it_seemed_to_fail) {
+  serving_origin const api(response("200 OK", "done"));
+  inner_gateway const with(keyed_config(api.url(), data_), script_);
+  script_->changes_fail_but_are_made = true;
+  expect_code(with.ask(post("\"k\"")), 503, "store-unavailable");
+  script_->changes_fail_but_are_made = false;
+  expect_code(with.ask(post("\"k\"")), 409, "in-flight");
+  expect_eventually([&] { return with.ask(post("\"k\"")).status() == 200; }, "it is given back");
+  EXPECT_EQ(api.requests(), 1U);
+}
+
+TEST_F(gateway_idempotency_store, does_not_know_what_became_of_a_claim_that_it_passed_on) {
+  serving_origin const api(response("200 OK", "done"));
+  inner_gateway const with(keyed_config(api.url(), data_, "on-store-failure: pass"), script_);
+  script_->changes_fail_but_are_made = true;
+  EXPECT_EQ(with.ask(post("\"k\"")).field("Idempotency-Status"), "bypassed");
+  script_->changes_fail_but_are_made = false;
+  message retried;
+  expect_eventually(
+      [&] {
+        retried = with.ask(post("\"k\""));
+        return retried.body.find("in-flight") == std::string::npos;
+      },
+      "the claim is settled");
+  expect_code(retried, 409, "outcome-unknown");
+  EXPECT_EQ(api.requests(), 1U);
+}
+
+TEST_F(gateway_idempotency_store, answers_and_writes_it_down_when_the_store_is_back) {  // N11
+  origin api;
+  inner_gateway const with(keyed_config(api.url(), data_, "in-flight: wait"), script_);
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  auto duplicate = with.connect();
+  duplicate.send(post("\"k\""));
+  std::this_thread::sleep_for(50ms);
+  script_->changes_fail = true;
+  server.send(response("201 Created", "done"));
+  auto const answer = client.read_response();
+  EXPECT_EQ(answer.status(), 201);
+  EXPECT_EQ(answer.body, "done");
+  EXPECT_EQ(answer.count("Idempotency-Status"), 0U) << "it was protected";
+  EXPECT_TRUE(duplicate.is_silent());
+  script_->changes_fail = false;
+  auto const again = duplicate.read_response();  // woken when it is written down
+  EXPECT_EQ(again.body, "done");
+  EXPECT_EQ(again.field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(with.ask(post("\"k\"")).body, "done");
+}
+
+TEST_F(gateway_idempotency_store, streams_a_large_answer_though_the_store_takes_nothing) {
+  origin api;
+  inner_gateway const with(keyed_config(api.url(), data_, "max-response: 1KiB"), script_);
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  script_->changes_fail = true;
+  auto const large = std::string(300'000, 'x');
+  std::thread sends([&] { server.send(response("200 OK", large)); });
+  EXPECT_EQ(client.read_response().body, large);
+  sends.join();
+  script_->changes_fail = false;
+  expect_eventually(
+      [&] {
+        return with.ask(post("\"k\"")).body.find("response-not-replayable") != std::string::npos;
+      },
+      "it is written down");
+}
+
+TEST_F(gateway_idempotency_store, writes_an_unknown_outcome_down_when_the_store_is_back) {
+  origin api;
+  inner_gateway const with(keyed_config(api.url(), data_), script_);
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  script_->changes_fail = true;
+  server.close();
+  auto const answer = client.read_response();
+  EXPECT_EQ(answer.status(), 502);
+  EXPECT_THAT(answer.body, HasSubstr("outcome-unknown"));
+  script_->changes_fail = false;
+  expect_eventually(
+      [&] { return with.ask(post("\"k\"")).body.find("outcome-unknown") != std::string::npos; },
+      "it is written down");
+}
+
+// ---- somebody else was faster ----
+
+/// Another gateway takes the place of an owner that it has not heard of, for an upstream that deduplicates.
+TEST_F(gateway_idempotency_store, gives_the_client_of_an_overtaken_owner_the_answer_of_the_other) {
+  origin api;
+  inner_gateway const with(keyed_config(api.url(), data_), script_);
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  auto const path = with.path_of("k");
+  lose(path);
+  auto const other = take_over(path);
+  make(idempotency::complete(key_at(path), other, {201, {{"X-Other", "1"}}, "other", 5, true},
+                             other.changed));
+  server.send(response("200 OK", "mine"));
+  auto const answer = client.read_response();
+  EXPECT_EQ(answer.status(), 201);
+  EXPECT_EQ(answer.body, "other");
+  EXPECT_EQ(answer.field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(with.ask(post("\"k\"")).body, "other");
+}
+
+TEST_F(gateway_idempotency_store, tells_the_client_of_an_overtaken_owner_that_another_one_runs) {
+  origin api;
+  inner_gateway const with(keyed_config(api.url(), data_, "in-flight: wait"), script_);
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  auto const path = with.path_of("k");
+  lose(path);
+  auto const other = take_over(path);
+  server.send(response("200 OK", "mine"));
+  expect_code(client.read_response(), 409, "in-flight");
+  EXPECT_EQ(record_at(path).token, other.token) << "it was not touched";
+}
+
+TEST_F(gateway_idempotency_store, tells_the_client_of_a_purged_owner_that_nobody_knows) {
+  origin api;
+  inner_gateway const with(keyed_config(api.url(), data_), script_);
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  auto const path = with.path_of("k");
+  lose(path);
+  EXPECT_EQ(with.admin("DELETE", path).status(), 204);
+  server.send(response("200 OK", "mine"));
+  expect_code(client.read_response(), 409, "outcome-unknown");
+  EXPECT_EQ(with.admin("GET", path).status(), 404) << "an owner that comes back adds nothing";
+}
+
+TEST_F(gateway_idempotency_store, resolves_an_unknown_outcome_by_a_late_true_answer) {  // N7
+  origin api;
+  inner_gateway const with(keyed_config(api.url(), data_), script_);
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  lose(with.path_of("k"));
+  expect_code(with.ask(post("\"k\"")), 409, "outcome-unknown");
+  server.send(response("200 OK", "late"));
+  EXPECT_EQ(client.read_response().body, "late");
+  EXPECT_EQ(with.ask(post("\"k\"")).body, "late");
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -622,6 +624,70 @@ TEST_F(gateway_idempotency, says_when_the_clock_was_set_back) {  // N12
   gateway with(keyed_config(api.url(), data_));
   EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
   EXPECT_THAT(with.errors(), HasSubstr("the clock was set back"));
+}
+
+/// Lets the gateway write no file any more, as if the disk took nothing, or lets it again.
+void let_write(gateway const& with, bool may) {
+  rlimit const limit{may ? RLIM_INFINITY : 0, RLIM_INFINITY};
+  ASSERT_EQ(::prlimit(with.process(), RLIMIT_FSIZE, &limit, nullptr), 0);
+}
+
+TEST_F(gateway_idempotency, sends_nothing_while_the_disk_takes_nothing) {  // C9
+  serving_origin const api(response("200 OK", "done"));
+  gateway const with(keyed_config(api.url(), data_));
+  EXPECT_EQ(with.ask(post("\"before\"")).status(), 200);
+  let_write(with, false);
+  for (int i = 0; i < 3; ++i) {
+    auto const refused = with.ask(post("\"k\""));
+    expect_code(refused, 503, "store-unavailable");
+    EXPECT_NE(refused.field("Retry-After"), "(none)");
+  }
+  EXPECT_EQ(with.ask(post("\"before\"")).field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(with.ask(post("\"large\"", std::string(300'000, 'x'))).status(), 503);
+  EXPECT_EQ(api.requests(), 1U);
+  let_write(with, true);
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
+  EXPECT_EQ(with.ask(post("\"large\"", std::string(300'000, 'x'))).status(), 200);
+  EXPECT_EQ(with.ask(post("\"k\"")).field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(api.requests(), 3U);
+}
+
+TEST_F(gateway_idempotency, answers_and_writes_it_down_when_the_disk_takes_it_again) {  // N11
+  origin api;
+  {
+    gateway const with(keyed_config(api.url(), data_));
+    auto client = with.connect();
+    client.send(post("\"k\""));
+    auto server = api.accept();
+    (void)server.read_request();
+    let_write(with, false);
+    server.send(response("200 OK", "done"));
+    EXPECT_EQ(client.read_response().body, "done");
+    expect_code(with.ask(post("\"k\"")), 409, "in-flight");
+    let_write(with, true);
+    expect_eventually([&] { return with.ask(post("\"k\"")).status() == 200; },
+                      "it is written down");
+  }
+  gateway const with(keyed_config(api.url(), data_));
+  EXPECT_EQ(with.ask(post("\"k\"")).field("Idempotent-Replayed"), "true");
+}
+
+TEST_F(gateway_idempotency, does_not_know_what_it_answered_when_the_disk_never_took_it) {  // N11
+  origin api;
+  {
+    gateway with(keyed_config(api.url(), data_));
+    auto client = with.connect();
+    client.send(post("\"k\""));
+    auto server = api.accept();
+    (void)server.read_request();
+    let_write(with, false);
+    server.send(response("200 OK", "done"));
+    EXPECT_EQ(client.read_response().body, "done");
+    with.signal(SIGKILL);
+    (void)with.wait();
+  }
+  gateway const with(keyed_config(api.url(), data_));
+  expect_code(with.ask(post("\"k\"")), 409, "outcome-unknown");
 }
 
 TEST_F(gateway_idempotency, keeps_no_key_and_no_body_in_clear) {  // S4

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "late_records.hpp"
+
+#include <tidegate/idempotency/decide.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tidegate::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Notes every change, and answers when the test says how.
+class store_of_the_test final : public store::idempotency_store {
+ public:
+  struct asked {
+    idempotency::change change;
+    std::move_only_function<void(store::apply_answer)> answer;
+  };
+
+  explicit store_of_the_test(std::vector<asked>& to) : to_(to) {}
+  void find(idempotency::lookup_key const& /*key*/,
+            std::move_only_function<void(store::find_answer)> answer) override {
+    answer(std::optional<store::found_record>());
+  }
+  void apply(idempotency::change change,
+             std::move_only_function<void(store::apply_answer)> answer) override {
+    to_.push_back({std::move(change), std::move(answer)});
+  }
+  void sweep(idempotency::wall_time /*now*/, std::size_t /*records*/) override {}
+  [[nodiscard]] auto used() const -> usage override { return {}; }
+
+ private:
+  std::vector<asked>& to_;
+};
+
+class gateway_late_records : public testing::Test {
+ protected:
+  /// The n-th key.
+  [[nodiscard]] auto key(int n) const -> idempotency::lookup_key {
+    return state_->secret.lookup("scope", std::to_string(n));
+  }
+  /// The answer to the n-th request.
+  [[nodiscard]] auto answer(int n, std::size_t octets) const -> idempotency::change {
+    return idempotency::complete(key(n), {}, {200, {}, std::string(octets, 'x'), octets, true}, {});
+  }
+  void turn_until(std::function<bool()> const& is_so) {
+    for (int i = 0; i < 500 && !is_so(); ++i) {
+      loop_->turn(20ms);
+    }
+    ASSERT_TRUE(is_so());
+  }
+  static auto down() -> store::apply_answer {
+    return failure(store::store_error{store::store_fault::unavailable, ""});
+  }
+
+  std::vector<store_of_the_test::asked> asked_;
+  std::unique_ptr<engine::loop> loop_ = *engine::loop::make();
+  std::shared_ptr<idempotency_state> state_ = std::make_shared<idempotency_state>(
+      std::make_unique<store_of_the_test>(asked_), std::span<std::byte const>(), "",
+      idempotency::wall_time(), instant());
+};
+
+TEST_F(gateway_late_records, are_tried_again_until_the_store_takes_them) {
+  late_records late(*loop_, state_);
+  late.add(answer(1, 3));
+  EXPECT_TRUE(asked_.empty()) << "it has just failed";
+  turn_until([&] { return asked_.size() == 1; });
+  EXPECT_EQ(asked_[0].change, answer(1, 3));
+  asked_[0].answer(down());
+  turn_until([&] { return asked_.size() == 2; });
+  EXPECT_EQ(asked_[1].change, answer(1, 3));
+  asked_[1].answer(store::applied{true, {}});
+  for (int i = 0; i < 60; ++i) {
+    loop_->turn(20ms);
+  }
+  EXPECT_EQ(asked_.size(), 2U);
+}
+
+TEST_F(gateway_late_records, are_done_when_the_store_says_that_they_were_overtaken) {
+  late_records late(*loop_, state_);
+  late.add(answer(1, 3));
+  turn_until([&] { return asked_.size() == 1; });
+  asked_[0].answer(store::applied{false, {}});
+  for (int i = 0; i < 60; ++i) {
+    loop_->turn(20ms);
+  }
+  EXPECT_EQ(asked_.size(), 1U);
+}
+
+TEST_F(gateway_late_records, give_the_oldest_up_when_there_are_too_many) {
+  late_records late(*loop_, state_);
+  for (int i = 0; i <= 10'000; ++i) {
+    late.add(answer(i, 0));
+  }
+  turn_until([&] { return !asked_.empty(); });
+  EXPECT_EQ(asked_.size(), 10'000U);
+  EXPECT_EQ(asked_.front().change.key, key(1));
+  EXPECT_EQ(asked_.back().change.key, key(10'000));
+}
+
+TEST_F(gateway_late_records, leave_bodies_out_when_they_are_too_large_together) {
+  constexpr std::size_t large = std::size_t{20} << 20;
+  late_records late(*loop_, state_);
+  for (int i = 0; i < 5; ++i) {
+    late.add(answer(i, large));
+  }
+  turn_until([&] { return !asked_.empty(); });
+  ASSERT_EQ(asked_.size(), 5U);
+  for (std::size_t i = 0; i < 5; ++i) {
+    auto const& change = asked_[i].change;
+    bool const is_kept = i < 3;
+    EXPECT_EQ(change.response->body.size(), is_kept ? large : 0);
+    EXPECT_EQ(change.response->body_kept, is_kept);
+    EXPECT_EQ(change.response->body_size, large);
+    EXPECT_EQ(change.next->replayable, is_kept);
+  }
+}
+
+TEST_F(gateway_late_records, are_forgotten_with_their_worker) {
+  {
+    late_records late(*loop_, state_);
+    late.add(answer(1, 3));
+    turn_until([&] { return asked_.size() == 1; });
+  }
+  asked_[0].answer(down());
+  for (int i = 0; i < 60; ++i) {
+    loop_->turn(20ms);
+  }
+  EXPECT_EQ(asked_.size(), 1U);
+}
+
+}  // namespace
+}  // namespace tidegate::gateway
