@@ -278,6 +278,9 @@ auto origin::is_untouched() const -> bool {
 }
 
 serving_origin::serving_origin(std::string answer)
+    : serving_origin([answer = std::move(answer)](message const&) { return answer; }) {}
+
+serving_origin::serving_origin(std::function<std::string(message const&)> answer)
     : answer_(std::move(answer)), thread_([this] { serve(); }) {}
 
 serving_origin::~serving_origin() {
@@ -300,9 +303,9 @@ void serving_origin::serve() {
       bool keeps = true;
       if (polled[i + 1].revents != 0) {
         try {
-          (void)connections[i].read_request();
+          auto const request = connections[i].read_request();
           ++requests_;
-          connections[i].send(answer_);
+          connections[i].send(answer_(request));
         } catch (std::runtime_error const&) {
           keeps = false;  // the gateway closed it
         }

@@ -20,8 +20,8 @@
 /// a test writes and reads one after the other. Every wait has a bound; one that is exceeded throws.
 namespace tidegate::e2e {
 
-/// How long anything may take. Far more than it takes.
-inline constexpr std::chrono::milliseconds patience{10'000};
+/// How long anything may take. Far more than it takes, unless the disk is busy with other things.
+inline constexpr std::chrono::milliseconds patience{30'000};
 
 /// A descriptor that closes itself.
 class descriptor {
@@ -125,10 +125,13 @@ class origin {
   std::uint16_t port_ = 0;
 };
 
-/// A server behind the gateway that gives every request the same answer, on a thread of its own.
+/// A server behind the gateway that answers every request at once, on a thread of its own.
 class serving_origin {
  public:
+  /// Every request the same.
   explicit serving_origin(std::string answer);
+  /// Each by `answer`, on that thread.
+  explicit serving_origin(std::function<std::string(message const&)> answer);
   ~serving_origin();
   [[nodiscard]] auto url() const -> std::string { return listening_.url(); }
   /// How many requests came.
@@ -138,7 +141,7 @@ class serving_origin {
   void serve();
 
   origin listening_;
-  std::string answer_;
+  std::function<std::string(message const&)> answer_;
   std::atomic<std::size_t> requests_ = 0;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;

@@ -4,6 +4,7 @@
 #include "exchange.hpp"
 #include "field_names.hpp"
 
+#include <tidegate/base/fail_point.hpp>
 #include <tidegate/http/date.hpp>
 #include <tidegate/idempotency/change.hpp>
 
@@ -158,6 +159,7 @@ auto keyed_request::matches_digest() -> std::optional<bool> {
 }
 
 void keyed_request::look_up() {
+  fail_point("content_came");
   if (head_.content_digest) {
     auto const matches = matches_digest();
     if (!matches.value_or(false)) {
@@ -362,6 +364,7 @@ void keyed_request::upstream_connected() {
 }
 
 void keyed_request::claim() {
+  fail_point("connected");
   stage_ = stage::claiming;
   // The connection may have taken its time: the lease begins now.
   auto const now = worker_.key_time();
@@ -370,6 +373,7 @@ void keyed_request::claim() {
   next.changed = now;
   next.lease_until = now + settings().policy.lease;
   worker_.shared.idempotency->store->apply(claim_, on_own_thread(&keyed_request::claimed));
+  fail_point("claim_asked_for");
 }
 
 void keyed_request::claimed(store::apply_answer answer) {
@@ -394,6 +398,7 @@ void keyed_request::claimed(store::apply_answer answer) {
     decide(answer->found);
     return;
   }
+  fail_point("claim_durable");
   claimed_ = true;
   mine_ = *claim_.next;
   set_deadline(settings().policy.lease / 3);
@@ -417,7 +422,9 @@ void keyed_request::send() {
   }
   upstream_->await_answer();
   upstream_->send(head_.lines);
+  fail_point("request_begun");
   send_content();
+  fail_point("request_sent");
 }
 
 void keyed_request::send_content() {
@@ -508,6 +515,7 @@ void keyed_request::upstream_head(wire::response_head const& head) {
     let_upstream_go();
     return;
   }
+  fail_point("answer_begun");
   status_ = static_cast<std::uint16_t>(head.status());
   auto const& drop = worker_.current->settings->fields_made_anew;
   std::vector<std::string_view> connection_options;
@@ -586,7 +594,9 @@ void keyed_request::upstream_done() {
   upstream_is_done_ = true;
   if (stage_ == stage::streaming) {
     leave_exchange().end_stream();
+    fail_point("client_answered");
   } else if (stage_ == stage::running) {
+    fail_point("answer_complete");
     record_end(exchange_end::answered);
   }
 }
@@ -651,9 +661,11 @@ void keyed_request::record(idempotency::change change) {
   last_change_ = change;
   worker_.shared.idempotency->store->apply(std::move(change),
                                            on_own_thread(&keyed_request::recorded));
+  fail_point("record_asked_for");
 }
 
 void keyed_request::recorded(store::apply_answer answered) {
+  fail_point("record_durable");
   auto& shared = *worker_.shared.idempotency;
   shared.room.wake(head_.key);
   if (!answered) {
@@ -702,6 +714,7 @@ void keyed_request::answer() {
   auto& to = leave_exchange();
   if (end == exchange_end::answered) {
     to.answer_first(status_, fields_, limit_lines_, body_, is_protected);
+    fail_point("client_answered");
   } else if (end == exchange_end::not_sent) {
     to.answer_unreachable();
   } else {
@@ -721,9 +734,11 @@ void keyed_request::begin_stream() {
     } else {
       to.end_stream();
     }
+    fail_point("client_answered");
     return;
   }
   exchange_->flush_stream();  // the client may turn out to be gone, and this to be over
+  fail_point("stream_begun");
   if (stage_ == stage::streaming) {
     send_content();
   }

@@ -3,6 +3,8 @@
 
 #include "seal.hpp"
 
+#include <tidegate/base/fail_point.hpp>
+
 #include <algorithm>
 #include <iterator>
 #include <tuple>
@@ -87,7 +89,9 @@ auto idempotency_store::writer::load(idempotency::wall_time now) -> outcome<void
     auto const lost = lose(key, before->record, idempotency::unknown_reason::gateway_stopped, now);
     TIDEGATE_TRY_VOID(write(lost, before, nullptr, pending));
   }
+  fail_point("recovery_written");
   TIDEGATE_TRY_VOID(database_.commit());
+  fail_point("recovery_committed");
   publish(pending);
   counts_ = {};
   return {};
@@ -222,6 +226,7 @@ void idempotency_store::writer::work(std::vector<job>& jobs) {
     }
   }
   for (auto& change : changes) {
+    fail_point("change_committed");
     change.answer(*std::move(change.outcome));
   }
   for (auto& job : jobs) {
@@ -238,6 +243,7 @@ auto idempotency_store::writer::transact(std::span<change_job> jobs,
     TIDEGATE_TRY_VOID(database_.begin());
     for (auto& job : jobs) {
       TIDEGATE_TRY_VOID(make(job, pending));
+      fail_point("change_written");
     }
     if (sweep) {
       TIDEGATE_TRY_VOID(clean_up(*sweep, pending));
@@ -327,6 +333,7 @@ auto idempotency_store::writer::clean_up(sweep_job const& sweep, changed& pendin
     auto const before = key ? current(*key, pending) : std::nullopt;
     if (auto const aged = before ? age(*key, before->record, sweep.now) : std::nullopt) {
       TIDEGATE_TRY_VOID(write(*aged, before, nullptr, pending));
+      fail_point("record_aged");
     }
   }
   return {};
