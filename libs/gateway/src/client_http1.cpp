@@ -338,11 +338,8 @@ void client_http1::send_local(local_response const& response) {
                                                             : "";
   auto& out = worker_.to_client;
   if (response.is_whole) {
-    wire::append_status_line(out, response.status);
-    if (response.status != 204 && response.status != 304) {
-      wire::append_field(out, "Content-Length", response.content.size());
-    }
-    wire::append_parts(out, response.field_lines, connection, "\r\n", response.content);
+    wire::append_whole_response(out, response.status, response.field_lines, connection,
+                                response.content);
     response_is_complete();
     return;
   }

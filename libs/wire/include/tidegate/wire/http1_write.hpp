@@ -87,6 +87,11 @@ void append_status_line(std::string& out, int status);
 void append_field(std::string& out, std::string_view name, std::string_view value);
 void append_field(std::string& out, std::string_view name, std::uint64_t value);
 
+/// A final response whose content is all there; one that cannot have content (RFC 9110, section 6.4.1) gets no
+/// length. `field_lines` and `connection_line` are complete lines.
+void append_whole_response(std::string& out, int status, std::string_view field_lines,
+                           std::string_view connection_line, std::string_view content);
+
 /// The empty line behind the fields of a head.
 inline void append_end_of_head(std::string& out) {
   out.append("\r\n", 2);
