@@ -91,14 +91,14 @@ def load_shared(run):
 class Bench:
     """Servers that stay up for the whole run, and runs against them."""
 
-    def __init__(self, shared, arguments, run):
+    def __init__(self, shared, arguments, run, gateway_config=CONFIG):
         self.shared = shared
         self.arguments = arguments
         self.run = run
         shared.prepare()
         config = json.loads((SHARED / "contestants.json").read_text())
         self.contestants = {each["name"]: each for each in config["contestants"]}
-        (run / "tidegate.yaml").write_text(CONFIG.replace("RUN", str(run)))
+        (run / "tidegate.yaml").write_text(gateway_config.replace("RUN", str(run)))
         config["servers"][GATEWAY] = {
             "cmd": [str(arguments.binary), "serve", "-c", str(run / "tidegate.yaml")],
             "cpu": 1, "probe": f"http://{ADDRESS}/"}
@@ -124,6 +124,9 @@ class Bench:
         for each in self.servers.values():
             each.stop()
 
+    def load(self, contestant, secs):
+        return self.shared.load(contestant, secs, self.arguments)
+
     def measure_once(self, contestant):
         """One run: what it cost for each request, in microseconds."""
         shared = self.shared
@@ -131,7 +134,7 @@ class Bench:
         origin = self.processes("upstream")
         user_0, system_0, busy_0, _ = shared.cpu(tested)
         origin_0, machine_0, load_0 = shared.cpu(origin)[2], shared.machine()[0], shared.children()
-        run = shared.load(contestant, self.arguments.secs, self.arguments)
+        run = self.load(contestant, self.arguments.secs)
         user_1, system_1, busy_1, _ = shared.cpu(tested)
         origin_1, machine_1, load_1 = shared.cpu(origin)[2], shared.machine()[0], shared.children()
         if not run or not run["requests"]:
@@ -140,6 +143,7 @@ class Bench:
         own = (busy_1 - busy_0) + (origin_1 - origin_0) + (load_1 - load_0)
         return {
             "cpu": (user_1 - user_0 + system_1 - system_0) / count, "user": (user_1 - user_0) / count,
+            "busy": (busy_1 - busy_0) / count,
             "others": max(0, (machine_1 - machine_0 - own) / 1e6 / run["secs"]),
             "around": (origin_1 - origin_0 + load_1 - load_0) / count,
             "rps": count / run["secs"], "p50": run["p50"], "p99": run["p99"], "bad": run["bad"]}
@@ -167,12 +171,16 @@ class Bench:
                 return calls
         return None
 
-    def count_by_perf(self, process, contestant):
+    def instructions(self, contestant):
+        """How many the gateway executes for each request, in user space; None where perf cannot count them."""
+        return self.count_by_perf(str(self.server(GATEWAY).p.pid), contestant, "instructions:u")
+
+    def count_by_perf(self, process, contestant, event="raw_syscalls:sys_enter"):
         if shutil.which("perf") is None:
             return None
         log = self.run / "perf.csv"
-        tracer = subprocess.Popen(["perf", "stat", "-x,", "-o", log, "-e", "raw_syscalls:sys_enter",
-                                   "-p", process], stderr=subprocess.DEVNULL)
+        tracer = subprocess.Popen(["perf", "stat", "-x,", "-o", log, "-e", event, "-p", process],
+                                  stderr=subprocess.DEVNULL)
         found, requests = self.load_under(tracer, log, contestant, r"(?m)^(\d+),")
         return int(found.group(1)) / requests if found else None
 
@@ -188,7 +196,7 @@ class Bench:
     def load_under(self, tracer, log, contestant, pattern):
         try:
             time.sleep(0.5)  # for the tracer to attach
-            requests = self.shared.load(contestant, 2, self.arguments)["requests"]
+            requests = self.load(contestant, 2)["requests"]
         finally:
             tracer.send_signal(signal.SIGINT)
             tracer.wait(10)
@@ -311,15 +319,15 @@ def run_idle(bench, name, case):
     return program_line(name, values), row
 
 
-def program_line(name, values):
-    return f"bench gateway/{name} " + " ".join(f"{key}={value:.6g}" for key, value in values.items())
+def program_line(name, values, suite="gateway"):
+    return f"bench {suite}/{name} " + " ".join(f"{key}={value:.6g}" for key, value in values.items())
 
 
-def missing(binary):
+def missing(binary, tools=TOOLS):
     """What is needed and not there."""
     if not (SHARED / "bench.py").exists():
         yield f"the load generator's files: {SHARED}"
-    for tool in TOOLS:
+    for tool in tools:
         if shutil.which(tool) is None:
             yield f"the program {tool}"
     if not os.access(binary, os.X_OK):
