@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+/// Case, as SCIM disregards it: in values of attributes that are not caseExact by the rules of Unicode, in
+/// names of attributes and schemas by those of ASCII.
+namespace tidegate::scim {
+
+/// `c` in lower case when it is a letter of ASCII.
+[[nodiscard]] constexpr auto fold_ascii(char c) noexcept -> char {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+/// Appends `text` with each character replaced by its simple case folding (Unicode 14): two texts that
+/// differ in case only have the same one. Characters are neither composed nor decomposed, and none becomes
+/// two. `text` must not be part of `out`; what is not UTF-8 in it stays as it is or becomes another
+/// character.
+void append_case_fold(std::string& out, std::string_view text);
+
+/// The same as a string of its own.
+[[nodiscard]] auto case_fold(std::string_view text) -> std::string;
+
+/// Whether two names of attributes, schemas or operators are the same (RFC 7643, section 2.1).
+[[nodiscard]] auto equal_names(std::string_view a, std::string_view b) noexcept -> bool;
+
+/// The one spelling of a name by which it is compared.
+[[nodiscard]] auto fold_name(std::string_view name) -> std::string;
+
+}  // namespace tidegate::scim
