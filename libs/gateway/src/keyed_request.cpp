@@ -421,8 +421,6 @@ void keyed_request::send() {
     head_.lines.append("\r\n");
   }
   upstream_->await_answer();
-  upstream_->send(head_.lines);
-  fail_point("request_begun");
   send_content();
   fail_point("request_sent");
 }
@@ -446,17 +444,18 @@ void keyed_request::send_content() {
     }
     content_sent_ += piece.size();
     sent_all_ = content_sent_ == content_.size();
-    if (head_.framing.kind == wire::body_kind::chunked) {
-      std::string chunk;
-      if (!piece.empty()) {
-        wire::append_chunk_size(chunk, piece.size());
-        chunk.append(piece).append(wire::chunk_end);
-      }
-      chunk.append(sent_all_ ? wire::last_chunk_and_end : std::string_view());
-      upstream_->send(chunk);
+    auto bytes = std::exchange(head_.lines, {});  // in one write with the first piece
+    if (head_.framing.kind != wire::body_kind::chunked) {
+      bytes.append(piece);
     } else {
-      upstream_->send(piece);
+      if (!piece.empty()) {
+        wire::append_chunk_size(bytes, piece.size());
+        bytes.append(piece).append(wire::chunk_end);
+      }
+      bytes.append(sent_all_ ? wire::last_chunk_and_end : std::string_view());
     }
+    upstream_->send(bytes);
+    fail_point("request_begun");
   }
 }
 

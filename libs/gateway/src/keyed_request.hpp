@@ -32,8 +32,8 @@ struct keyed_head {
   std::string method_text;
   std::string path;   ///< normal
   std::string query;  ///< without its "?"
-  std::string
-      lines;  ///< request line and fields for the upstream, without the empty line behind them
+  /// Request line and fields for the upstream, without the empty line behind them; gone when sent.
+  std::string lines;
   std::optional<sha256_digest>
       content_digest;          ///< that of the content by SHA-256, if the client says it
   wire::body_framing framing;  ///< of the content, also towards the upstream

@@ -35,7 +35,7 @@ auto octets_of(idempotency::stored_response const& response) noexcept -> std::si
 auto record_table::slot_of(lookup_key const& key) const noexcept -> std::size_t {
   auto const mask = slots_.size() - 1;
   auto slot = idempotency::lookup_key_hash{}(key)&mask;
-  while (slots_[slot] != nowhere && packed_[slots_[slot]].key != key) {
+  while (slots_[slot] != nowhere && at(slots_[slot]).key != key) {
     slot = (slot + 1) & mask;
   }
   return slot;
@@ -50,7 +50,7 @@ auto record_table::find(lookup_key const& key) const -> std::optional<entry> {
   if (place == nowhere) {
     return std::nullopt;
   }
-  auto const& p = packed_[place];
+  auto const& p = at(place);
   entry found;
   auto& r = found.record;
   r.state = p.state;
@@ -78,14 +78,16 @@ void record_table::put(lookup_key const& key, entry entry) {
   auto const slot = slot_of(key);
   if (slots_[slot] == nowhere) {
     if (free_.empty()) {
-      slots_[slot] = static_cast<std::uint32_t>(packed_.size());
-      packed_.emplace_back();
+      if (places_ == blocks_.size() * block_size) {
+        blocks_.push_back(std::make_unique<block>());
+      }
+      slots_[slot] = static_cast<std::uint32_t>(places_++);
     } else {
       slots_[slot] = free_.back();
       free_.pop_back();
     }
   }
-  auto& p = packed_[slots_[slot]];
+  auto& p = at(slots_[slot]);
   auto const& r = entry.record;
   p.key = key;
   p.row = entry.row;
@@ -111,13 +113,13 @@ void record_table::erase(lookup_key const& key) {
   if (place == nowhere) {
     return;
   }
-  set_response(packed_[place], nullptr);
-  packed_[place].used = false;
+  set_response(at(place), nullptr);
+  at(place).used = false;
   // Whoever stands behind the gap and would be looked for in it moves up.
   auto const mask = slots_.size() - 1;
   auto gap = slot_of(key);
   for (auto slot = (gap + 1) & mask; slots_[slot] != nowhere; slot = (slot + 1) & mask) {
-    auto const home = idempotency::lookup_key_hash{}(packed_[slots_[slot]].key) & mask;
+    auto const home = idempotency::lookup_key_hash{}(at(slots_[slot]).key) & mask;
     if (((slot - home) & mask) >= ((slot - gap) & mask)) {
       slots_[gap] = slots_[slot];
       gap = slot;
@@ -129,17 +131,17 @@ void record_table::erase(lookup_key const& key) {
 
 void record_table::drop_response(lookup_key const& key) {
   if (auto const place = place_of(key); place != nowhere) {
-    set_response(packed_[place], nullptr);
+    set_response(at(place), nullptr);
   }
 }
 
 auto record_table::memory() const noexcept -> std::size_t {
-  return packed_.size() * sizeof(packed) +
+  return blocks_.size() * sizeof(block) + blocks_.capacity() * sizeof(blocks_.front()) +
          (free_.capacity() + slots_.capacity()) * sizeof(std::uint32_t);
 }
 
 auto record_table::key_at(std::size_t place) const noexcept -> std::optional<lookup_key> {
-  return packed_[place].used ? std::optional(packed_[place].key) : std::nullopt;
+  return at(place).used ? std::optional(at(place).key) : std::nullopt;
 }
 
 auto record_table::number_of(std::string const& rule) -> std::uint32_t {
@@ -153,9 +155,9 @@ auto record_table::number_of(std::string const& rule) -> std::uint32_t {
 
 void record_table::grow() {
   slots_.assign(std::max<std::size_t>(64, 2 * slots_.size()), nowhere);
-  for (std::size_t place = 0; place < packed_.size(); ++place) {
-    if (packed_[place].used) {
-      slots_[slot_of(packed_[place].key)] = static_cast<std::uint32_t>(place);
+  for (std::size_t place = 0; place < places_; ++place) {
+    if (at(place).used) {
+      slots_[slot_of(at(place).key)] = static_cast<std::uint32_t>(place);
     }
   }
 }

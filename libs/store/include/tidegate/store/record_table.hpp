@@ -4,9 +4,9 @@
 #include <tidegate/idempotency/lookup.hpp>
 #include <tidegate/idempotency/record.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,13 +35,13 @@ class record_table {
   /// Forgets the response of a record, which stays.
   void drop_response(idempotency::lookup_key const& key);
 
-  [[nodiscard]] auto size() const noexcept -> std::size_t { return packed_.size() - free_.size(); }
+  [[nodiscard]] auto size() const noexcept -> std::size_t { return places_ - free_.size(); }
   [[nodiscard]] auto memory() const noexcept -> std::size_t;
   /// Of all responses that are here: names, values and bodies.
   [[nodiscard]] auto response_octets() const noexcept -> std::size_t { return response_octets_; }
 
   /// The key at a place from 0 to `places() - 1`; nothing where none is. Places stay while entries do.
-  [[nodiscard]] auto places() const noexcept -> std::size_t { return packed_.size(); }
+  [[nodiscard]] auto places() const noexcept -> std::size_t { return places_; }
   [[nodiscard]] auto key_at(std::size_t place) const noexcept
       -> std::optional<idempotency::lookup_key>;
 
@@ -67,14 +67,22 @@ class record_table {
   };
   static constexpr std::uint32_t nowhere = UINT32_MAX;
 
+  /// Many in a block, so that they lie close; blocks never move.
+  static constexpr std::size_t block_size = 256;
+  using block = std::array<packed, block_size>;
+
+  [[nodiscard]] auto at(std::size_t place) const noexcept -> packed& {
+    return (*blocks_[place / block_size])[place % block_size];
+  }
   [[nodiscard]] auto slot_of(idempotency::lookup_key const& key) const noexcept -> std::size_t;
   [[nodiscard]] auto place_of(idempotency::lookup_key const& key) const noexcept -> std::uint32_t;
   [[nodiscard]] auto number_of(std::string const& rule) -> std::uint32_t;
   void grow();
   void set_response(packed& p, std::shared_ptr<idempotency::stored_response const> response);
 
-  std::deque<packed> packed_;
-  std::vector<std::uint32_t> free_;   // places of `packed_`
+  std::vector<std::unique_ptr<block>> blocks_;
+  std::size_t places_ = 0;            // that were ever used
+  std::vector<std::uint32_t> free_;   // of them
   std::vector<std::uint32_t> slots_;  // places by hash, probed in a row; a power of two
   std::vector<std::string> rules_;    // as many as configurations ever had
   std::size_t response_octets_ = 0;
