@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/case_fold.hpp>
 
+#include "utf8.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -98,58 +100,21 @@ auto fold_code_point(std::uint32_t c) noexcept -> std::uint32_t {
   return c + static_cast<std::uint32_t>(row->delta);
 }
 
-void append_utf8(std::string& out, std::uint32_t c) {
-  auto const put = [&out](std::uint32_t octet) { out.push_back(static_cast<char>(octet)); };
-  if (c < 0x80) {
-    put(c);
-    return;
-  }
-  if (c < 0x800) {
-    put(0xc0 | c >> 6);
-  } else {
-    if (c < 0x10000) {
-      put(0xe0 | c >> 12);
-    } else {
-      put(0xf0 | c >> 18);
-      put(0x80 | (c >> 12 & 63));
-    }
-    put(0x80 | (c >> 6 & 63));
-  }
-  put(0x80 | (c & 63));
-}
-
-/// How many octets the character has that begins with `lead`; 0 when none does.
-auto octets_of(std::uint8_t lead) noexcept -> std::size_t {
-  if (lead < 0x80) {
-    return 1;
-  }
-  if (lead < 0xc2 || lead > 0xf4) {
-    return 0;
-  }
-  return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-}
-
 }  // namespace
 
 void append_case_fold(std::string& out, std::string_view text) {
   while (!text.empty()) {
-    auto const lead = static_cast<std::uint8_t>(text.front());
-    auto const size = octets_of(lead);
-    if (size <= 1 || size > text.size()) {
+    auto const size = utf8::character_octets(text);
+    if (size <= 1) {
       out.push_back(fold_ascii(text.front()));
       text.remove_prefix(1);
       continue;
     }
-    auto c = static_cast<std::uint32_t>(lead & (0x7f >> size));
+    auto c = static_cast<std::uint32_t>(static_cast<std::uint8_t>(text[0]) & (0x7f >> size));
     for (std::size_t i = 1; i < size; ++i) {
       c = c << 6 | (static_cast<std::uint8_t>(text[i]) & 63);
     }
-    auto const folded = fold_code_point(c);
-    if (folded == c) {
-      out += text.substr(0, size);
-    } else {
-      append_utf8(out, folded);
-    }
+    utf8::append(out, fold_code_point(c));
     text.remove_prefix(size);
   }
 }

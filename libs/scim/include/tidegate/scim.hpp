@@ -2,3 +2,5 @@
 #pragma once
 
 #include <tidegate/scim/case_fold.hpp>
+#include <tidegate/scim/json.hpp>
+#include <tidegate/scim/schema.hpp>

@@ -15,8 +15,7 @@ namespace tidegate::scim {
 
 /// Appends `text` with each character replaced by its simple case folding (Unicode 14): two texts that
 /// differ in case only have the same one. Characters are neither composed nor decomposed, and none becomes
-/// two. `text` must not be part of `out`; what is not UTF-8 in it stays as it is or becomes another
-/// character.
+/// two. What is not UTF-8 stays as it is. `text` must not be part of `out`.
 void append_case_fold(std::string& out, std::string_view text);
 
 /// The same as a string of its own.
