@@ -63,7 +63,7 @@ void make_lower_case_word(char* at) {
   auto const low = word & each * 0x7f;
   auto const from_a = low + each * (0x80 - 'A');        // the highest bit is set from 'A' on,
   auto const behind_z = low + each * (0x80 - 'Z' - 1);  // and here behind 'Z'
-  word |= ((from_a ^ behind_z) & ~word & each * 0x80) >> 2U;
+  word = static_cast<Word>(word | ((from_a ^ behind_z) & ~word & each * 0x80) >> 2U);
   std::memcpy(at, &word, sizeof word);
 }
 
