@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "seal.hpp"
 
-#include <openssl/evp.h>
+#include <tidegate/aead/aes_256_gcm.hpp>
+
 #include <openssl/rand.h>
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <memory>
 
 namespace tidegate::store_sqlite {
 
@@ -17,21 +16,9 @@ namespace {
 constexpr char in_clear = 0;
 constexpr char aes_256_gcm = 1;
 constexpr std::size_t id_size = 4;
-constexpr std::size_t nonce_size = 12;
-constexpr std::size_t tag_size = 16;
-constexpr std::size_t head_size = 1 + id_size + nonce_size;
+constexpr std::size_t head_size = 1 + id_size + aead::nonce_size;
 
-using cipher_context = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)>;
-
-[[nodiscard]] auto octets(std::string_view text) noexcept -> unsigned char const* {
-  return reinterpret_cast<unsigned char const*>(text.data());
-}
-[[nodiscard]] auto octets(std::string& text, std::size_t at) noexcept -> unsigned char* {
-  return reinterpret_cast<unsigned char*>(text.data() + at);
-}
-[[nodiscard]] auto octets(std::span<std::byte const> bytes) noexcept -> unsigned char const* {
-  return reinterpret_cast<unsigned char const*>(bytes.data());
-}
+using nonce = std::array<std::byte, aead::nonce_size>;
 
 void append_big_endian(std::string& out, std::uint64_t value, std::size_t size) {
   for (auto left = size; left > 0; --left) {
@@ -62,27 +49,17 @@ auto seal(std::span<seal_key const> keys, seal_place const& place, std::string_v
     return in_clear + std::string(text);
   }
   auto const& key = keys.front();
-  std::string out(1, aes_256_gcm);
+  nonce fresh{};
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(fresh.data()), static_cast<int>(fresh.size())) !=
+      1) {
+    return failed("a response cannot be sealed: there is no randomness");
+  }
+  std::string out;
+  out.reserve(head_size + text.size() + aead::tag_size);
+  out.push_back(aes_256_gcm);
   append_big_endian(out, key.id, id_size);
-  out.resize(head_size + text.size() + tag_size);
-  auto const data = [&] {
-    bool const random = RAND_bytes(octets(out, 1 + id_size), static_cast<int>(nonce_size)) == 1;
-    return random ? associated_data(std::string_view(out).substr(0, head_size), place) : "";
-  }();
-  cipher_context const context(EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
-  int size = 0;
-  bool const done =
-      !data.empty() && context != nullptr && text.size() < std::numeric_limits<int>::max() &&
-      EVP_EncryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, octets(key.octets),
-                         octets(out, 1 + id_size)) == 1 &&
-      EVP_EncryptUpdate(context.get(), nullptr, &size, octets(data),
-                        static_cast<int>(data.size())) == 1 &&
-      EVP_EncryptUpdate(context.get(), octets(out, head_size), &size, octets(text),
-                        static_cast<int>(text.size())) == 1 &&
-      EVP_EncryptFinal_ex(context.get(), octets(out, head_size + text.size()), &size) == 1 &&
-      EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, static_cast<int>(tag_size),
-                          octets(out, head_size + text.size())) == 1;
-  if (!done) {
+  out.append(reinterpret_cast<char const*>(fresh.data()), fresh.size());
+  if (!aead::append_sealed(out, {key.octets, fresh, associated_data(out, place)}, text)) {
     return failed("a response cannot be sealed");
   }
   return out;
@@ -93,7 +70,7 @@ auto unseal(std::span<seal_key const> keys, seal_place const& place, std::string
   if (sealed.starts_with(in_clear)) {
     return std::string(sealed.substr(1));
   }
-  if (!sealed.starts_with(aes_256_gcm) || sealed.size() < head_size + tag_size) {
+  if (!sealed.starts_with(aes_256_gcm) || sealed.size() < head_size + aead::tag_size) {
     return damaged("a stored response has a form that is not known");
   }
   std::uint32_t id = 0;
@@ -107,24 +84,10 @@ auto unseal(std::span<seal_key const> keys, seal_place const& place, std::string
                    ", which is not configured");
   }
   auto const head = sealed.substr(0, head_size);
-  auto const text = sealed.substr(head_size, sealed.size() - head_size - tag_size);
-  std::string tag(sealed.substr(sealed.size() - tag_size));
-  auto const data = associated_data(head, place);
-  std::string out(text.size(), '\0');
-  cipher_context const context(EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
-  int size = 0;
-  bool const done =
-      context != nullptr && text.size() < std::numeric_limits<int>::max() &&
-      EVP_DecryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, octets(key->octets),
-                         octets(head.substr(1 + id_size))) == 1 &&
-      EVP_DecryptUpdate(context.get(), nullptr, &size, octets(data),
-                        static_cast<int>(data.size())) == 1 &&
-      EVP_DecryptUpdate(context.get(), octets(out, 0), &size, octets(text),
-                        static_cast<int>(text.size())) == 1 &&
-      EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, static_cast<int>(tag_size),
-                          tag.data()) == 1 &&
-      EVP_DecryptFinal_ex(context.get(), octets(out, out.size()), &size) == 1;
-  if (!done) {
+  auto const its_nonce = std::as_bytes(std::span(head)).last<aead::nonce_size>();
+  std::string out;
+  if (!aead::append_opened(out, {key->octets, its_nonce, associated_data(head, place)},
+                           sealed.substr(head_size))) {
     return damaged("a stored response was changed, or sealed by another key of the same id");
   }
   return out;
