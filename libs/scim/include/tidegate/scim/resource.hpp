@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+#include <tidegate/scim/json.hpp>
+#include <tidegate/scim/schema.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+/// Resources as clients send them, judged by their schemas.
+namespace tidegate::scim {
+
+/// What is wrong with a resource.
+enum class resource_fault : std::uint8_t {
+  object_expected,
+  schemas_missing,
+  unknown_schema,         ///< `schemas` names what is not of this resource type
+  base_schema_missing,    ///< `schemas` lacks the base schema of the resource type
+  extension_missing,      ///< a required extension is not there
+  unknown_attribute,      ///< no schema of the resource type has it
+  required_missing,       ///< a required attribute has no value
+  wrong_type,             ///< not of the type of the attribute
+  array_expected,         ///< the attribute is multi-valued
+  single_value_expected,  ///< the attribute is not
+  primary_twice,          ///< more than one value is the primary one
+  immutable_changed,
+};
+
+/// Why, and of which attribute: `emails[0].value`.
+struct resource_error {
+  resource_fault fault{};
+  std::string path;
+  auto operator==(resource_error const&) const -> bool = default;
+};
+
+/// The scimType of RFC 7644, section 3.12: `invalidSyntax`, `invalidValue` or `mutability`. The status is 400.
+[[nodiscard]] auto scim_type_of(resource_fault fault) noexcept -> std::string_view;
+
+/// One line for people.
+[[nodiscard]] auto to_string(resource_error const& error) -> std::string;
+
+/// What to do with attributes that no schema has.
+enum class unknown_attributes : std::uint8_t { refuse, ignore };
+
+/// Judges a resource that a client sends with POST or PUT and returns it as it is to be kept:
+///
+/// - names as the schemas spell them, in the order in which they came;
+/// - `schemas` first, with the base schema and the extensions that have data;
+/// - without attributes that are readOnly, which are ignored (RFC 7644, sections 3.3 and 3.5.1), and without what
+///   has no value: null, an empty array, an object without values (RFC 7643, section 2.5);
+/// - `"true"` and `"False"` for booleans, as some clients write them, are booleans.
+[[nodiscard]] auto read_resource(json const& value, resource_definition const& definition,
+                                 unknown_attributes unknown = unknown_attributes::refuse)
+    -> result<json, resource_error>;
+
+/// Whether a value counts as one for `pr` and for required attributes: not null, not empty, and of arrays and
+/// objects, something in them does.
+[[nodiscard]] auto is_present(json const& value) -> bool;
+
+/// Judges the step from one kept resource to another: an immutable attribute that had a value keeps it.
+[[nodiscard]] auto check_immutable(json const& before, json const& after,
+                                   resource_definition const& definition)
+    -> result<void, resource_error>;
+
+}  // namespace tidegate::scim
