@@ -281,6 +281,15 @@ TEST(gateway_http2, says_goodbye_to_an_idle_client) {
   EXPECT_TRUE(client.socket().is_closed());
 }
 
+TEST(gateway_http2, gives_up_a_head_that_does_not_come_to_an_end) {
+  gateway const under_test(
+      "http: {header-timeout: 200ms}\n"
+      "routes: [{match: {path: /**}, service: echo}]\n");
+  raw_client client(under_test.connect());
+  client.send(headers, 1, 1, "\x82\x86");  // END_STREAM, but not END_HEADERS
+  (void)client.socket().read_to_end();     // it is closed, or this test does not end
+}
+
 TEST(gateway_http2, gives_up_a_body_that_does_not_come) {
   origin upstream;
   gateway const under_test(proxy_config(upstream.url(), "http: {body-timeout: 200ms}\n"));

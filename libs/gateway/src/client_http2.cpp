@@ -389,13 +389,11 @@ void client_http2::end_of_request(wire::http2_stream& on) {
 }
 
 void client_http2::closed(wire::http2_stream& on) {
-  std::unique_ptr<stream> done(stream::of(on));
-  if (!done) {
-    return;  // its head never came to an end
-  }
-  done->abandon();
-  if (spare_streams_.size() < spare_streams_max) {
-    spare_streams_.push_back(std::move(done));
+  if (std::unique_ptr<stream> done(stream::of(on)); done) {  // else it was never a request
+    done->abandon();
+    if (spare_streams_.size() < spare_streams_max) {
+      spare_streams_.push_back(std::move(done));
+    }
   }
   if (session_.streams_count() == 1) {
     std::chrono::nanoseconds const wait = worker_.current->settings->settings.http.idle_timeout;
@@ -524,6 +522,11 @@ void client_http2::expired() {
     auto& on = session_.stream_at(i);
     auto* const each = stream::of(on);
     if (each == nullptr) {
+      // Its head does not come to an end, or the reset that it got is not read.
+      if (now - on.opened_at() >= settings.header_timeout) {
+        close();
+        return;
+      }
       continue;
     }
     if (each->waits_for_content() && now - each->received_at() >= settings.body_timeout) {
@@ -534,7 +537,7 @@ void client_http2::expired() {
       write_soon();
     }
   }
-  set_deadline(std::min(settings.body_timeout, settings.idle_timeout));
+  set_deadline(std::min({settings.header_timeout, settings.body_timeout, settings.idle_timeout}));
 }
 
 void client_http2::close() {

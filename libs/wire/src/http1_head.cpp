@@ -761,7 +761,7 @@ class head_reader {
       }
       out.authority_ = host_;
     } else if (out.minor_version_ == 1) {
-      refuse_at_once(head_fault::missing_host, at_ - 2);
+      refuse_at_once(head_fault::missing_host, at_ - std::min<std::ptrdiff_t>(2, at_ - begin_));
       return;
     }
     finish(out);

@@ -5,6 +5,8 @@
 #include "http2_blocks.hpp"
 #include "scan.hpp"
 
+#include <tidegate/sf/reader.hpp>
+
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
@@ -210,6 +212,37 @@ template <std::size_t Size>
   return text.size() == Size - 1 && std::memcmp(text.data(), known, Size - 1) == 0;
 }
 
+/// scheme (RFC 3986, section 3.1).
+[[nodiscard]] auto is_scheme(std::string_view text) -> bool {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return grammar::is_digit(c) || (grammar::lower(c) >= 'a' && grammar::lower(c) <= 'z') ||
+           c == '+' || c == '-' || c == '.';
+  });
+}
+
+/// What the client says about the order of responses (RFC 9218, section 4); what is not understood says
+/// nothing.
+[[nodiscard]] auto priority_of(std::string_view value) -> nghttp2_extpri {
+  nghttp2_extpri out{NGHTTP2_EXTPRI_DEFAULT_URGENCY, 0};
+  auto said = out;
+  sf::reader reader(sf::field_type::dictionary, value);
+  auto e = reader.next();
+  for (; !sf::is_final(e); e = reader.next()) {
+    if (e != sf::event::item) {
+      continue;
+    }
+    if (auto const urgency = reader.value().get_integer();
+        reader.key() == "u" && urgency && urgency->value() >= NGHTTP2_EXTPRI_URGENCY_HIGH &&
+        urgency->value() <= NGHTTP2_EXTPRI_URGENCY_LOW) {
+      said.urgency = static_cast<std::uint32_t>(urgency->value());
+    } else if (auto const incremental = reader.value().get_boolean();
+               reader.key() == "i" && incremental) {
+      said.inc = *incremental ? 1 : 0;
+    }
+  }
+  return e == sf::event::failure ? out : said;
+}
+
 /// What a field may not say, since it is about a connection of HTTP/1.1 (section 8.2.2).
 [[nodiscard]] auto is_connection_specific(std::string_view name, std::string_view value) -> bool {
   switch (name.size()) {
@@ -240,11 +273,15 @@ class incoming_head {
     if (is_connection_specific(name, value)) {
       malformed_ = true;
     } else if (is_same(name, "cookie")) {
-      cookie_.append(cookie_.empty() ? "" : "; ").append(value);
-    } else if (!is_same(name, "host") || authority_.size == 0 || value != text_of(authority_)) {
-      // A Host that says something else than the authority is a second one, and so refused (section 8.3.1).
+      add_crumb(value);
+    } else if (is_same(name, "host")) {
+      add_host(value);
+    } else {
       has_length_ = has_length_ || is_same(name, "content-length");
       add_line(name, value);
+      if (is_same(name, "priority")) {
+        priority_ = priority_of(value);
+      }
     }
   }
 
@@ -262,7 +299,7 @@ class incoming_head {
       return scheme_.is_there || path_.is_there || !authority_.is_there;
     }
     auto const path = text_of(path_);
-    return !scheme_.is_there || (!path.starts_with('/') && path != "*") ||
+    return !is_scheme(text_of(scheme_)) || (!path.starts_with('/') && path != "*") ||
            !is_value(start_.data(), path);
   }
 
@@ -285,10 +322,14 @@ class incoming_head {
     sizes_.clear();
     method_ = scheme_ = path_ = authority_ = {};
     octets_ = 0;
+    priority_.reset();
     has_length_ = false;
+    has_host_ = false;
     regular_ = false;
     malformed_ = false;
   }
+
+  [[nodiscard]] auto priority() const -> std::optional<nghttp2_extpri> const& { return priority_; }
 
  private:
   struct part {
@@ -304,13 +345,31 @@ class incoming_head {
                      : is_same(name, ":authority") ? &authority_
                      : is_same(name, ":scheme")    ? &scheme_
                                                    : nullptr;
-    if (to == nullptr || to->is_there || regular_) {
+    bool const is_empty_authority = to == &authority_ && value.empty();
+    if (to == nullptr || to->is_there || regular_ || is_empty_authority) {
       malformed_ = true;
       return;
     }
     *to = {start_.size(), value.size(), true};
     start_.append(value);
-    if (to == &authority_ && !value.empty()) {
+    if (to == &authority_) {
+      add_line("host", value);
+    }
+  }
+
+  /// Each may be sent on its own (section 8.2.3).
+  void add_crumb(std::string_view value) {
+    malformed_ = malformed_ || !is_value(value.data(), value);
+    if (!value.empty()) {
+      cookie_.append(cookie_.empty() ? "" : "; ").append(value);
+    }
+  }
+
+  /// One that says something else than the authority is a second one, and so refused (section 8.3.1).
+  void add_host(std::string_view value) {
+    if (std::exchange(has_host_, true)) {
+      malformed_ = true;
+    } else if (!authority_.is_there || value != text_of(authority_)) {
       add_line("host", value);
     }
   }
@@ -344,7 +403,9 @@ class incoming_head {
   std::vector<request_parts::line> sizes_;
   std::string cookie_;
   std::size_t octets_ = 0;
+  std::optional<nghttp2_extpri> priority_;
   bool has_length_ = false;
+  bool has_host_ = false;
   bool regular_ = false;  // a field that begins with no colon has come
   bool malformed_ = false;
 };
@@ -376,6 +437,7 @@ struct http2_session::state {
       spare.pop_back();
     }
     made->id_ = id;
+    made->opened_at_ = now;
     made->position_ = streams.size();
     nghttp2_session_set_stream_user_data(session, id, made.get());
     streams.push_back(std::move(made));
@@ -436,6 +498,9 @@ struct http2_session::state {
       case head_fault::invalid_content_length:
       case head_fault::content_length_overflow: refuse(stream); return;
       default: events.refused_request(stream, fault); return;
+    }
+    if (auto const& priority = head.priority()) {
+      nghttp2_session_change_extpri_stream_priority(session, stream.id_, &*priority, 0);
     }
     stream.length_is_known_ = request.has(known_field::content_length);
     stream.missing_octets_ = request.body().length;
@@ -558,8 +623,9 @@ struct http2_session::state {
     if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
       self.head.add(view(name, name_size), view(value, value_size),
                     self.limits.head.head_octets_max);
-    } else if (name_size == 0 || *name == ':') {
-      self.trailers_are_malformed = true;  // section 8.1
+    } else if (auto const [n, v] = std::pair(view(name, name_size), view(value, value_size));
+               !is_name(n.data(), n) || !is_value(v.data(), v) || is_connection_specific(n, v)) {
+      self.trailers_are_malformed = true;  // section 8.1; pseudo-header fields among them
     }
     return 0;
   }

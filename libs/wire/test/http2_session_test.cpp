@@ -379,6 +379,17 @@ TEST(wire_http2, resets_a_stream_whose_request_breaks_the_rules) {
       {"tab behind a value", with(get_request, {{"x", "a\t"}})},
       {"absolute path",
        {{":method", "GET"}, {":scheme", "http"}, {":path", "http://a/"}, {":authority", "a"}}},
+      {"empty authority",
+       {{":method", "GET"},
+        {":scheme", "http"},
+        {":path", "/"},
+        {":authority", ""},
+        {"host", "a"}}},
+      {"empty scheme", {{":method", "GET"}, {":scheme", ""}, {":path", "/"}, {":authority", "a"}}},
+      {"line feed in the scheme",
+       {{":method", "GET"}, {":scheme", "h\nx"}, {":path", "/"}, {":authority", "a"}}},
+      {"host twice", with(get_request, {{"host", "api.example"}, {"host", "api.example"}})},
+      {"space before a crumb", with(get_request, {{"cookie", " a=1"}, {"cookie", "b=2"}})},
       {"extended CONNECT", with({{":protocol", "websocket"}}, get_request)},
       {"CONNECT with a path",
        {{":method", "CONNECT"}, {":scheme", "http"}, {":path", "/"}, {":authority", "a:1"}}},
@@ -416,17 +427,56 @@ TEST(wire_http2, resets_a_stream_whose_request_breaks_the_rules) {
   }
 }
 
-TEST(wire_http2, resets_a_stream_whose_trailers_have_pseudo_headers) {
+TEST(wire_http2, resets_a_stream_whose_trailers_break_the_rules) {
+  for (auto const* const name : {":path", "x y", "transfer-encoding", "x\n"}) {
+    SCOPED_TRACE(name);
+    http2_pair pair;
+    pair.client.trailer_name = name;
+    auto const id = pair.client.ask(post_request, "hello");
+    pair.talk();
+    EXPECT_EQ(pair.client.responses[id].reset, std::uint32_t{NGHTTP2_PROTOCOL_ERROR});
+    EXPECT_EQ(std::ranges::count(pair.log, "end 1"), 0);
+    pair.client.trailer_name = "x-sum";
+    pair.client.ask(post_request, "hello");
+    pair.talk();
+    EXPECT_EQ(std::ranges::count(pair.log, "end 3"), 1);
+  }
+}
+
+TEST(wire_http2, leaves_out_crumbs_of_a_cookie_that_say_nothing) {
   http2_pair pair;
-  pair.client.trailer_name = ":path";
-  auto const id = pair.client.ask(post_request, "hello");
+  auto const id = pair.client.ask(
+      with(get_request,
+           {{"cookie", ""}, {"cookie", "a=1"}, {"cookie", ""}, {"cookie", "b=2"}, {"cookie", ""}}));
   pair.talk();
-  EXPECT_EQ(pair.client.responses[id].reset, std::uint32_t{NGHTTP2_PROTOCOL_ERROR});
-  EXPECT_EQ(std::ranges::count(pair.log, "end 1"), 0);
-  pair.client.trailer_name = "x-sum";
-  pair.client.ask(post_request, "hello");
+  EXPECT_THAT(pair.head_of[id], HasSubstr("\ncookie: a=1; b=2\n"));
+}
+
+/// The number of the stream whose content comes first when both have as much to say.
+auto first_to_come(std::string const& priority_of_1, std::string const& priority_of_3)
+    -> std::int32_t {
+  http2_pair pair;
+  auto const one = pair.client.ask(with(get_request, {{"priority", priority_of_1}}));
+  auto const three = pair.client.ask(with(get_request, {{"priority", priority_of_3}}));
   pair.talk();
-  EXPECT_EQ(std::ranges::count(pair.log, "end 3"), 1);
+  for (auto const id : {one, three}) {
+    pair.session.send_whole(pair.stream(id), 200, "", std::string(40'000, 'x'));
+  }
+  std::string out;
+  EXPECT_TRUE(pair.session.take_output(out, 30'000));
+  pair.client.input(out);
+  auto const of_one = pair.client.responses[one].content.size();
+  auto const of_three = pair.client.responses[three].content.size();
+  return of_one > 0 && of_three > 0 ? 0 : of_three > 0 ? three : one;
+}
+
+TEST(wire_http2, sends_what_is_urgent_first) {  // RFC 9218
+  EXPECT_EQ(first_to_come("u=7", "u=0"), 3);
+  EXPECT_EQ(first_to_come("u=0", "u=7"), 1);
+  EXPECT_EQ(first_to_come("u=3", "x, u=2"), 3);
+  EXPECT_EQ(first_to_come("u=9", "u=wrong"), 1) << "what is not understood is no priority";
+  EXPECT_EQ(first_to_come("u=4", "u=0,,"), 3) << "the default is 3";
+  EXPECT_EQ(first_to_come("i", "i"), 0) << "they take turns";
 }
 
 TEST(wire_http2, resets_a_stream_with_a_head_in_the_midst_of_its_content) {

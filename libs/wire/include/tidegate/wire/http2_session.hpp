@@ -59,6 +59,8 @@ class http2_session;
 class http2_stream {
  public:
   [[nodiscard]] auto id() const noexcept -> std::int32_t { return id_; }
+  /// When its head began to come.
+  [[nodiscard]] auto opened_at() const noexcept -> instant { return opened_at_; }
   /// True when all of the request has come.
   [[nodiscard]] auto request_is_complete() const noexcept -> bool { return request_complete_; }
   /// How much of the response's content waits for the client to take it.
@@ -71,6 +73,7 @@ class http2_stream {
   friend class http2_session;
 
   std::int32_t id_ = 0;
+  instant opened_at_{};
   std::size_t position_ = 0;  // among the streams of the session
   bool request_complete_ = false;
   bool response_complete_ = false;
