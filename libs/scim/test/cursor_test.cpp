@@ -167,7 +167,7 @@ TEST(scim_cursor, is_invalid_whatever_else_it_is) {
   }
 }
 
-// INTERFACE: another base64 spelling of a cursor is tampered.
+// The contract: another base64 spelling of a cursor is tampered.
 TEST(scim_cursor, is_invalid_in_another_spelling_of_base64) {
   // Of sizes that leave 0, 2 and 4 bits behind the last octet.
   for (std::string const octets : {"abc", "ab", "a"}) {

@@ -4,7 +4,9 @@
 #include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/cursor.hpp>
 #include <tidegate/scim/date_time.hpp>
+#include <tidegate/scim/error.hpp>
 #include <tidegate/scim/json.hpp>
+#include <tidegate/scim/list_request.hpp>
 #include <tidegate/scim/resource.hpp>
 #include <tidegate/scim/schema.hpp>
 #include <tidegate/scim/walk.hpp>

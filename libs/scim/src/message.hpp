@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+#include <tidegate/scim/error.hpp>
+#include <tidegate/scim/json.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace tidegate::scim {
+
+/// A body that is not what its schema says (RFC 7644, section 3.12).
+[[nodiscard]] auto invalid_syntax(std::string detail) -> error;
+
+/// Reads a message: a JSON object whose `schemas` name `schema`.
+[[nodiscard]] auto parse_message(std::string_view body, std::string_view schema,
+                                 json_limits const& limits = {}) -> result<json, error>;
+
+}  // namespace tidegate::scim
