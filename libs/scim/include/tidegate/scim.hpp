@@ -7,6 +7,8 @@
 #include <tidegate/scim/error.hpp>
 #include <tidegate/scim/json.hpp>
 #include <tidegate/scim/list_request.hpp>
+#include <tidegate/scim/list_response.hpp>
 #include <tidegate/scim/resource.hpp>
 #include <tidegate/scim/schema.hpp>
+#include <tidegate/scim/service_provider_config.hpp>
 #include <tidegate/scim/walk.hpp>

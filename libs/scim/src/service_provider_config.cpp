@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/scim/service_provider_config.hpp>
+
+#include "message.hpp"
+
+#include <tidegate/http/json_string.hpp>
+
+namespace tidegate::scim {
+
+namespace {
+
+[[nodiscard]] auto word(bool value) noexcept -> std::string_view {
+  return value ? "true" : "false";
+}
+
+[[nodiscard]] auto bool_of(json const& from, std::string_view name, bool otherwise) noexcept
+    -> bool {
+  auto const* value = from.find(name);
+  return value != nullptr && value->if_bool() != nullptr ? *value->if_bool() : otherwise;
+}
+
+[[nodiscard]] auto positive_of(json const& from, std::string_view name) noexcept
+    -> std::optional<std::uint64_t> {
+  auto const* value = from.find(name);
+  auto const* number = value == nullptr ? nullptr : value->if_integer();
+  if (number == nullptr || *number <= 0) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint64_t>(*number);
+}
+
+}  // namespace
+
+void append_pagination(std::string& out, pagination_options const& options) {
+  auto const most = std::to_string(options.max_page_size);
+  out += R"({"cursor":)";
+  out += word(options.cursor);
+  out += R"(,"index":)";
+  out += word(options.index);
+  out += R"(,"defaultPaginationMethod":)";
+  out += options.default_method == pagination_method::cursor ? R"("cursor")" : R"("index")";
+  out += R"(,"defaultPageSize":)" + std::to_string(options.default_page_size);
+  out += R"(,"maxPageSize":)" + most;
+  out += R"(,"maximumPageSize":)" + most;
+  if (options.cursor) {
+    out += R"(,"cursorTimeout":)" + std::to_string(options.cursor_timeout.count());
+  }
+  out += '}';
+}
+
+void append_service_provider_config(std::string& out, service_provider_config const& config) {
+  out += R"({"schemas":[")";
+  out += service_provider_config_schema;
+  out += "\"]";
+  if (!config.documentation_uri.empty()) {
+    out += R"(,"documentationUri":)";
+    http::append_json_string(out, config.documentation_uri);
+  }
+  out += R"(,"patch":{"supported":true},"bulk":{"supported":true,"maxOperations":)" +
+         std::to_string(config.bulk_max_operations) + R"(,"maxPayloadSize":)" +
+         std::to_string(config.bulk_max_payload_octets) +
+         R"(},"filter":{"supported":true,"maxResults":)" +
+         std::to_string(config.pagination.max_page_size) +
+         R"(},"changePassword":{"supported":true},"sort":{"supported":true},)"
+         R"("etag":{"supported":true},"pagination":)";
+  append_pagination(out, config.pagination);
+  out += R"(,"authenticationSchemes":[{"type":"oauthbearertoken","name":"OAuth Bearer Token",)"
+         R"("description":"A token in the Authorization field",)"
+         R"("specUri":"https://www.rfc-editor.org/info/rfc6750","primary":true}],)"
+         R"("meta":{"resourceType":"ServiceProviderConfig","location":)";
+  http::append_json_string(out, config.location);
+  out += "}}";
+}
+
+auto parse_pagination_support(std::string_view body) -> result<pagination_support, error> {
+  TIDEGATE_TRY(auto const message, parse_message(body, service_provider_config_schema));
+  pagination_support read;
+  auto const* pagination = message.find("pagination");
+  if (pagination == nullptr || pagination->if_object() == nullptr) {
+    return read;
+  }
+  read.cursor = bool_of(*pagination, "cursor", false);
+  read.index = bool_of(*pagination, "index", true);
+  if (auto const* method = pagination->find("defaultPaginationMethod")) {
+    if (*method == json("cursor")) {
+      read.default_method = pagination_method::cursor;
+    } else if (*method == json("index")) {
+      read.default_method = pagination_method::index;
+    }
+  }
+  read.default_page_size = positive_of(*pagination, "defaultPageSize");
+  read.max_page_size = positive_of(*pagination, "maxPageSize");
+  if (!read.max_page_size) {
+    read.max_page_size = positive_of(*pagination, "maximumPageSize");
+  }
+  if (auto const timeout = positive_of(*pagination, "cursorTimeout")) {
+    read.cursor_timeout = std::chrono::seconds(*timeout);
+  }
+  return read;
+}
+
+}  // namespace tidegate::scim
