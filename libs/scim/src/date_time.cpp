@@ -33,7 +33,7 @@ auto parse_date_time(std::string_view text) -> std::optional<date_time> {
     zoned += 'Z';
   }
   auto const second = http::parse_rfc3339(zoned);
-  if (!second) {
+  if (!second || *second < http::date_min || *second > http::date_max) {
     return std::nullopt;
   }
   return date_time{*second, nanosecond};

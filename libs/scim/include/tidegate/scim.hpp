@@ -5,6 +5,7 @@
 #include <tidegate/scim/cursor.hpp>
 #include <tidegate/scim/date_time.hpp>
 #include <tidegate/scim/error.hpp>
+#include <tidegate/scim/filter.hpp>
 #include <tidegate/scim/json.hpp>
 #include <tidegate/scim/list_request.hpp>
 #include <tidegate/scim/list_response.hpp>

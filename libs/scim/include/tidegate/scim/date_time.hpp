@@ -17,7 +17,7 @@ struct date_time {
 };
 
 /// Reads a DateTime such as `2008-01-23T04:56:22.5Z`. A fraction has at most nine digits; what comes without a
-/// zone is in UTC.
+/// zone is in UTC. The year is 0 to 9999 in UTC too.
 [[nodiscard]] auto parse_date_time(std::string_view text) -> std::optional<date_time>;
 
 }  // namespace tidegate::scim

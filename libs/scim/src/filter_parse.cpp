@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/scim/filter.hpp>
+
+#include <tidegate/http/date.hpp>
+#include <tidegate/http/json_string.hpp>
+#include <tidegate/scim/case_fold.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace tidegate::scim {
+
+namespace {
+
+struct operator_word {
+  std::string_view text;
+  compare_op op;
+};
+
+constexpr auto operator_words = std::to_array<operator_word>({
+    {"eq", compare_op::eq},
+    {"ne", compare_op::ne},
+    {"co", compare_op::co},
+    {"sw", compare_op::sw},
+    {"ew", compare_op::ew},
+    {"gt", compare_op::gt},
+    {"ge", compare_op::ge},
+    {"lt", compare_op::lt},
+    {"le", compare_op::le},
+});
+
+/// Whether values of `type` can be compared so. Order of Boolean and Binary attributes is refused by RFC 7644,
+/// Table 3; parts of values are for text only.
+auto is_allowed(compare_op op, attribute_type type) noexcept -> bool {
+  using enum attribute_type;
+  switch (op) {
+    case compare_op::eq:
+    case compare_op::ne: return true;
+    case compare_op::co:
+    case compare_op::sw:
+    case compare_op::ew: return type == string || type == reference || type == binary;
+    default: return type != boolean && type != binary;
+  }
+}
+
+/// A number in one form.
+auto whole_if_it_fits(double number) -> filter_value {
+  constexpr double bound = 9223372036854775808.0;  // 2^63
+  if (number >= -bound && number < bound && std::trunc(number) == number) {
+    return static_cast<std::int64_t>(number);
+  }
+  return number;
+}
+
+/// `literal` in the type of `a`; nothing when it is of another.
+auto convert(json const& literal, attribute const& a) -> std::optional<filter_value> {
+  auto const* const text = literal.if_string();
+  switch (a.type) {
+    case attribute_type::string:
+    case attribute_type::reference:
+    case attribute_type::binary:
+      if (text != nullptr) {
+        return a.case_exact ? *text : case_fold(*text);
+      }
+      return std::nullopt;
+    case attribute_type::boolean:
+      if (auto const* const boolean = literal.if_bool()) {
+        return *boolean;
+      }
+      if (text != nullptr && (equal_names(*text, "true") || equal_names(*text, "false"))) {
+        return equal_names(*text, "true");
+      }
+      return std::nullopt;
+    case attribute_type::integer:
+    case attribute_type::decimal:
+      if (auto const* const integer = literal.if_integer()) {
+        return *integer;
+      }
+      if (auto const* const decimal = literal.if_decimal()) {
+        return whole_if_it_fits(*decimal);
+      }
+      return std::nullopt;
+    case attribute_type::date_time:
+      if (text != nullptr) {
+        if (auto const moment = parse_date_time(*text)) {
+          return *moment;
+        }
+      }
+      return std::nullopt;
+    case attribute_type::complex: break;
+  }
+  return std::nullopt;
+}
+
+/// Several operands as one; those of the same kind become part of it.
+auto join(filter_kind kind, std::vector<filter> operands) -> filter {
+  if (operands.size() == 1) {
+    return std::move(operands.front());
+  }
+  filter joined;
+  joined.kind = kind;
+  for (auto& operand : operands) {
+    if (operand.kind == kind) {
+      std::ranges::move(operand.operands, std::back_inserter(joined.operands));
+    } else {
+      joined.operands.push_back(std::move(operand));
+    }
+  }
+  return joined;
+}
+
+/// One pass over the text, one function for each level of precedence. Inside of a value path, `parent_` is the
+/// attribute that it belongs to.
+class filter_parser {
+ public:
+  filter_parser(std::string_view text, resource_definition const& definition,
+                filter_limits const& limits)
+      : text_(text), definition_(definition), limits_(limits) {}
+
+  auto parse() -> result<filter, filter_error> {
+    TIDEGATE_TRY(auto f, parse_or(0));
+    TIDEGATE_TRY_VOID(expect_end());
+    return f;
+  }
+
+  auto parse_path() -> result<patch_path, filter_error> {
+    skip_spaces();
+    TIDEGATE_TRY(auto const path, take_path());
+    patch_path out{path, std::nullopt};
+    if (at('[')) {
+      TIDEGATE_TRY(out.value_filter, parse_brackets(path, 0));
+      if (take('.')) {
+        TIDEGATE_TRY(out.path.sub, take_sub_attribute(*path.parent));
+      }
+    }
+    TIDEGATE_TRY_VOID(expect_end());
+    return out;
+  }
+
+ private:
+  [[nodiscard]] static auto fail(filter_fault fault, std::size_t offset)
+      -> std::unexpected<filter_error> {
+    return failure(filter_error{fault, offset});
+  }
+  [[nodiscard]] auto at(char c) const noexcept -> bool {
+    return position_ < text_.size() && text_[position_] == c;
+  }
+  auto take(char c) noexcept -> bool {
+    bool const there = at(c);
+    position_ += there ? 1 : 0;
+    return there;
+  }
+  void skip_spaces() noexcept {
+    while (at(' ')) {
+      ++position_;
+    }
+  }
+
+  /// What stands here up to a space, a bracket, a quote or the end.
+  [[nodiscard]] auto peek_token() const noexcept -> std::string_view {
+    auto const rest = text_.substr(position_);
+    return rest.substr(0, std::min(rest.find_first_of(" ()[]\""), rest.size()));
+  }
+
+  auto take_word(std::string_view word) noexcept -> bool {
+    if (!equal_names(peek_token(), word)) {
+      return false;
+    }
+    position_ += word.size();
+    return true;
+  }
+
+  auto expect_end() -> result<void, filter_error> {
+    skip_spaces();
+    if (position_ != text_.size()) {
+      return fail(filter_fault::end_expected, position_);
+    }
+    return {};
+  }
+
+  auto parse_or(int depth) -> result<filter, filter_error> {
+    std::vector<filter> operands;
+    do {
+      TIDEGATE_TRY(auto operand, parse_and(depth));
+      operands.push_back(std::move(operand));
+      skip_spaces();
+    } while (take_word("or"));
+    return join(filter_kind::any_of, std::move(operands));
+  }
+
+  auto parse_and(int depth) -> result<filter, filter_error> {
+    std::vector<filter> operands;
+    do {
+      TIDEGATE_TRY(auto operand, parse_operand(depth));
+      operands.push_back(std::move(operand));
+      skip_spaces();
+    } while (take_word("and"));
+    return join(filter_kind::all_of, std::move(operands));
+  }
+
+  auto parse_operand(int depth) -> result<filter, filter_error> {
+    skip_spaces();
+    auto const begin = position_;
+    if (take_word("not")) {
+      skip_spaces();
+      if (at('(')) {
+        TIDEGATE_TRY(auto inner, parse_group(depth));
+        filter f;
+        f.kind = filter_kind::negation;
+        f.operands.push_back(std::move(inner));
+        return f;
+      }
+      position_ = begin;  // an attribute of that name
+    }
+    if (at('(')) {
+      return parse_group(depth);
+    }
+    return parse_expression(depth);
+  }
+
+  auto parse_group(int depth) -> result<filter, filter_error> {
+    if (depth == limits_.depth_max) {
+      return fail(filter_fault::too_deep, position_);
+    }
+    ++position_;
+    TIDEGATE_TRY(auto inner, parse_or(depth + 1));
+    skip_spaces();
+    if (!take(')')) {
+      return fail(filter_fault::round_bracket_expected, position_);
+    }
+    return inner;
+  }
+
+  /// From `[` to `]`, for the values of `path`.
+  auto parse_brackets(attribute_path const& path, int depth) -> result<filter, filter_error> {
+    if (parent_ != nullptr) {
+      return fail(filter_fault::nested_value_path, position_);
+    }
+    if (path.sub != nullptr || path.parent == nullptr ||
+        path.parent->type != attribute_type::complex) {
+      return fail(filter_fault::not_complex, position_);
+    }
+    if (depth == limits_.depth_max) {
+      return fail(filter_fault::too_deep, position_);
+    }
+    ++position_;
+    parent_ = &path;
+    auto inner = parse_or(depth + 1);
+    parent_ = nullptr;
+    if (!inner) {
+      return inner;
+    }
+    skip_spaces();
+    if (!take(']')) {
+      return fail(filter_fault::square_bracket_expected, position_);
+    }
+    return inner;
+  }
+
+  auto parse_expression(int depth) -> result<filter, filter_error> {
+    auto const begin = position_;
+    TIDEGATE_TRY(auto const path, take_path());
+    if (!at('[')) {
+      return parse_attribute_expression(path, begin);
+    }
+    TIDEGATE_TRY(auto inner, parse_brackets(path, depth));
+    if (at('.')) {
+      ++position_;
+      auto with_sub = path;
+      auto const sub_begin = position_;
+      TIDEGATE_TRY(with_sub.sub, take_sub_attribute(*path.parent));
+      TIDEGATE_TRY(auto expression, parse_attribute_expression(with_sub, sub_begin));
+      std::vector<filter> both;
+      both.push_back(std::move(inner));
+      both.push_back(std::move(expression));
+      inner = join(filter_kind::all_of, std::move(both));
+    }
+    filter f;
+    f.kind = filter_kind::value_path;
+    f.path = path;
+    f.operands.push_back(std::move(inner));
+    return f;
+  }
+
+  /// What follows a path that begins at `begin`: `pr`, or an operator and a value.
+  auto parse_attribute_expression(attribute_path path, std::size_t begin)
+      -> result<filter, filter_error> {
+    if (terms_ == limits_.terms_max) {
+      return fail(filter_fault::too_many_terms, begin);
+    }
+    ++terms_;
+    if (is_never_returned(path)) {
+      return fail(filter_fault::not_filterable, begin);
+    }
+    skip_spaces();
+    auto const operator_begin = position_;
+    auto const word = peek_token();
+    if (word.empty()) {
+      return fail(filter_fault::operator_expected, operator_begin);
+    }
+    filter f;
+    f.path = path;
+    if (take_word("pr")) {
+      f.kind = filter_kind::present;
+      return f;
+    }
+    f.kind = filter_kind::compare;
+    auto const* const found = std::ranges::find_if(
+        operator_words, [&](auto const& w) { return equal_names(w.text, word); });
+    if (found == operator_words.end()) {
+      return fail(filter_fault::unknown_operator, operator_begin);
+    }
+    f.op = found->op;
+    position_ += word.size();
+    skip_spaces();
+    auto const value_begin = position_;
+    TIDEGATE_TRY(auto const literal, take_literal());
+
+    if (literal.is_null()) {
+      if (f.op != compare_op::eq && f.op != compare_op::ne) {
+        return fail(filter_fault::operator_not_allowed, operator_begin);
+      }
+      return f;
+    }
+    if (path.parent != nullptr && path.leaf()->type == attribute_type::complex) {
+      f.path.sub = path.parent->find("value");
+    }
+    auto const* const leaf = f.path.leaf();
+    if (leaf == nullptr || leaf->type == attribute_type::complex) {
+      return fail(filter_fault::sub_attribute_needed, begin);
+    }
+    if (is_never_returned(f.path)) {
+      return fail(filter_fault::not_filterable, begin);
+    }
+    if (!is_allowed(f.op, leaf->type)) {
+      return fail(filter_fault::operator_not_allowed, operator_begin);
+    }
+    auto value = convert(literal, *leaf);
+    if (!value) {
+      return fail(filter_fault::wrong_type, value_begin);
+    }
+    f.value = *std::move(value);
+    return f;
+  }
+
+  static auto is_never_returned(attribute_path const& path) noexcept -> bool {
+    auto const never = [](attribute const* a) {
+      return a != nullptr && a->returned == attribute_returned::never;
+    };
+    return never(path.parent) || never(path.sub);
+  }
+
+  auto take_path() -> result<attribute_path, filter_error> {
+    auto const begin = position_;
+    auto const token = peek_token();
+    if (token.empty()) {
+      return fail(filter_fault::expression_expected, begin);
+    }
+    if (parent_ != nullptr) {
+      auto path = *parent_;
+      TIDEGATE_TRY(path.sub, take_sub_attribute(*parent_->parent));
+      return path;
+    }
+    auto const path = definition_.resolve(token);
+    if (!path) {
+      auto const fault = [&] {
+        switch (path.error().fault) {
+          case path_fault::malformed: return filter_fault::malformed_path;
+          case path_fault::unknown_schema: return filter_fault::unknown_schema;
+          case path_fault::unknown_attribute: return filter_fault::unknown_attribute;
+          case path_fault::unknown_sub_attribute: break;
+        }
+        return filter_fault::unknown_sub_attribute;
+      }();
+      return fail(fault, begin + path.error().offset);
+    }
+    position_ += token.size();
+    return *path;
+  }
+
+  auto take_sub_attribute(attribute const& parent) -> result<attribute const*, filter_error> {
+    auto const token = peek_token();
+    if (!is_attribute_name(token)) {
+      return fail(filter_fault::malformed_path, position_);
+    }
+    auto const* const sub = parent.find(token);
+    if (sub == nullptr) {
+      return fail(filter_fault::unknown_sub_attribute, position_);
+    }
+    position_ += token.size();
+    return sub;
+  }
+
+  auto take_literal() -> result<json, filter_error> {
+    auto literal = parse_json_literal(text_.substr(position_));
+    if (!literal) {
+      auto const fault = literal.error().fault == json_fault::value_expected
+                             ? filter_fault::value_expected
+                             : filter_fault::invalid_value;
+      return fail(fault, position_ + literal.error().offset);
+    }
+    position_ += literal->octets;
+    if (position_ != text_.size() && !at(' ') && !at(')') && !at(']')) {
+      return fail(filter_fault::invalid_value, position_);
+    }
+    return std::move(literal->value);
+  }
+
+  std::string_view text_;
+  resource_definition const& definition_;
+  filter_limits const& limits_;
+  std::size_t position_ = 0;
+  std::size_t terms_ = 0;
+  attribute_path const* parent_ = nullptr;
+};
+
+void append_value(std::string& out, filter_value const& value) {
+  if (auto const* const text = std::get_if<std::string>(&value)) {
+    http::append_json_string(out, *text);
+  } else if (auto const* const boolean = std::get_if<bool>(&value)) {
+    out += *boolean ? "true" : "false";
+  } else if (auto const* const integer = std::get_if<std::int64_t>(&value)) {
+    out += std::to_string(*integer);
+  } else if (auto const* const decimal = std::get_if<double>(&value)) {
+    append_json(out, *decimal);
+  } else if (auto const* const moment = std::get_if<date_time>(&value)) {
+    out += '"';
+    http::append_rfc3339(out, moment->second);
+    out.pop_back();
+    auto const digits = std::to_string(1'000'000'000 + moment->nanosecond);
+    out += '.';
+    out += digits.substr(1);
+    out += "Z\"";
+  } else {
+    out += "null";
+  }
+}
+
+void append_filter(std::string& out, filter const& f, bool in_value_path) {
+  auto const append_name = [&] {
+    out += in_value_path ? fold_name(f.path.sub->name) : canonical_name(f.path);
+  };
+  switch (f.kind) {
+    case filter_kind::all_of:
+    case filter_kind::any_of:
+      for (auto const& operand : f.operands) {
+        if (&operand != &f.operands.front()) {
+          out += f.kind == filter_kind::all_of ? " and " : " or ";
+        }
+        bool const grouped = operand.kind == filter_kind::any_of;
+        out += grouped ? "(" : "";
+        append_filter(out, operand, in_value_path);
+        out += grouped ? ")" : "";
+      }
+      break;
+    case filter_kind::negation:
+      out += "not (";
+      append_filter(out, f.operands.front(), in_value_path);
+      out += ')';
+      break;
+    case filter_kind::value_path:
+      append_name();
+      out += '[';
+      append_filter(out, f.operands.front(), true);
+      out += ']';
+      break;
+    case filter_kind::present:
+      append_name();
+      out += " pr";
+      break;
+    case filter_kind::compare:
+      append_name();
+      out += ' ';
+      out += operator_words[static_cast<std::size_t>(f.op)].text;
+      out += ' ';
+      append_value(out, f.value);
+      break;
+  }
+}
+
+}  // namespace
+
+auto to_string(filter_error const& error) -> std::string {
+  auto const what = [&]() -> std::string_view {
+    switch (error.fault) {
+      case filter_fault::too_long: return "too long";
+      case filter_fault::too_deep: return "too many brackets in each other";
+      case filter_fault::too_many_terms: return "too many comparisons";
+      case filter_fault::expression_expected: return "an expression is expected";
+      case filter_fault::malformed_path: return "not the name of an attribute";
+      case filter_fault::unknown_schema: return "no such schema here";
+      case filter_fault::unknown_attribute: return "no such attribute";
+      case filter_fault::unknown_sub_attribute: return "no such sub-attribute";
+      case filter_fault::sub_attribute_needed: return "a sub-attribute is needed";
+      case filter_fault::not_complex: return "the attribute has no sub-attributes";
+      case filter_fault::nested_value_path: return "square brackets inside of square brackets";
+      case filter_fault::not_filterable: return "the attribute cannot be used in a filter";
+      case filter_fault::operator_expected: return "an operator is expected";
+      case filter_fault::unknown_operator: return "the operator is not supported";
+      case filter_fault::operator_not_allowed:
+        return "the operator is not for an attribute of this type";
+      case filter_fault::value_expected: return "a value is expected";
+      case filter_fault::invalid_value: return "the value is not JSON";
+      case filter_fault::wrong_type: return "the value is not of the type of the attribute";
+      case filter_fault::round_bracket_expected: return "\")\" is expected";
+      case filter_fault::square_bracket_expected: return R"("]" is expected)";
+      case filter_fault::end_expected: break;
+    }
+    return R"("and", "or" or the end is expected)";
+  }();
+  return std::string(what) + " at offset " + std::to_string(error.offset);
+}
+
+auto parse_filter(std::string_view text, resource_definition const& definition,
+                  filter_limits const& limits) -> result<filter, filter_error> {
+  if (text.size() > limits.octets_max) {
+    return failure(filter_error{filter_fault::too_long, limits.octets_max});
+  }
+  return filter_parser(text, definition, limits).parse();
+}
+
+auto parse_patch_path(std::string_view text, resource_definition const& definition,
+                      filter_limits const& limits) -> result<patch_path, filter_error> {
+  if (text.size() > limits.octets_max) {
+    return failure(filter_error{filter_fault::too_long, limits.octets_max});
+  }
+  return filter_parser(text, definition, limits).parse_path();
+}
+
+auto canonical_text(filter const& f) -> std::string {
+  std::string out;
+  append_filter(out, f, false);
+  return out;
+}
+
+}  // namespace tidegate::scim

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/scim/filter.hpp>
+
+#include <gtest/gtest.h>
+
+namespace tidegate::scim {
+namespace {
+
+using enum filter_fault;
+
+auto users() -> resource_definition const& {
+  static auto const d = *resource_definition::make(builtin_resource_types()[0], builtin_schemas());
+  return d;
+}
+
+/// Attributes of the types that a User lacks.
+auto rooms() -> resource_definition const& {
+  static auto const d = [] {
+    auto const s = *read_schema(*parse_json(R"({"id":"urn:x:Room","attributes":[
+        {"name":"number","type":"integer"},{"name":"size","type":"decimal"},
+        {"name":"key","type":"binary"},{"name":"not"},
+        {"name":"doors","type":"complex","multiValued":true,"subAttributes":[
+          {"name":"code","returned":"never"},{"name":"side"}]}]})"));
+    return *resource_definition::make({"Room", "Room", "", "/Rooms", "urn:x:Room", {}},
+                                      std::span(&s, 1));
+  }();
+  return d;
+}
+
+auto canonical(std::string_view text, resource_definition const& d = users()) -> std::string {
+  auto const f = parse_filter(text, d);
+  return f ? canonical_text(*f) : to_string(f.error());
+}
+
+TEST(scim_filter, has_one_canonical_text_however_it_is_written) {
+  struct row {
+    std::string_view text;
+    std::string_view canonical;
+  };
+  for (
+      auto const& [text, expected] : {
+          row{R"(userName eq "bjensen")", R"(username eq "bjensen")"},
+          row{R"(  USERNAME   Eq   "BJensen"  )", R"(username eq "bjensen")"},
+          row{R"(urn:ietf:params:scim:schemas:core:2.0:User:userName sw "J")",
+              R"(username sw "j")"},
+          row{R"(externalId eq "BJ")", R"(externalid eq "BJ")"},
+          row{R"(userName eq "\u0041\/")", R"(username eq "a/")"},
+          row{"title pr", "title pr"},
+          row{"title PR AND (nickName pr OR locale pr)", "title pr and (nickname pr or locale pr)"},
+          row{"title pr or nickName pr and locale pr", "title pr or nickname pr and locale pr"},
+          row{"(title pr and (nickName pr)) and ((locale pr))",
+              "title pr and nickname pr and locale pr"},
+          row{"(title pr and nickName pr) or locale pr", "title pr and nickname pr or locale pr"},
+          row{"not(title pr) and not   ( not (locale pr))",
+              "not (title pr) and not (not (locale pr))"},
+          row{R"(emails co "Example.com")", R"(emails.value co "example.com")"},
+          row{R"(emails[type eq "work" and value co "@"])",
+              R"(emails[type eq "work" and value co "@"])"},
+          row{R"(emails[type eq "Work"].value eq "x")",
+              R"(emails[type eq "work" and value eq "x"])"},
+          row{R"(emails[type eq "a" or type eq "b"].value pr)",
+              R"(emails[(type eq "a" or type eq "b") and value pr])"},
+          row{R"(active eq true)", "active eq true"},
+          row{R"(active eq "True")", "active eq true"},
+          row{R"(title eq null)", "title eq null"},
+          row{R"(emails ne null)", "emails ne null"},
+          row{R"(meta.lastModified ge "2011-05-13T06:42:34+02:00")",
+              R"(meta.lastmodified ge "2011-05-13T04:42:34.000000000Z")"},
+          row{R"(urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:manager.VALUE eq "A")",
+              R"(urn:ietf:params:scim:schemas:extension:enterprise:2.0:user:manager.value eq "a")"},
+          row{"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User pr",
+              "urn:ietf:params:scim:schemas:extension:enterprise:2.0:user pr"},
+          row{R"(schemas eq "urn:X")", R"(schemas eq "urn:x")"},
+      }) {
+    EXPECT_EQ(canonical(text), expected);
+    EXPECT_EQ(canonical(expected), expected);
+    EXPECT_EQ(parse_filter(text, users()), parse_filter(expected, users()));
+  }
+  EXPECT_EQ(canonical("number gt 1.0e2", rooms()), "number gt 100");
+  EXPECT_EQ(canonical("size lt -1.50", rooms()), "size lt -1.5");
+  EXPECT_EQ(canonical("size lt 1e30", rooms()), "size lt 1e+30");
+  EXPECT_EQ(canonical("not pr and not (NOT pr)", rooms()), "not pr and not (not pr)");
+}
+
+TEST(scim_filter, is_refused_with_the_place) {
+  struct row {
+    std::string_view text;
+    filter_error error;
+  };
+  for (auto const& [text, error] : {
+           row{"", {expression_expected, 0}},
+           row{"   ", {expression_expected, 3}},
+           row{"title", {operator_expected, 5}},
+           row{"title ", {operator_expected, 6}},
+           row{"title[", {not_complex, 5}},
+           row{"title pr and", {expression_expected, 12}},
+           row{"title pr or ", {expression_expected, 12}},
+           row{"and title pr", {unknown_attribute, 0}},
+           row{"title pr title pr", {end_expected, 9}},
+           row{"title pr)", {end_expected, 8}},
+           row{"(title pr", {round_bracket_expected, 9}},
+           row{"(title pr]", {round_bracket_expected, 9}},
+           row{"()", {expression_expected, 1}},
+           row{"not title pr", {unknown_attribute, 0}},
+           row{"not (title pr", {round_bracket_expected, 13}},
+           row{"emails[type pr", {square_bracket_expected, 14}},
+           row{"emails[type pr)", {square_bracket_expected, 14}},
+           row{"emails[]", {expression_expected, 7}},
+           row{"emails [type pr]", {operator_expected, 7}},
+           row{"emails[shoe pr]", {unknown_sub_attribute, 7}},
+           row{"emails[emails.type pr]", {malformed_path, 7}},
+           row{"emails[type[value pr]]", {nested_value_path, 11}},
+           row{"emails.type[value pr]", {not_complex, 11}},
+           row{"emails[type pr].", {malformed_path, 16}},
+           row{"emails[type pr].shoe pr", {unknown_sub_attribute, 16}},
+           row{"emails[type pr].value", {operator_expected, 21}},
+           row{"emails[type pr] pr", {end_expected, 16}},
+           row{"1title pr", {malformed_path, 0}},
+           row{"ti*tle pr", {malformed_path, 0}},
+           row{"shoeSize pr", {unknown_attribute, 0}},
+           row{"title pr and shoeSize pr", {unknown_attribute, 13}},
+           row{"name.shoe pr", {unknown_sub_attribute, 5}},
+           row{"title.shoe pr", {unknown_sub_attribute, 6}},
+           row{"urn:x:User:title pr", {unknown_schema, 0}},
+           row{"urn:ietf:params:scim:schemas:core:2.0:User:shoe pr", {unknown_attribute, 43}},
+           row{R"(name eq "x")", {sub_attribute_needed, 0}},
+           row{R"(urn:ietf:params:scim:schemas:extension:enterprise:2.0:User eq "x")",
+               {sub_attribute_needed, 0}},
+           row{R"(password eq "x")", {not_filterable, 0}},
+           row{R"(password pr)", {not_filterable, 0}},
+           row{R"(title regex "x")", {unknown_operator, 6}},
+           row{R"(title = "x")", {unknown_operator, 6}},
+           row{"title eq", {value_expected, 8}},
+           row{"title eq ", {value_expected, 9}},
+           row{"userName sw J", {value_expected, 12}},
+           row{"title eq 'x'", {value_expected, 9}},
+           row{"title eq [1]", {value_expected, 9}},
+           row{R"(title eq "x)", {invalid_value, 11}},
+           row{R"(title eq "\q")", {invalid_value, 10}},
+           row{"title eq \"\xff\"", {invalid_value, 10}},
+           row{R"(title eq "x"y)", {invalid_value, 12}},
+           row{"title eq 01", {invalid_value, 9}},
+           row{"title eq 1x", {invalid_value, 10}},
+           row{"title eq true", {wrong_type, 9}},
+           row{"title eq 1", {wrong_type, 9}},
+           row{R"(active eq "yes")", {wrong_type, 10}},
+           row{"active eq 1", {wrong_type, 10}},
+           row{"active gt true", {operator_not_allowed, 7}},
+           row{"active co true", {operator_not_allowed, 7}},
+           row{R"(x509Certificates.value gt "AQ==")", {operator_not_allowed, 23}},
+           row{R"(meta.created co "2011")", {operator_not_allowed, 13}},
+           row{R"(meta.created gt "2011")", {wrong_type, 16}},
+           row{"title gt null", {operator_not_allowed, 6}},
+           row{"title\tpr", {malformed_path, 0}},
+       }) {
+    auto const f = parse_filter(text, users());
+    ASSERT_FALSE(f) << text;
+    EXPECT_EQ(f.error(), error) << text << ": " << to_string(f.error());
+  }
+  for (auto const& [text, error] : {
+           row{R"(number eq "1")", {wrong_type, 10}},
+           row{"number sw 1", {operator_not_allowed, 7}},
+           row{R"(size eq true)", {wrong_type, 8}},
+           row{R"(doors[code sw "1"])", {not_filterable, 6}},
+           row{R"(doors.code pr)", {not_filterable, 0}},
+           row{R"(doors[side pr].code eq "1")", {not_filterable, 15}},
+       }) {
+    EXPECT_EQ(parse_filter(text, rooms()).error(), error) << text;
+  }
+}
+
+TEST(scim_filter, is_bounded_in_length_depth_and_terms) {
+  filter_limits const limits{.octets_max = 40, .depth_max = 2, .terms_max = 3};
+  EXPECT_TRUE(parse_filter("((title pr))", users(), limits));
+  EXPECT_EQ(parse_filter("(((title pr)))", users(), limits).error(), (filter_error{too_deep, 2}));
+  EXPECT_EQ(parse_filter("((emails[type pr]))", users(), limits).error(),
+            (filter_error{too_deep, 8}));
+  EXPECT_TRUE(parse_filter("id pr or id pr or id pr", users(), limits));
+  EXPECT_EQ(parse_filter("id pr or id pr or id pr or id pr", users(), limits).error(),
+            (filter_error{too_many_terms, 27}));
+  EXPECT_EQ(parse_filter(std::string(41, ' '), users(), limits).error(),
+            (filter_error{too_long, 40}));
+  EXPECT_EQ(parse_filter(std::string(8000, '('), users()).error(), (filter_error{too_deep, 32}));
+}
+
+TEST(scim_filter, finds_the_resources_that_it_asks_for) {
+  auto const user = *parse_json(R"({
+    "schemas":["urn:ietf:params:scim:schemas:core:2.0:User",
+               "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"],
+    "id":"2819c223","externalId":"BJ","userName":"BJensen@example.com",
+    "name":{"familyName":"O'Malley","givenName":"J\u00dcrgen"},
+    "userType":"Employee","title":"","active":true,
+    "emails":[{"value":"bj@example.com","type":"work","primary":true},{"value":"b@home.org"}],
+    "meta":{"lastModified":"2011-05-13T04:42:34Z"},
+    "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User":{"manager":{"value":"M1"}}})");
+  struct row {
+    std::string_view text;
+    bool found;
+  };
+  for (auto const& [text, found] : {
+           row{R"(userName eq "bjensen@EXAMPLE.com")", true},
+           row{R"(userName ne "bjensen@EXAMPLE.com")", false},
+           row{R"(externalId eq "bj")", false},
+           row{R"(externalId eq "BJ")", true},
+           row{R"(name.familyName co "o'm")", true},
+           row{R"(name.givenName eq "j)"
+               "\u00fc"
+               R"(rgen")",
+               true},
+           row{R"(userName sw "bj")", true},
+           row{R"(userName ew "COM")", true},
+           row{R"(userName sw "x")", false},
+           row{R"(userName gt "bj")", true},
+           row{R"(userName lt "bj")", false},
+           row{R"(userName ge "BJENSEN@example.com")", true},
+           row{R"(userName gt "BJENSEN@example.com")", false},
+           row{"title pr", false},
+           row{R"(title eq "")", true},
+           row{R"(title eq null)", true},
+           row{R"(nickName ne "x")", true},
+           row{R"(nickName eq "x")", false},
+           row{R"(not (nickName eq "x"))", true},
+           row{R"(nickName lt "x")", false},
+           row{"nickName eq null", true},
+           row{"userName ne null", true},
+           row{"name pr", true},
+           row{"addresses pr", false},
+           row{"active eq true", true},
+           row{"active ne true", false},
+           row{R"(emails co "home.org")", true},
+           row{R"(emails.type eq "work")", true},
+           row{R"(emails.type ne "work")", true},  // the second has no type
+           row{R"(emails[type eq "work" and value ew "org"])", false},
+           row{R"(emails.type eq "work" and emails.value ew "org")", true},
+           row{R"(emails[type ne "work"].value ew "org")", true},
+           row{R"(emails[not (type pr)])", true},
+           row{R"(ims[not (type pr)])", false},
+           row{R"(emails[primary eq true and value sw "BJ"])", true},
+           row{R"(meta.lastModified eq "2011-05-13T06:42:34.0+02:00")", true},
+           row{R"(meta.lastModified gt "2011-05-13T04:42:33.999Z")", true},
+           row{R"(meta.lastModified le "2011-05-13T04:42:33.999Z")", false},
+           row{R"(meta.created gt "2011-05-13T04:42:34Z")", false},
+           row{R"(urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:manager eq "m1")",
+               true},
+           row{"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User pr", true},
+           row{"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:division pr", false},
+           row{R"(schemas eq "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User")", true},
+           row{R"(schemas co "group")", false},
+           row{R"(title pr or userType eq "Intern" or active eq true)", true},
+           row{R"(active eq true or title pr and title pr)", true},
+           row{R"((active eq true or title pr) and title pr)", false},
+           row{R"(not (title pr) and active eq true)", true},
+       }) {
+    auto const f = parse_filter(text, users());
+    ASSERT_TRUE(f) << text << ": " << to_string(f.error());
+    EXPECT_EQ(matches(*f, user), found) << text;
+  }
+}
+
+TEST(scim_filter, compares_numbers_exactly) {
+  struct row {
+    std::string_view resource;
+    std::string_view text;
+    bool found;
+  };
+  for (auto const& [resource, text, found] : {
+           row{R"({"number":9007199254740993})", "number gt 9007199254740992.0", true},
+           row{R"({"number":9007199254740993})", "number eq 9007199254740993", true},
+           row{R"({"number":9223372036854775807})", "number lt 9223372036854775808.0", true},
+           row{R"({"number":-5})", "number gt -1e300", true},
+           row{R"({"number":-5})", "number lt -4.5", true},
+           row{R"({"size":1.5})", "size gt 1", true},
+           row{R"({"size":1})", "size lt 1.5", true},
+           row{R"({"size":1})", "size eq 1.0", true},
+           row{R"({"size":"1"})", "size eq 1", false},
+           row{R"({"size":"1"})", "size ne 1", true},
+       }) {
+    EXPECT_EQ(matches(*parse_filter(text, rooms()), *parse_json(resource)), found)
+        << resource << text;
+  }
+}
+
+TEST(scim_patch_path, names_what_an_operation_is_about) {
+  struct row {
+    std::string_view text;
+    std::string_view name;
+    std::string_view value_filter;
+  };
+  for (auto const& [text, name, value_filter] : {
+           row{"userName", "username", ""},
+           row{" NAME.familyname ", "name.familyname", ""},
+           row{"password", "password", ""},
+           row{"emails", "emails", ""},
+           row{R"(emails[type eq "work"])", "emails", R"(emails[type eq "work"])"},
+           row{R"(emails[type eq "work"].value)", "emails.value", R"(emails[type eq "work"])"},
+           row{"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User",
+               "urn:ietf:params:scim:schemas:extension:enterprise:2.0:user", ""},
+           row{"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:manager",
+               "urn:ietf:params:scim:schemas:extension:enterprise:2.0:user:manager", ""},
+       }) {
+    auto const path = parse_patch_path(text, users());
+    ASSERT_TRUE(path) << text << to_string(path.error());
+    EXPECT_EQ(canonical_name(path->path), name);
+    EXPECT_EQ(path->value_filter.has_value(), !value_filter.empty());
+    if (path->value_filter) {
+      EXPECT_EQ(parse_filter(value_filter, users())->operands.front(), *path->value_filter);
+    }
+  }
+  auto const path = *parse_patch_path(R"(emails[type eq "work"].value)", users());
+  EXPECT_TRUE(matches_value(*path.value_filter, *parse_json(R"({"type":"WORK"})")));
+  EXPECT_FALSE(matches_value(*path.value_filter, *parse_json(R"({"type":"home"})")));
+}
+
+TEST(scim_patch_path, is_refused_with_the_place) {
+  struct row {
+    std::string_view text;
+    filter_error error;
+  };
+  for (auto const& [text, error] : {
+           row{"", {expression_expected, 0}},
+           row{"shoeSize", {unknown_attribute, 0}},
+           row{"name.shoe", {unknown_sub_attribute, 5}},
+           row{"userName pr", {end_expected, 9}},
+           row{"userName[value pr]", {not_complex, 8}},
+           row{"emails[", {expression_expected, 7}},
+           row{"emails[type pr", {square_bracket_expected, 14}},
+           row{"emails[type pr]x", {end_expected, 15}},
+           row{"emails[type pr].x", {unknown_sub_attribute, 16}},
+           row{"emails[type pr].value.x", {malformed_path, 16}},
+           row{"urn:x:User:userName", {unknown_schema, 0}},
+       }) {
+    auto const path = parse_patch_path(text, users());
+    ASSERT_FALSE(path) << text;
+    EXPECT_EQ(path.error(), error) << text << ": " << to_string(path.error());
+  }
+  EXPECT_EQ(parse_patch_path(std::string(9000, 'a'), users()).error(),
+            (filter_error{too_long, 8192}));
+}
+
+}  // namespace
+}  // namespace tidegate::scim
