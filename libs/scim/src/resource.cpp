@@ -200,13 +200,13 @@ auto check_members(json const& before, json const& after, std::span<attribute co
 
 }  // namespace
 
-auto scim_type_of(resource_fault fault) noexcept -> std::string_view {
+auto scim_type_of(resource_fault fault) noexcept -> scim_type {
   switch (fault) {
     case resource_fault::object_expected:
     case resource_fault::schemas_missing:
-    case resource_fault::unknown_attribute: return "invalidSyntax";
-    case resource_fault::immutable_changed: return "mutability";
-    default: return "invalidValue";
+    case resource_fault::unknown_attribute: return scim_type::invalid_syntax;
+    case resource_fault::immutable_changed: return scim_type::mutability;
+    default: return scim_type::invalid_value;
   }
 }
 

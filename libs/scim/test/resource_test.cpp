@@ -165,7 +165,7 @@ TEST(scim_resource, is_refused_with_the_attribute_and_the_scim_type) {
     auto const resource = read_resource(*parse_json(text), definition);
     ASSERT_FALSE(resource) << text;
     EXPECT_EQ(resource.error(), error) << text << ": " << to_string(resource.error());
-    EXPECT_EQ(scim_type_of(resource.error().fault), scim_type) << text;
+    EXPECT_EQ(to_string(scim_type_of(resource.error().fault)), scim_type) << text;
   }
 }
 
@@ -195,7 +195,7 @@ TEST(scim_resource, keeps_the_immutable_values_that_it_has) {
     auto const checked = check_immutable(*parse_json(before), *parse_json(after), things());
     EXPECT_EQ(checked ? "" : checked.error().path, path) << before << after;
     if (!checked) {
-      EXPECT_EQ(scim_type_of(checked.error().fault), "mutability");
+      EXPECT_EQ(scim_type_of(checked.error().fault), scim_type::mutability);
     }
   }
 }

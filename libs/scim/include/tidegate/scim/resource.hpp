@@ -2,12 +2,12 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/scim/error.hpp>
 #include <tidegate/scim/json.hpp>
 #include <tidegate/scim/schema.hpp>
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 /// Resources as clients send them, judged by their schemas.
 namespace tidegate::scim {
@@ -35,8 +35,8 @@ struct resource_error {
   auto operator==(resource_error const&) const -> bool = default;
 };
 
-/// The scimType of RFC 7644, section 3.12: `invalidSyntax`, `invalidValue` or `mutability`. The status is 400.
-[[nodiscard]] auto scim_type_of(resource_fault fault) noexcept -> std::string_view;
+/// The scimType of RFC 7644, section 3.12: invalidSyntax, invalidValue or mutability. The status is 400.
+[[nodiscard]] auto scim_type_of(resource_fault fault) noexcept -> scim_type;
 
 /// One line for people.
 [[nodiscard]] auto to_string(resource_error const& error) -> std::string;
