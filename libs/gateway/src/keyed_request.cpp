@@ -127,6 +127,13 @@ auto keyed_request::fingerprint_by(idempotency::fingerprint_rule const& rule)
     -> std::optional<idempotency::fingerprint> {
   idempotency::fingerprinter maker(worker_.shared.idempotency->secret, rule, head_.method_text,
                                    head_.path, head_.query);
+  if (auto const whole = content_.in_memory()) {
+    if (!rule.streams()) {
+      return maker.finish(*whole);
+    }
+    maker.update(*whole);
+    return maker.finish();
+  }
   std::string piece;
   if (!rule.streams()) {
     return content_.read(0, content_.size(), piece) ? std::optional(maker.finish(piece))

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,10 @@ class spooled_content {
   /// False when the disk does not take it. `folder` is where the file is made.
   [[nodiscard]] auto append(std::string_view piece, std::string const& folder) -> bool;
   [[nodiscard]] auto size() const noexcept -> std::uint64_t { return head_.size() + file_octets_; }
+  /// All of it, when none is in the file.
+  [[nodiscard]] auto in_memory() const noexcept -> std::optional<std::string_view> {
+    return file_octets_ == 0 ? std::optional<std::string_view>(head_) : std::nullopt;
+  }
   /// Appends up to `octets` of it from `at` on. False when the disk does not give it back.
   [[nodiscard]] auto read(std::uint64_t at, std::size_t octets, std::string& out) const -> bool;
 

@@ -19,24 +19,25 @@ enum class digest_kind : char {
   chosen_content = 'C',
 };
 
-[[nodiscard]] auto begin(hmac_sha256 code, digest_kind kind) noexcept -> hmac_sha256 {
+// One code serves for all parts, since it begins anew at the end of each: it is large to copy.
+
+void begin(hmac_sha256& code, digest_kind kind) noexcept {
   char const first = static_cast<char>(kind);
   code.update(std::string_view(&first, 1));
-  return code;
 }
 
-[[nodiscard]] auto end(hmac_sha256 code) noexcept -> part_digest {
+[[nodiscard]] auto end(hmac_sha256& code) noexcept -> part_digest {
   auto const whole = code.finish();
   part_digest half{};
   std::copy_n(whole.begin(), half.size(), half.begin());
   return half;
 }
 
-[[nodiscard]] auto digest(hmac_sha256 const& code, digest_kind kind, std::string_view text) noexcept
+[[nodiscard]] auto digest(hmac_sha256& code, digest_kind kind, std::string_view text) noexcept
     -> part_digest {
-  auto begun = begin(code, kind);
-  begun.update(text);
-  return end(begun);
+  begin(code, kind);
+  code.update(text);
+  return end(code);
 }
 
 }  // namespace
@@ -129,9 +130,8 @@ auto differing_parts(fingerprint const& a, fingerprint const& b) noexcept -> req
 
 fingerprinter::fingerprinter(secret const& secret, fingerprint_rule const& rule,
                              std::string_view method, std::string_view path, std::string_view query)
-    : rule_(&rule),
-      code_(secret.fingerprints()),
-      content_(begin(code_, digest_kind::exact_content)) {
+    : rule_(&rule), code_(secret.fingerprints()), content_(secret.fingerprints()) {
+  begin(content_, digest_kind::exact_content);
   made_.rule = rule.text();
   auto const set = [this](request_part part, digest_kind kind, std::string_view text) {
     made_.parts[static_cast<std::size_t>(part)] = digest(code_, kind, text);
@@ -167,13 +167,13 @@ auto fingerprinter::digest_of_json(std::string_view content) -> part_digest {
   if (rule_->kind_ == fingerprint_rule::kind::json) {
     return digest(code_, digest_kind::canonical_content, canonical);
   }
-  auto code = begin(code_, digest_kind::chosen_content);
+  begin(code_, digest_kind::chosen_content);
   for (auto const& pointer : rule_->pointers_) {
     // JSON has no value that is empty or holds a line feed: each line is one value or a missing one.
-    code.update(pointer.find(canonical).value_or(""));
-    code.update("\n");
+    code_.update(pointer.find(canonical).value_or(""));
+    code_.update("\n");
   }
-  return end(code);
+  return end(code_);
 }
 
 }  // namespace tidegate::idempotency

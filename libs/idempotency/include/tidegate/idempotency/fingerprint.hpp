@@ -107,7 +107,7 @@ class fingerprinter {
   [[nodiscard]] auto digest_of_json(std::string_view content) -> part_digest;
 
   fingerprint_rule const* rule_;
-  hmac_sha256 code_;     // at its beginning
+  hmac_sha256 code_;     // at its beginning, between parts
   hmac_sha256 content_;  // exact bytes so far
   fingerprint made_;
 };
