@@ -24,7 +24,13 @@ using json_array = std::vector<json>;
 /// The members of an object in the order in which they came.
 class json_object {
  public:
-  json_object() = default;
+  // Defined where json_member is complete: clang asks for that earlier than g++.
+  json_object() noexcept;
+  json_object(json_object const& other);
+  json_object(json_object&& other) noexcept;
+  auto operator=(json_object const& other) -> json_object&;
+  auto operator=(json_object&& other) noexcept -> json_object&;
+  ~json_object();
   json_object(std::initializer_list<json_member> members);
 
   /// The value of the member of that name in any case; nothing when there is none.
@@ -108,6 +114,13 @@ struct json_member {
   std::string name;
   json value;
 };
+
+inline json_object::json_object() noexcept = default;
+inline json_object::json_object(json_object const& other) = default;
+inline json_object::json_object(json_object&& other) noexcept = default;
+inline auto json_object::operator=(json_object const& other) -> json_object& = default;
+inline auto json_object::operator=(json_object&& other) noexcept -> json_object& = default;
+inline json_object::~json_object() = default;
 
 /// What is wrong with a JSON text.
 enum class json_fault : std::uint8_t {
