@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any bytes as a filter of users, and as a path of PATCH:
+//
+// - never a crash; the place of an error is in the text or behind it;
+// - the canonical text is a filter with the same tree, and its own canonical text;
+// - the case of names makes no difference: in lower case, a filter without text in it is the same;
+// - a filter and its canonical text answer alike, and `not` of it answers the other way;
+// - a path with a value filter has the tree of the filter with the same brackets.
+#include "check.hpp"
+
+#include <tidegate/scim/case_fold.hpp>
+#include <tidegate/scim/filter.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using namespace tidegate::scim;
+using tidegate::fuzz::check;
+
+/// Users with an extension that has numbers.
+auto users() -> resource_definition const& {
+  static auto const definition = [] {
+    std::vector<schema> schemas(builtin_schemas().begin(), builtin_schemas().end());
+    schemas.push_back(*read_schema(*parse_json(
+        R"({"id":"urn:x:N","attributes":[{"name":"i","type":"integer"},{"name":"d","type":"decimal",
+            "multiValued":true}]})")));
+    auto type = builtin_resource_types()[0];
+    type.schema_extensions.push_back({"urn:x:N", false});
+    return *resource_definition::make(type, schemas);
+  }();
+  return definition;
+}
+
+auto resources() -> std::array<json, 3> const& {
+  static std::array<json, 3> const all{
+      json_object(),
+      *parse_json(R"({"id":"1","userName":"a","active":true,"title":"","name":{"givenName":"A"},
+        "emails":[{"value":"a@b","type":"work","primary":true},{"type":"home"}],
+        "meta":{"created":"2011-05-13T04:42:34Z"},"urn:x:N":{"i":1,"d":[0.5,2]},
+        "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User":{"manager":{"value":"m"}}})"),
+      *parse_json(R"({"userName":1,"active":"x","emails":{"value":["a"]},"meta":[{"created":[]}],
+        "name":[[{"givenName":{}}]],"urn:x:N":[1],"ims":[null,1,{}]})"),
+  };
+  return all;
+}
+
+}  // namespace
+
+extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t size) -> int {
+  auto const text = std::string_view(reinterpret_cast<char const*>(data), size);
+  // A canonical text may be longer, and deeper by the brackets of `a[x or y].b pr`.
+  filter_limits wider;
+  wider.octets_max = 16 * (size + 16);
+  wider.depth_max += 1;
+
+  auto const f = parse_filter(text, users());
+  if (!f) {
+    check(f.error().offset <= size);
+    check(!to_string(f.error()).empty());
+  } else {
+    auto const canonical = canonical_text(*f);
+    auto const again = parse_filter(canonical, users(), wider);
+    check(again.has_value() && *again == *f);
+    check(canonical_text(*again) == canonical);
+    if (text.find('"') == std::string_view::npos) {
+      check(parse_filter(fold_name(text), users()) == f);
+    }
+    auto const inverse = parse_filter("not (" + canonical + ")", users(), wider);
+    for (auto const& resource : resources()) {
+      check(matches(*again, resource) == matches(*f, resource));
+      check(!inverse || matches(*inverse, resource) != matches(*f, resource));
+    }
+  }
+
+  auto const path = parse_patch_path(text, users());
+  if (!path) {
+    check(path.error().offset <= size);
+  } else if (path->value_filter) {
+    check(path->path.parent != nullptr);
+    filter whole;
+    whole.kind = filter_kind::value_path;
+    whole.path = {path->path.extension, path->path.parent, nullptr};
+    whole.operands.push_back(*path->value_filter);
+    check(parse_filter(canonical_text(whole), users(), wider) == whole);
+    for (auto const& resource : resources()) {
+      (void)matches_value(*path->value_filter, resource);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any bytes as JSON; as a schema, a resource type and a user:
+//
+// - never a crash; the place of an error is in the text or behind it;
+// - a value that was written is read as the same value;
+// - a schema and a resource type that were written are read as the same, and all names of a schema can be resolved;
+// - a resource that was accepted is accepted again, unchanged, and so are its immutable values.
+#include "check.hpp"
+
+#include <tidegate/scim/resource.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace {
+
+using namespace tidegate::scim;
+using tidegate::fuzz::check;
+
+void check_resource(json const& value, resource_definition const& definition) {
+  for (auto const unknown : {unknown_attributes::refuse, unknown_attributes::ignore}) {
+    auto const resource = read_resource(value, definition, unknown);
+    if (!resource) {
+      check(!to_string(resource.error()).empty());
+      continue;
+    }
+    auto const again = read_resource(*resource, definition);
+    check(again.has_value() && to_string(*again) == to_string(*resource));
+    check(check_immutable(*resource, *resource, definition).has_value());
+  }
+}
+
+}  // namespace
+
+extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t size) -> int {
+  auto const text = std::string_view(reinterpret_cast<char const*>(data), size);
+  auto const value = parse_json(text);
+  if (!value) {
+    check(value.error().offset <= size);
+    check(!to_string(value.error()).empty());
+    return 0;
+  }
+  auto const again = parse_json(to_string(*value), {.octets_max = 16 * (size + 16)});
+  check(again.has_value() && *again == *value);
+
+  static auto const users =
+      *resource_definition::make(builtin_resource_types()[0], builtin_schemas());
+  check_resource(*value, users);
+
+  if (auto const type = read_resource_type(*value)) {
+    check(read_resource_type(to_json(*type)) == type);
+  }
+  auto const s = read_schema(*value);
+  if (!s) {
+    check(!to_string(s.error()).empty());
+    return 0;
+  }
+  check(read_schema(to_json(*s)) == s);
+  auto const definition =
+      resource_definition::make({"X", "X", "", "/X", s->id, {}}, std::span(&*s, 1));
+  check(definition.has_value());
+  for (auto const& a : s->attributes) {
+    auto const path = definition->resolve(s->id + ":" + a.name);
+    check(path.has_value() && path->sub == nullptr);
+  }
+  check_resource(*value, *definition);
+  return 0;
+}
