@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+#include <tidegate/scim/error.hpp>
+#include <tidegate/scim/filter.hpp>
+#include <tidegate/scim/json.hpp>
+#include <tidegate/scim/schema.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// PATCH (RFC 7644, section 3.5.2), with the forms that deployed clients send.
+namespace tidegate::scim {
+
+inline constexpr std::string_view patch_op_schema = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
+
+enum class patch_kind : std::uint8_t { add, remove, replace };
+
+/// One operation, its path resolved against the definition that it points into.
+struct patch_operation {
+  patch_kind kind{};
+  std::optional<patch_path> path;  ///< nothing: `value` is an object of attributes
+  json value;                      ///< null when there is none
+};
+
+/// How many operations a PATCH may have.
+inline constexpr std::size_t patch_operations_max = 1000;
+
+/// Reads the body of a PATCH. `op` in any case; `Operations` and members in any case. Operations without a path
+/// whose value has dotted or URN keys (`"name.givenName"`, `"urn:…:User:department"`) become operations with
+/// a path each. Errors: invalidSyntax, invalidPath, invalidFilter, noTarget (a remove without a path).
+[[nodiscard]] auto parse_patch(json const& body, resource_definition const& definition)
+    -> result<std::vector<patch_operation>, error>;
+
+/// Applies all operations to `resource`, as it is kept, or none: returns what it becomes, judged by its schemas
+/// as `read_resource` does, except for what the caller sets itself (`id`, `meta`), which stays as it was.
+///
+/// Errors: invalidPath, noTarget, mutability (readOnly and immutable attributes), invalidValue.
+/// A new primary value takes the place of the old one (section 3.5.2). A value that is added and already there
+/// changes nothing.
+[[nodiscard]] auto apply_patch(json const& resource, std::vector<patch_operation> const& operations,
+                               resource_definition const& definition) -> result<json, error>;
+
+/// What a PATCH does to the members of a group, which are kept apart from it, in order.
+struct member_change {
+  enum class kind : std::uint8_t {
+    add,     ///< these
+    remove,  ///< these, by their `value`
+    remove_all,
+    replace_all,      ///< by these
+    remove_matching,  ///< those that match `value_filter`
+  };
+  kind what{};
+  std::vector<json> members;  ///< objects with `value` and perhaps `display`, `type`, `$ref`
+  std::optional<filter> value_filter;
+};
+
+/// The operations of a PATCH of a group, apart: those on `members`, and the others in their order. Path-less
+/// operations with `members` in their value are divided. A `members[value eq "x"]` to be removed becomes a
+/// `remove` by value. What cannot be done to members (a change of a sub-attribute) is an error with
+/// `mutability`.
+struct group_patch {
+  std::vector<patch_operation> rest;
+  std::vector<member_change> members;
+};
+[[nodiscard]] auto split_members(std::vector<patch_operation> operations,
+                                 resource_definition const& definition)
+    -> result<group_patch, error>;
+
+}  // namespace tidegate::scim
