@@ -23,16 +23,20 @@ enum class patch_kind : std::uint8_t { add, remove, replace };
 /// One operation, its path resolved against the definition that it points into.
 struct patch_operation {
   patch_kind kind{};
-  std::optional<patch_path> path;  ///< nothing: `value` is an object of attributes
-  json value;                      ///< null when there is none
+  patch_path path;
+  json value;  ///< null when there is none
 };
 
 /// How many operations a PATCH may have.
 inline constexpr std::size_t patch_operations_max = 1000;
 
-/// Reads the body of a PATCH. `op` in any case; `Operations` and members in any case. Operations without a path
-/// whose value has dotted or URN keys (`"name.givenName"`, `"urn:…:User:department"`) become operations with
-/// a path each. Errors: invalidSyntax, invalidPath, invalidFilter, noTarget (a remove without a path).
+/// Reads the body of a PATCH. `op` and the names of members are in any case. An operation without a path becomes one
+/// with a path for each member of its value, whose names are paths: `title`, `name.givenName`,
+/// `urn:…:User:department`, `emails[type eq "work"].value`; what is readOnly is passed over. So is the value
+/// divided of an operation on an extension as a whole.
+///
+/// Errors: invalidSyntax, invalidPath, invalidFilter, invalidValue (the value is not an object of attributes where
+/// it has to be one), noTarget (a remove without a path); 413 when there are too many operations.
 [[nodiscard]] auto parse_patch(json const& body, resource_definition const& definition)
     -> result<std::vector<patch_operation>, error>;
 
