@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/case_fold.hpp>
 
+#include "normalization_table.hpp"
 #include "utf8.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace tidegate::scim {
 
@@ -91,6 +96,9 @@ constexpr auto fold_table = std::to_array<fold_row>({
 });
 
 auto fold_code_point(std::uint32_t c) noexcept -> std::uint32_t {
+  if (c < 0x80) {
+    return static_cast<std::uint32_t>(fold_ascii(static_cast<char>(c)));
+  }
   auto const* const row =
       std::lower_bound(fold_table.begin(), fold_table.end(), c,
                        [](fold_row const& r, std::uint32_t value) { return r.last < value; });
@@ -100,22 +108,171 @@ auto fold_code_point(std::uint32_t c) noexcept -> std::uint32_t {
   return c + static_cast<std::uint32_t>(row->delta);
 }
 
+auto find_decomposition(std::span<decomposition const> rows, std::uint32_t c) noexcept
+    -> decomposition const* {
+  auto const row = std::ranges::lower_bound(rows, c, {}, &decomposition::character);
+  return row == rows.end() || row->character != c ? nullptr : &*row;
+}
+
+auto combining_class(std::uint32_t c) noexcept -> std::uint8_t {
+  auto const row = std::ranges::lower_bound(combining_classes, c, {}, &class_range::last);
+  return row == combining_classes.end() || c < row->first ? std::uint8_t{0} : row->combining_class;
+}
+
+/// Hangul syllables (The Unicode Standard, section 3.12): a leading consonant, a vowel, and maybe a trailing
+/// consonant, which are numbered from these on.
+namespace hangul {
+constexpr std::uint32_t syllable = 0xac00;
+constexpr std::uint32_t leading = 0x1100;
+constexpr std::uint32_t vowel = 0x1161;
+constexpr std::uint32_t trailing = 0x11a7;  // stands for none
+constexpr std::uint32_t leadings = 19;
+constexpr std::uint32_t vowels = 21;
+constexpr std::uint32_t trailings = 28;
+}  // namespace hangul
+
+/// Appends what `c` canonically is.
+void decompose(std::vector<std::uint32_t>& out, std::uint32_t c) {
+  using namespace hangul;
+  if (c - syllable < leadings * vowels * trailings) {
+    auto const number = c - syllable;
+    out.push_back(leading + number / (vowels * trailings));
+    out.push_back(vowel + number / trailings % vowels);
+    if (number % trailings != 0) {
+      out.push_back(trailing + number % trailings);
+    }
+    return;
+  }
+  auto const* row = find_decomposition(composed_characters, c);
+  if (row == nullptr) {
+    row = find_decomposition(never_composed_characters, c);
+  }
+  if (row == nullptr) {
+    out.push_back(c);
+    return;
+  }
+  decompose(out, row->first);
+  if (row->second != 0) {
+    decompose(out, row->second);
+  }
+}
+
+/// The character that is `first` and `second`, or 0.
+auto compose(std::uint32_t first, std::uint32_t second) -> std::uint32_t {
+  using namespace hangul;
+  if (first - leading < leadings && second - vowel < vowels) {
+    return syllable + ((first - leading) * vowels + second - vowel) * trailings;
+  }
+  if (first - syllable < leadings * vowels * trailings && (first - syllable) % trailings == 0 &&
+      second - trailing - 1 < trailings - 1) {
+    return first + second - trailing;
+  }
+  static auto const by_parts = [] {
+    std::vector<decomposition> rows(composed_characters.begin(), composed_characters.end());
+    std::ranges::sort(rows, {}, [](auto const& r) { return std::pair(r.first, r.second); });
+    return rows;
+  }();
+  auto const row =
+      std::ranges::lower_bound(by_parts, std::pair(first, second), {},
+                               [](decomposition const& r) { return std::pair(r.first, r.second); });
+  return row == by_parts.end() || row->first != first || row->second != second ? 0 : row->character;
+}
+
+/// Puts each run of marks in the order of their classes.
+void order_marks(std::vector<std::uint32_t>& characters) {
+  auto const is_mark = [](std::uint32_t c) { return combining_class(c) != 0; };
+  for (auto at = characters.begin(); at != characters.end();) {
+    auto const begin = std::find_if(at, characters.end(), is_mark);
+    at = std::find_if_not(begin, characters.end(), is_mark);
+    if (at - begin > 1) {
+      std::stable_sort(begin, at, [](std::uint32_t a, std::uint32_t b) {
+        return combining_class(a) < combining_class(b);
+      });
+    }
+  }
+}
+
+/// Makes one of what belongs together (UAX #15); the characters are decomposed and in order.
+void compose_all(std::vector<std::uint32_t>& characters) {
+  std::size_t size = 0;
+  std::optional<std::size_t> starter;
+  std::uint8_t last_class = 0;
+  for (auto const c : characters) {
+    auto const own_class = combining_class(c);
+    // A mark of the same class, or another starter, stands between.
+    bool const blocked = !starter || (size != *starter + 1 && last_class >= own_class);
+    if (auto const made = blocked ? 0 : compose(characters[*starter], c); made != 0) {
+      characters[*starter] = made;
+      continue;
+    }
+    if (own_class == 0) {
+      starter = size;
+    }
+    last_class = own_class;
+    characters[size++] = c;
+  }
+  characters.resize(size);
+}
+
+/// Octets that are not UTF-8 stand for themselves, behind all characters.
+constexpr std::uint32_t lone_octet = 0x110000;
+
+/// Takes the character at the beginning of `text`, or an octet that is not part of one.
+auto take_character(std::string_view& text) noexcept -> std::uint32_t {
+  auto const lead = static_cast<std::uint8_t>(text.front());
+  auto const size = utf8::character_octets(text);
+  if (size <= 1) {
+    text.remove_prefix(1);
+    return size == 1 ? lead : lone_octet + lead;
+  }
+  std::uint32_t c = lead & (0x7fU >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    c = c << 6 | (static_cast<std::uint8_t>(text[i]) & 63);
+  }
+  text.remove_prefix(size);
+  return c;
+}
+
+void append_folded(std::string& out, std::string_view text,
+                   std::vector<std::uint32_t>& characters) {
+  characters.clear();
+  while (!text.empty()) {
+    decompose(characters, take_character(text));
+  }
+  order_marks(characters);
+  // Folding makes a letter of one mark only, U+0345, which is the last of all marks: the order holds. It turns no
+  // character into one that can be decomposed.
+  std::ranges::transform(characters, characters.begin(), fold_code_point);
+  compose_all(characters);
+  for (auto const c : characters) {
+    if (c >= lone_octet) {
+      out.push_back(static_cast<char>(c - lone_octet));
+    } else {
+      utf8::append(out, c);
+    }
+  }
+}
+
+auto is_ascii(char c) noexcept -> bool {
+  return static_cast<std::uint8_t>(c) < 0x80;
+}
+
 }  // namespace
 
 void append_case_fold(std::string& out, std::string_view text) {
-  while (!text.empty()) {
-    auto const size = utf8::character_octets(text);
-    if (size <= 1) {
-      out.push_back(fold_ascii(text.front()));
-      text.remove_prefix(1);
-      continue;
+  std::vector<std::uint32_t> characters;
+  auto const* const end = text.data() + text.size();
+  for (auto const* at = text.data(); at != end;) {
+    auto const* other = std::find_if_not(at, end, is_ascii);
+    if (other == end) {
+      std::transform(at, end, std::back_inserter(out), fold_ascii);
+      return;
     }
-    auto c = static_cast<std::uint32_t>(static_cast<std::uint8_t>(text[0]) & (0x7f >> size));
-    for (std::size_t i = 1; i < size; ++i) {
-      c = c << 6 | (static_cast<std::uint8_t>(text[i]) & 63);
-    }
-    utf8::append(out, fold_code_point(c));
-    text.remove_prefix(size);
+    // A mark may belong to the last character before it. ASCII itself is no mark and belongs to nothing before it.
+    auto const* const begin = other == at ? at : other - 1;
+    std::transform(at, begin, std::back_inserter(out), fold_ascii);
+    at = std::find_if(other, end, is_ascii);
+    append_folded(out, {begin, at}, characters);
   }
 }
 

@@ -13,9 +13,10 @@ namespace tidegate::scim {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// Appends `text` with each character replaced by its simple case folding (Unicode 14): two texts that
-/// differ in case only have the same one. Characters are neither composed nor decomposed, and none becomes
-/// two. What is not UTF-8 stays as it is. `text` must not be part of `out`.
+/// Appends the one text that stands for all that differ from `text` in case or in how characters are composed.
+/// It is decomposed, each character is replaced by its simple case folding, and it is composed again (NFC;
+/// Unicode 14): `\u00c9`, `E\u0301` and `e\u0301` are all `\u00e9`. No letter becomes several: `\u00df` is not `ss`. What
+/// is not UTF-8 stays as it is. The same of the result is the result. `text` must not be part of `out`.
 void append_case_fold(std::string& out, std::string_view text);
 
 /// The same as a string of its own.
