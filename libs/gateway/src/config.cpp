@@ -15,6 +15,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -222,6 +223,25 @@ auto read_idempotency_store(option const&, scalar const& given) -> value<std::st
   return given.text.starts_with(sqlite) && given.text.size() > sqlite.size()
              ? value<std::string>(std::string(given.text.substr(sqlite.size())))
              : no(given, "store");
+}
+
+auto read_digest(option const&, scalar const& given) -> value<sha256_digest> {
+  sha256_digest digest{};
+  if (given.text.size() != 2 * digest.size()) {
+    return no(given, "digest of SHA-256");
+  }
+  for (std::size_t i = 0; i < digest.size(); ++i) {
+    unsigned octet = 0;
+    for (auto const c : given.text.substr(2 * i, 2)) {
+      auto const place = std::string_view("0123456789abcdef").find(c);
+      if (place == std::string_view::npos) {
+        return no(given, "digest of SHA-256");
+      }
+      octet = octet * 16 + static_cast<unsigned>(place);
+    }
+    digest[i] = static_cast<std::byte>(octet);
+  }
+  return digest;
 }
 
 auto read_name(option const&, scalar const& given) -> value<std::string> {
@@ -846,6 +866,9 @@ class config_reader {
     route.match = read_match(open_at(from, "match"));
     route.name = take(from, "name", read_name).value_or(name_of(route.match));
     read_target(from, route);
+    if (from.find("auth") != nullptr) {
+      route.auth = read_auth(open_at(from, "auth"));
+    }
     read_limits(from, made, route);
     read_costs(from, made, route);
     if (from.find("idempotency") != nullptr) {
@@ -854,12 +877,55 @@ class config_reader {
     return route;
   }
 
+  auto read_auth(section const& from) -> auth_config {
+    auth_config auth;
+    auto const items = items_at(from, "bearer-tokens");
+    if (auto const* const given = from.find("bearer-tokens");
+        given != nullptr && given->value->is == yaml_node::kind::sequence && items.empty()) {
+      fault(given->value->place,
+            "bearer-tokens: an empty list lets nobody in; leave out auth to "
+            "let everybody in");
+    }
+    for (auto const* const item : items) {
+      auto const each = open(*item, from.path_of("bearer-tokens"));
+      auto const name = take(each, "name", read_name);
+      auto const digest = take(each, "sha256", read_digest);
+      auto const tenant = take_or_default(each, "tenant", read_name);
+      auto const read_only = take_or_default(each, "read-only", read_boolean);
+      if (!name || !digest) {
+        continue;
+      }
+      for (auto const& other : auth.tokens) {
+        if (other.name == *name) {
+          fault(each.place_of("name"), "name: " + shown(*name) + " is there twice");
+        }
+        if (other.digest == *digest) {
+          fault(each.place_of("sha256"), "sha256: the token of " + shown(other.name) + " too");
+        }
+      }
+      auth.tokens.push_back({*name, *digest, tenant, read_only});
+    }
+    return auth;
+  }
+
+  /// `principal` says something only where tokens do.
+  void check_principal(yaml_place place, std::string_view key,
+                       std::span<ratelimit::partition_source const> sources,
+                       route_config const& route) {
+    bool const asks = std::ranges::any_of(sources, [](auto const& source) {
+      return source.kind == ratelimit::partition_source_kind::principal;
+    });
+    if (asks && !route.auth) {
+      fault(place, std::string(key) + ": \"principal\" says nothing on a route without \"auth\"");
+    }
+  }
+
   void read_idempotency(section const& from, route_config& route) {
     auto const mode = take(from, "mode", read_choice);
     auto const faults_before = faults_.size();
     idempotency_config made;
     made.required = mode == "required";
-    read_keys(from, made);
+    read_keys(from, route, made);
     read_fingerprint(from, made);
     read_outcomes(from, made);
     made.max_body = take_or_default(from, "max-body", read_size);
@@ -878,7 +944,7 @@ class config_reader {
   }
 
   /// Whose keys, and which.
-  void read_keys(section const& from, idempotency_config& made) {
+  void read_keys(section const& from, route_config const& route, idempotency_config& made) {
     made.methods = take_list(from, "methods", read_method);
     if (from.find("methods") == nullptr) {
       made.methods = {"POST", "PATCH"};
@@ -892,6 +958,10 @@ class config_reader {
       }
     }
     made.scope = read_sources(from, "scope");
+    if (route.auth && from.find("scope") == nullptr) {
+      made.scope = {{ratelimit::partition_source_kind::principal, ""}};
+    }
+    check_principal(from.place_of("scope"), "scope", made.scope, route);
     made.anonymous = take(from, "anonymous", read_choice) != "refuse";
     auto const format = take(from, "key-format", read_choice);
     made.key.format = format == "uuid"     ? idempotency::key_format::uuid
@@ -1031,6 +1101,7 @@ class config_reader {
         continue;
       }
       auto const& limit = made.policies[*position];
+      check_principal(item->place, "limits", limit.partition.sources(), route);
       bool const in_fields =
           !limit.shadow && limit.policy.unit() != ratelimit::quota_unit::concurrent_requests;
       if (made.fields.ratelimit == ratelimit::draft::draft_07 && in_fields) {

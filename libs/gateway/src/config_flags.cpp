@@ -67,7 +67,7 @@ class flag_reader {
       if (auto const parsed = ratelimit::parse_partition_source(source); !parsed) {
         fault(flag, begin + parsed.error().offset, to_string(parsed.error()));
       } else if (parsed->kind == ratelimit::partition_source_kind::principal) {
-        fault(flag, begin, "\"principal\" is not available in this version");
+        fault(flag, begin, "\"principal\" needs tokens, which only a file can name");
       } else if (std::find(seen.begin(), seen.end(), *parsed) != seen.end()) {
         fault(flag, begin, "\"" + std::string(source) + "\" is there twice");
       } else {

@@ -190,7 +190,6 @@ constexpr option table[] = {
      .type = source,
      .form = form::one_or_list,
      .initial = "client-ip",
-     .later = "principal",
      .doc = "Requests with the same values of these share the quota. What a request has not is the "
             "empty value."},
     {.path = "policies.partition-key",
@@ -304,7 +303,8 @@ constexpr option table[] = {
      .type = source,
      .form = form::one_or_list,
      .initial = "header:authorization",
-     .doc = "Who owns a key: the same key with other values of these is another key."},
+     .doc = "Who owns a key: the same key with other values of these is another key. On a route "
+            "with `auth` the default is `principal`."},
     {.path = "routes.idempotency.anonymous",
      .type = choice,
      .initial = "allow",
@@ -423,7 +423,28 @@ constexpr option table[] = {
      .type = reference,
      .initial = "/.well-known/tidegate",
      .doc = "Where people read what the errors mean: in `type` and Link."},
-    {.path = "routes.auth", .available = later, .doc = "Bearer tokens."},
+    {.path = "routes.auth",
+     .doc = "Who may ask. Anybody else gets 401; whose token it was is the `principal`."},
+    {.path = "routes.auth.bearer-tokens",
+     .form = form::list,
+     .available = required,
+     .doc = "The tokens, as digests."},
+    {.path = "routes.auth.bearer-tokens.name",
+     .type = name,
+     .available = required,
+     .doc = "The principal: for `partition`, `scope` and logs."},
+    {.path = "routes.auth.bearer-tokens.sha256",
+     .type = digest,
+     .available = required,
+     .doc = "Of the bytes of the token: `printf %s TOKEN | sha256sum`."},
+    {.path = "routes.auth.bearer-tokens.tenant",
+     .type = name,
+     .initial = "default",
+     .doc = "Whose data it sees. For `service: scim`."},
+    {.path = "routes.auth.bearer-tokens.read-only",
+     .type = boolean,
+     .initial = "false",
+     .doc = "Only for reading: other methods get 403."},
     {.path = "routes.bridge",
      .available = later,
      .doc = "SCIM cursors before a server that has none."},
@@ -560,11 +581,13 @@ auto allowed_besides_words(option const& option) -> std::string {
     case method: return "a method in upper case, such as GET";
     case host: return "a host such as api.example.com, without a port";
     case source:
-      return "client-ip, header:NAME, query:NAME, cookie:NAME, method, host, path or route";
+      return "client-ip, header:NAME, query:NAME, cookie:NAME, method, host, path, route or "
+             "principal";
     case name: return "printable ASCII without spaces at its ends";
     case pointer: return "a JSON pointer such as /order/id";
     case reference: return "a URL or an absolute path, without a fragment";
     case option_type::idempotency_store: return "sqlite:FILE";
+    case digest: return "64 hexadecimal digits in lower case";
     case policy_name: return "the name of a policy";
     case upstream_name: return "the name of an upstream";
   }

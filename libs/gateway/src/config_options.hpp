@@ -33,6 +33,7 @@ enum class option_type : std::uint8_t {
   pointer,    ///< a JSON pointer
   reference,  ///< a URI reference
   idempotency_store,
+  digest,  ///< of SHA-256, in hexadecimal
   policy_name,
   upstream_name,
 };

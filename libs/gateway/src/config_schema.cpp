@@ -49,10 +49,12 @@ auto value_schemas(option const& rule) -> std::vector<std::string> {
     case option_type::path: return {string_like("^/")};
     case option_type::method: return {string_like("^[^a-z ]+$")};
     case option_type::source:
-      return {string_like("^(client-ip|method|host|path|route|(header|query|cookie):.+)$")};
+      return {
+          string_like("^(client-ip|method|host|path|route|principal|(header|query|cookie):.+)$")};
     case option_type::pointer: return {string_like("^(/.*)?$")};
     case option_type::reference: return {string_like("^(/|https?://)[^#]*$")};
     case option_type::idempotency_store: return {string_like("^sqlite:.+")};
+    case option_type::digest: return {string_like("^[0-9a-f]{64}$")};
     case option_type::name:
     case option_type::policy_name:
     case option_type::upstream_name: return {string_like("^[!-~]([ -~]*[!-~])?$")};

@@ -2,6 +2,7 @@
 #include "exchange.hpp"
 
 #include "access_log_line.hpp"
+#include "bearer.hpp"
 #include "field_names.hpp"
 
 #include <tidegate/http/cookie.hpp>
@@ -180,8 +181,13 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
     answer_problem(413, "Content Too Large", "The content of the request is larger than allowed.");
     return;
   }
+  auto const& auth = route_of().settings->auth;
+  token_ = auth ? find_token(auth->tokens, bearer_token_of(request)) : nullptr;
   find_partitions(request, path, from);
   find_costs(request, path);
+  if (auth && !is_let_in(request)) {
+    return;
+  }
   if (route_of().settings->idempotency && begin_keyed(request, path, from)) {
     return;
   }
@@ -231,7 +237,8 @@ auto exchange::value_of(ratelimit::partition_source const& source, known_field f
       return "";
     case partition_source_kind::path: return path;
     case partition_source_kind::route: return route_of().settings->name;
-    case partition_source_kind::principal: return "";
+    case partition_source_kind::principal:
+      return token_ != nullptr ? std::string_view(token_->name) : "";
   }
   return "";
 }
@@ -552,6 +559,28 @@ void exchange::answer_problem(int status, std::string_view title, std::string_vi
   auto* const client = end(worker_.text.size());
   // Content that is too large is not waited for.
   client->send_local({status, "application/problem+json", lines, worker_.text, status == 413});
+}
+
+auto exchange::is_let_in(wire::request_head const& request) -> bool {
+  bool const is_safe = method_ == wire::method::get || method_ == wire::method::head ||
+                       method_ == wire::method::options || method_ == wire::method::trace;
+  if (token_ != nullptr && (is_safe || !token_->read_only)) {
+    return true;
+  }
+  if (!admit()) {  // guessing is limited as everything else is
+    return false;
+  }
+  if (token_ != nullptr) {
+    answer_problem(403, "Forbidden", "This token is only for reading.");
+    return false;
+  }
+  bool const has_token = request.has(known_field::authorization);
+  answer_problem(401, "Unauthorized",
+                 has_token ? "The bearer token of the request is not one that this gateway knows."
+                           : "The request needs a bearer token.",
+                 has_token ? "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n"
+                           : "WWW-Authenticate: Bearer\r\n");
+  return false;
 }
 
 void exchange::answer_echo(wire::request_head const& request, std::string_view path) {

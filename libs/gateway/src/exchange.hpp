@@ -186,6 +186,8 @@ class exchange final : private upstream_user {
   void send_upstream(bool fresh);
   void answer_problem(int status, std::string_view title, std::string_view detail,
                       std::string_view field_lines = {});
+  /// True when the request may go on; else it was answered with 401 or 403.
+  [[nodiscard]] auto is_let_in(wire::request_head const& request) -> bool;
   void answer_echo(wire::request_head const& request, std::string_view path);
   void answer_description(wire::request_head const& request);
   void settle();
@@ -208,6 +210,7 @@ class exchange final : private upstream_user {
   worker_runtime* runtime_ = nullptr;
   upstream_connection* upstream_ = nullptr;
   worker_route const* route_ = nullptr;  // null when none was found
+  bearer_token const* token_ = nullptr;  // who asks, on a route with `auth`
   wire::method method_ = wire::method::get;
   int status_ = 0;
   bool head_sent_ = false;

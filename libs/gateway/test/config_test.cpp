@@ -52,6 +52,11 @@ auto with_keys(std::string_view options) -> std::string {
          std::string(options) + "}}]\n";
 }
 
+/// A route that lets in who has one of these tokens.
+auto with_tokens(std::string const& tokens) -> std::string {
+  return "routes: [{match: {path: /}, service: echo, auth: {bearer-tokens: [" + tokens + "]}}]\n";
+}
+
 /// The same with a policy whose options are `options`.
 auto with_policy(std::string_view options) -> std::string {
   return with("policies:\n  p: {" + std::string(options) + "}\n");
@@ -204,7 +209,8 @@ TEST(gateway_config, reads_every_option_of_idempotency) {
       "mode: required, methods: [PUT], scope: [header:x-tenant, client-ip], anonymous: refuse, "
       "accept-unquoted: true, key-format: uuidv7, key-length-max: 36, key-age-max: 2h, "
       "fingerprint: {json: [/a, /b/0]}, ttl: 1h, tombstone: 2d, in-flight: wait, "
-      "waiters-max: 3, keys-max: 4, max-body: 2KiB, max-response: 3KiB, max-execution: 1m, store-5xx: true, "
+      "waiters-max: 3, keys-max: 4, max-body: 2KiB, max-response: 3KiB, max-execution: 1m, "
+      "store-5xx: true, "
       "upstream-deduplicates: true, on-unknown-outcome: retry, on-store-failure: pass, "
       "replay-cost: 2, seal: false, documentation: 'https://docs.example/keys'"));
   ASSERT_EQ(made.routes.size(), 1U);
@@ -508,9 +514,10 @@ auto const fault_rows = std::vector<fault_row>{
     {"a_source_twice",
      with_policy("quota: 1, window: 1s, partition: [host, host]"),
      {"3:47: partition: \"host\" is there twice"}},
-    {"the_principal",
-     with_policy("quota: 1, window: 1s, partition: [principal]"),
-     {"3:41: partition: \"principal\" is not available in this version"}},
+    {"the_principal_of_a_route_without_tokens",
+     "policies: {p: {quota: 1, window: 1s, partition: [principal]}}\n"
+     "routes: [{match: {path: /}, service: echo, limits: [p]}]\n",
+     {"2:53: limits: \"principal\" says nothing on a route without \"auth\""}},
     {"enforce_false",
      with_policy("quota: 1, window: 1s, enforce: false"),
      {"3:38: enforce: \"false\" is unknown; allowed: true or shadow"}},
@@ -607,9 +614,21 @@ auto const fault_rows = std::vector<fault_row>{
     {"scim",
      "routes: [{match: {path: /}, service: scim}]\n",
      {"1:38: service: \"scim\" is not available in this version; allowed: echo"}},
-    {"auth",
+    // ---- auth ----
+    {"auth_without_tokens",
      "routes: [{match: {path: /}, service: echo, auth: {}}]\n",
-     {"1:44: \"auth\" is not available in this version"}},
+     {"1:50: \"bearer-tokens\" is missing"}},
+    {"auth_that_lets_nobody_in", with_tokens(""), {"1:66: bearer-tokens: an empty list"}},
+    {"a_token_without_a_digest",
+     with_tokens("{name: a}"),
+     {"1:67: \"sha256\" is missing; \"sha256\" is 64 hexadecimal digits"}},
+    {"a_digest_in_upper_case",
+     with_tokens("{name: a, sha256: " + std::string(64, 'A') + "}"),
+     {"1:85: sha256: \"" + std::string(60, 'A') + "...\" is no digest of SHA-256"}},
+    {"a_token_twice",
+     with_tokens("{name: a, sha256: " + std::string(64, 'a') +
+                 "}, {name: a, sha256: " + std::string(64, 'a') + "}"),
+     {"1:159: name: \"a\" is there twice", "1:170: sha256: the token of \"a\" too"}},
     // ---- idempotency ----
     {"a_store_without_a_file",
      with("stores: {idempotency: 'sqlite:'}\n"),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/base/sha256.hpp>
 #include <tidegate/gateway/route.hpp>
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/idempotency/fingerprint.hpp>
@@ -121,6 +122,21 @@ struct idempotency_config {
   std::string documentation;
 };
 
+/// One of `routes[].auth.bearer-tokens`.
+struct bearer_token {
+  std::string name;        ///< the principal; unique in its route
+  sha256_digest digest{};  ///< of the token's bytes
+  std::string tenant;      ///< whose data it sees
+  bool read_only = false;  ///< only for methods that are safe
+  auto operator==(bearer_token const&) const -> bool = default;
+};
+
+/// `routes[].auth`
+struct auth_config {
+  std::vector<bearer_token> tokens;  ///< at least one
+  auto operator==(auth_config const&) const -> bool = default;
+};
+
 /// What answers the requests of a route.
 enum class route_service : std::uint8_t { upstream, echo };
 
@@ -132,6 +148,7 @@ struct route_config {
   std::size_t upstream = 0;  ///< position in `config::upstreams`, for `route_service::upstream`
   std::vector<std::size_t> limits;  ///< positions in `config::policies`, in the order of the fields
   cost_config cost;
+  std::optional<auth_config> auth;
   std::optional<idempotency_config> idempotency;
 };
 
