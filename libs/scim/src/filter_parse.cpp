@@ -127,12 +127,13 @@ class filter_parser {
   auto parse_path() -> result<patch_path, filter_error> {
     skip_spaces();
     TIDEGATE_TRY(auto const path, take_path());
-    patch_path out{path, std::nullopt};
+    patch_path out{path, std::nullopt, {}};
     if (at('[')) {
       TIDEGATE_TRY(out.value_filter, parse_brackets(path, 0));
       if (take('.')) {
         TIDEGATE_TRY(out.path.sub, take_sub_attribute(*path.parent));
       }
+      out.literals = std::move(literals_);
     }
     TIDEGATE_TRY_VOID(expect_end());
     return out;
@@ -316,6 +317,7 @@ class filter_parser {
     skip_spaces();
     auto const value_begin = position_;
     TIDEGATE_TRY(auto const literal, take_literal());
+    literals_.push_back(literal);
 
     if (literal.is_null()) {
       if (f.op != compare_op::eq && f.op != compare_op::ne) {
@@ -412,6 +414,7 @@ class filter_parser {
   filter_limits const& limits_;
   std::size_t position_ = 0;
   std::size_t terms_ = 0;
+  std::vector<json> literals_;
   attribute_path const* parent_ = nullptr;
 };
 

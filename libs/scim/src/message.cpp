@@ -11,13 +11,8 @@ auto invalid_syntax(std::string detail) -> error {
   return {.status = 400, .type = scim_type::invalid_syntax, .detail = std::move(detail)};
 }
 
-auto parse_message(std::string_view body, std::string_view schema, json_limits const& limits)
-    -> result<json, error> {
-  auto read = parse_json(body, limits);
-  if (!read) {
-    return failure(invalid_syntax(to_string(read.error())));
-  }
-  auto const* schemas = read->find("schemas");
+auto check_message(json const& message, std::string_view schema) -> result<void, error> {
+  auto const* schemas = message.find("schemas");
   auto const* list = schemas == nullptr ? nullptr : schemas->if_array();
   bool const named = list != nullptr && std::any_of(list->begin(), list->end(), [&](json const& j) {
                        return j.if_string() != nullptr && equal_names(*j.if_string(), schema);
@@ -25,6 +20,16 @@ auto parse_message(std::string_view body, std::string_view schema, json_limits c
   if (!named) {
     return failure(invalid_syntax("schemas must name " + std::string(schema)));
   }
+  return {};
+}
+
+auto parse_message(std::string_view body, std::string_view schema, json_limits const& limits)
+    -> result<json, error> {
+  auto read = parse_json(body, limits);
+  if (!read) {
+    return failure(invalid_syntax(to_string(read.error())));
+  }
+  TIDEGATE_TRY_VOID(check_message(*read, schema));
   return *std::move(read);
 }
 

@@ -13,6 +13,10 @@ namespace tidegate::scim {
 /// A body that is not what its schema says (RFC 7644, section 3.12).
 [[nodiscard]] auto invalid_syntax(std::string detail) -> error;
 
+/// A message is a JSON object whose `schemas` name `schema`.
+[[nodiscard]] auto check_message(json const& message, std::string_view schema)
+    -> result<void, error>;
+
 /// Reads a message: a JSON object whose `schemas` name `schema`.
 [[nodiscard]] auto parse_message(std::string_view body, std::string_view schema,
                                  json_limits const& limits = {}) -> result<json, error>;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/resource.hpp>
 
+#include "read_value.hpp"
+
 #include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/date_time.hpp>
 
@@ -58,7 +60,10 @@ auto read_simple(json const& value, attribute_type type) -> std::optional<json> 
 /// Reads what stands in one object; `path` is empty or ends with what separates names.
 class resource_reader {
  public:
-  explicit resource_reader(unknown_attributes unknown) : unknown_(unknown) {}
+  enum class part : std::uint8_t { whole, fragment };  // a fragment may lack what is required
+
+  explicit resource_reader(unknown_attributes unknown, part p = part::whole)
+      : unknown_(unknown), part_(p) {}
 
   /// Of the attributes that `find` knows; each must come that is required.
   template <class Find>
@@ -82,7 +87,7 @@ class resource_reader {
       }
     }
     for (auto const& a : attributes) {
-      if (a.required && a.mutability != attribute_mutability::read_only) {
+      if (part_ == part::whole && a.required && a.mutability != attribute_mutability::read_only) {
         auto const* const value = out.find(a.name);
         if (value == nullptr || !is_present(*value)) {
           return fail(resource_fault::required_missing, path + a.name);
@@ -90,6 +95,28 @@ class resource_reader {
       }
     }
     return out;
+  }
+
+  /// Null when there is no value.
+  auto read_one(json const& value, attribute const& a, std::string const& path)
+      -> result<json, resource_error> {
+    if (value.is_null()) {
+      return json();
+    }
+    if (a.type != attribute_type::complex) {
+      auto simple = read_simple(value, a.type);
+      if (!simple) {
+        return fail(resource_fault::wrong_type, path);
+      }
+      return *std::move(simple);
+    }
+    auto const* const object = value.if_object();
+    if (object == nullptr) {
+      return fail(resource_fault::wrong_type, path);
+    }
+    TIDEGATE_TRY(auto members, read_members(*object, a.sub_attributes, path + ".",
+                                            [&](std::string_view name) { return a.find(name); }));
+    return members.empty() ? json() : json(std::move(members));
   }
 
  private:
@@ -127,28 +154,8 @@ class resource_reader {
     return out.empty() ? json() : json(std::move(out));
   }
 
-  auto read_one(json const& value, attribute const& a, std::string const& path)
-      -> result<json, resource_error> {
-    if (value.is_null()) {
-      return json();
-    }
-    if (a.type != attribute_type::complex) {
-      auto simple = read_simple(value, a.type);
-      if (!simple) {
-        return fail(resource_fault::wrong_type, path);
-      }
-      return *std::move(simple);
-    }
-    auto const* const object = value.if_object();
-    if (object == nullptr) {
-      return fail(resource_fault::wrong_type, path);
-    }
-    TIDEGATE_TRY(auto members, read_members(*object, a.sub_attributes, path + ".",
-                                            [&](std::string_view name) { return a.find(name); }));
-    return members.empty() ? json() : json(std::move(members));
-  }
-
   unknown_attributes unknown_;
+  part part_;
 };
 
 /// `schemas` must be there, with the base schema and no schema that the resource type lacks.
@@ -295,6 +302,12 @@ auto read_resource(json const& value, resource_definition const& definition,
     }
   }
   return json(std::move(out));
+}
+
+auto read_value(json const& value, attribute const& a, std::string const& path)
+    -> result<json, resource_error> {
+  return resource_reader(unknown_attributes::refuse, resource_reader::part::fragment)
+      .read_one(value, a, path);
 }
 
 auto check_immutable(json const& before, json const& after, resource_definition const& definition)

@@ -9,6 +9,7 @@
 #include <tidegate/scim/json.hpp>
 #include <tidegate/scim/list_request.hpp>
 #include <tidegate/scim/list_response.hpp>
+#include <tidegate/scim/patch.hpp>
 #include <tidegate/scim/projection.hpp>
 #include <tidegate/scim/resource.hpp>
 #include <tidegate/scim/schema.hpp>

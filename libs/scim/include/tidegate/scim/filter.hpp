@@ -121,6 +121,7 @@ struct filter_limits {
 struct patch_path {
   attribute_path path;
   std::optional<filter> value_filter;  ///< for `matches_value`
+  std::vector<json> literals;  ///< of each comparison of `value_filter` in turn, as it was written
   auto operator==(patch_path const&) const -> bool = default;
 };
 

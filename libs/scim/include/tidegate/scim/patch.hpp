@@ -30,6 +30,10 @@ struct patch_operation {
 /// How many operations a PATCH may have.
 inline constexpr std::size_t patch_operations_max = 1000;
 
+/// How much a PATCH may do, roughly in octets of values that are compared with filters and with each other: ten
+/// thousand values are compared with a hundred others. It takes less than a second.
+inline constexpr std::size_t patch_work_max = std::size_t{1} << 27;
+
 /// Reads the body of a PATCH. `op` and the names of members are in any case. An operation without a path becomes one
 /// with a path for each member of its value, whose names are paths: `title`, `name.givenName`,
 /// `urn:…:User:department`, `emails[type eq "work"].value`; what is readOnly is passed over. So is the value
@@ -40,12 +44,22 @@ inline constexpr std::size_t patch_operations_max = 1000;
 [[nodiscard]] auto parse_patch(json const& body, resource_definition const& definition)
     -> result<std::vector<patch_operation>, error>;
 
-/// Applies all operations to `resource`, as it is kept, or none: returns what it becomes, judged by its schemas
-/// as `read_resource` does, except for what the caller sets itself (`id`, `meta`), which stays as it was.
+/// Applies all operations in turn to `resource`, as it is kept, or none: returns what it becomes, judged by its
+/// schemas as `read_resource` does; what is readOnly (`id`, `meta`) stays as it was. When nothing changes, the
+/// result has the same text.
 ///
-/// Errors: invalidPath, noTarget, mutability (readOnly and immutable attributes), invalidValue.
-/// A new primary value takes the place of the old one (section 3.5.2). A value that is added and already there
-/// changes nothing.
+/// - `add` and `replace` of a single complex attribute change the sub-attributes that are given. A plain value for
+///   a complex attribute is its `value`, and then all of it.
+/// - `add` to several values appends those that are not there yet. `add` with a filter that selects no value makes
+///   one of what the filter says with `eq`.
+/// - `replace` with a filter replaces each value that it selects. Without an attribute there it is an `add`.
+/// - A single value for a multi-valued attribute is an array of one. Null is no value: `replace` takes away what
+///   was there, `add` does nothing.
+/// - `remove` of a multi-valued attribute with a value takes away the values that have all that is given.
+/// - A value that becomes the primary one takes that from the others.
+///
+/// Errors: noTarget, mutability (what is readOnly, what is immutable and has a value, removing what is required),
+/// invalidValue, invalidSyntax (a sub-attribute that no schema has), tooMany (beyond `patch_work_max`).
 [[nodiscard]] auto apply_patch(json const& resource, std::vector<patch_operation> const& operations,
                                resource_definition const& definition) -> result<json, error>;
 

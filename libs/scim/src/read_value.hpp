@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+#include <tidegate/scim/resource.hpp>
+
+#include <string>
+
+namespace tidegate::scim {
+
+/// Reads one value of `a`, at `path`, as `read_resource` does, but required sub-attributes may be missing: it may
+/// become part of another value. Null when nothing is in it.
+[[nodiscard]] auto read_value(json const& value, attribute const& a, std::string const& path)
+    -> result<json, resource_error>;
+
+}  // namespace tidegate::scim
