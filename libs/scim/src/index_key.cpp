@@ -166,11 +166,13 @@ auto index_key(attribute const& a, json const& value) -> std::string {
   return std::string(missing_key);
 }
 
-auto index_key(filter_value const& value) -> std::string {
+auto index_key(attribute const& a, filter_value const& value) -> std::string {
   return std::visit(
-      []<class Value>(Value const& one) {
+      [&]<class Value>(Value const& one) {
         if constexpr (std::same_as<Value, std::nullptr_t>) {
           return std::string(missing_key);
+        } else if constexpr (std::same_as<Value, std::string>) {
+          return a.case_exact ? key_of(one) : key_of(case_fold(one));
         } else {
           return key_of(one);
         }

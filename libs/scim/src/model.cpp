@@ -10,7 +10,7 @@ namespace tidegate::scim {
 
 namespace {
 
-/// Indexed in every type that has them.
+/// Indexed in every type that has them. Each of them tells resources apart.
 constexpr auto always_indexed = std::to_array<std::string_view>({
     "id",
     "externalId",
@@ -133,8 +133,8 @@ auto has_references(resource_definition const& definition, std::string_view urn,
 }
 
 /// Adds the index of `path`, which `subject` asked for, unless it is there.
-auto add_index(model_type& type, attribute_path const& path, std::string_view subject)
-    -> result<void, model_error> {
+auto add_index(model_type& type, attribute_path const& path, std::string_view subject,
+               bool identifies) -> result<void, model_error> {
   auto const values = values_of(path);
   if (values.leaf() == nullptr) {
     return fail(subject, path.parent == nullptr ? "an extension as a whole cannot be indexed"
@@ -148,7 +148,7 @@ auto add_index(model_type& type, attribute_path const& path, std::string_view su
     return fail(subject, "the resource type " + type.definition.type().name + " has more than " +
                              std::to_string(type_indexes_max) + " indexes");
   }
-  type.indexes.push_back({canonical_name(values), values, is_unique(values)});
+  type.indexes.push_back({canonical_name(values), values, is_unique(values), identifies});
   return {};
 }
 
@@ -163,14 +163,14 @@ auto make_type(resource_type const& described, std::span<schema const> schemas)
   type.has_groups = has_references(type.definition, user_schema, "groups");
   for (auto const name : always_indexed) {
     if (auto const path = type.definition.resolve(name); path && values_of(*path).leaf()) {
-      TIDEGATE_TRY_VOID(add_index(type, *path, name));
+      TIDEGATE_TRY_VOID(add_index(type, *path, name, true));
     }
   }
   result<void, model_error> added;
   for_each_path(type.definition, [&](attribute_path const& path) {
     type.has_request_only |= path.leaf()->returned == attribute_returned::request;
     if (added && is_unique(*path.leaf()) && !is_membership(type, path)) {
-      added = add_index(type, path, canonical_name(path));
+      added = add_index(type, path, canonical_name(path), true);
     }
   });
   TIDEGATE_TRY_VOID(added);
@@ -209,7 +209,7 @@ auto add_asked(std::vector<model_type>& types, std::string_view text) -> result<
     if (path->parent != nullptr && canonical_name(*path) == "meta.location") {
       return fail(text, "the location depends on the request");
     }
-    TIDEGATE_TRY_VOID(add_index(type, *path, text));
+    TIDEGATE_TRY_VOID(add_index(type, *path, text, false));
   }
   if (!found) {
     return fail(text, of_one ? "the resource type has no such attribute"

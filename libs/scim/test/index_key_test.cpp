@@ -63,7 +63,7 @@ TEST(scim_index_key, stands_for_no_value_where_there_is_none_of_the_type) {
   EXPECT_EQ(index_key(number_attribute, json("1")), missing_key);
   EXPECT_EQ(index_key(time_attribute, json("yesterday")), missing_key);
   EXPECT_EQ(index_key(flag_attribute, json("true")), missing_key);
-  EXPECT_EQ(index_key(filter_value(nullptr)), missing_key);
+  EXPECT_EQ(index_key(text_attribute, filter_value(nullptr)), missing_key);
 }
 
 TEST(scim_index_key, comes_before_the_key_of_no_value) {
@@ -173,7 +173,7 @@ TEST(scim_index_key, is_the_same_of_a_value_and_of_a_filter_that_asks_for_it) {
        }) {
     auto const f = parse_filter(text, user.definition);
     ASSERT_TRUE(f) << text;
-    EXPECT_EQ(index_key(f->value), index_key(*a, value)) << text;
+    EXPECT_EQ(index_key(*a, f->value), index_key(*a, value)) << text;
   }
 }
 

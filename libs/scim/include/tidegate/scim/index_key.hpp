@@ -18,8 +18,8 @@ namespace tidegate::scim {
 /// stand for different values. What is null or not of the type of `a` has `missing_key`.
 [[nodiscard]] auto index_key(attribute const& a, json const& value) -> std::string;
 
-/// The key of what a filter compares with, as `index_key` makes it of the same value of the attribute.
-[[nodiscard]] auto index_key(filter_value const& value) -> std::string;
+/// The key of what a filter compares `a` with, as `index_key` makes it of the same value.
+[[nodiscard]] auto index_key(attribute const& a, filter_value const& value) -> std::string;
 
 /// Behind every value: in an ascending order what has no value comes last (RFC 7644, section 3.4.2.3).
 inline constexpr std::string_view missing_key = "\x02";

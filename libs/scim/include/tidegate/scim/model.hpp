@@ -26,6 +26,8 @@ struct index_definition {
   attribute_path path;  ///< of a simple attribute or sub-attribute
   /// Uniqueness `server` or `global`: no two resources of a type have the same value.
   bool unique = false;
+  /// A value is likely to be that of one resource, or of few.
+  bool identifies = false;
 };
 
 /// A resource type with its indexes.
