@@ -6,33 +6,67 @@
 // - the canonical text is a filter with the same tree, and its own canonical text;
 // - the case of names makes no difference: in lower case, a filter without text in it is the same;
 // - a filter and its canonical text answer alike, and `not` of it answers the other way;
+// - a filter has one condition in SQL, with as many placeholders as values and none of its text in it; the two
+//   dialects differ in the placeholders only;
 // - a path with a value filter has the tree of the filter with the same brackets.
 #include "check.hpp"
 
 #include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/filter.hpp>
+#include <tidegate/scim/filter_sql.hpp>
+#include <tidegate/scim/model.hpp>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
 using namespace tidegate::scim;
 using tidegate::fuzz::check;
 
-/// Users with an extension that has numbers.
-auto users() -> resource_definition const& {
-  static auto const definition = [] {
-    std::vector<schema> schemas(builtin_schemas().begin(), builtin_schemas().end());
-    schemas.push_back(*read_schema(*parse_json(
+/// Users with an extension that has numbers, and some more indexes.
+auto user_type() -> model_type const& {
+  static auto const directory = [] {
+    std::array const schemas{*read_schema(*parse_json(
         R"({"id":"urn:x:N","attributes":[{"name":"i","type":"integer"},{"name":"d","type":"decimal",
-            "multiValued":true}]})")));
+            "multiValued":true}]})"))};
     auto type = builtin_resource_types()[0];
     type.schema_extensions.push_back({"urn:x:N", false});
-    return *resource_definition::make(type, schemas);
+    std::array const types{type};
+    std::array<std::string, 6> const indexes{"title",     "active",    "name.givenName",
+                                             "urn:x:N:i", "urn:x:N:d", "meta.created"};
+    return *model::make(schemas, types, indexes);
   }();
-  return definition;
+  return *directory.find("User");
+}
+
+auto users() -> resource_definition const& {
+  return user_type().definition;
+}
+
+auto compile(filter const& f, sql_dialect dialect) -> filter_sql {
+  static std::vector<std::int64_t> const index_ids(user_type().indexes.size(), 1);
+  return compile_filter(f, user_type(), index_ids, dialect, 1, {1, 2});
+}
+
+void check_sql(filter const& f, filter const& again) {
+  auto const sqlite = compile(f, sql_dialect::sqlite);
+  auto const postgresql = compile(f, sql_dialect::postgresql);
+  check(sqlite.values == postgresql.values && sqlite.exact == postgresql.exact);
+  check(std::ranges::count(sqlite.condition, '?') ==
+        static_cast<std::ptrdiff_t>(sqlite.values.size()));
+  auto translated = sqlite.condition;
+  std::ranges::replace(translated, '?', '$');
+  check(translated == postgresql.condition);
+  constexpr std::string_view allowed =
+      "abcdefghijklmnopqrstuvwxyzACDEFHILMNORSTUWX_.0123456789=<>?,() ";
+  check(sqlite.condition.find_first_not_of(allowed) == std::string::npos);
+  check(!sqlite.exact || !sqlite.condition.empty());
+  auto const of_again = compile(again, sql_dialect::sqlite);
+  check(of_again.condition == sqlite.condition && of_again.values == sqlite.values);
 }
 
 auto resources() -> std::array<json, 3> const& {
@@ -69,6 +103,7 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
     if (text.find('"') == std::string_view::npos) {
       check(parse_filter(fold_name(text), users()) == f);
     }
+    check_sql(*f, *again);
     auto const inverse = parse_filter("not (" + canonical + ")", users(), wider);
     for (auto const& resource : resources()) {
       check(matches(*again, resource) == matches(*f, resource));

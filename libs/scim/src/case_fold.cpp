@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -178,16 +179,29 @@ auto compose(std::uint32_t first, std::uint32_t second) -> std::uint32_t {
   return row == by_parts.end() || row->first != first || row->second != second ? 0 : row->character;
 }
 
-/// Puts each run of marks in the order of their classes.
+/// Puts a run of marks in the order of their classes; those of one class stay as they are.
+void order_run(std::span<std::uint32_t> marks) {
+  constexpr int character_bits = 21;
+  constexpr int class_shift = 56;
+  std::vector<std::uint64_t> keyed;
+  keyed.reserve(marks.size());
+  for (auto const c : marks) {
+    keyed.push_back(std::uint64_t{combining_class(c)} << class_shift |
+                    std::uint64_t{keyed.size()} << character_bits | c);
+  }
+  std::ranges::sort(keyed);
+  std::ranges::transform(keyed, marks.begin(), [](std::uint64_t key) {
+    return static_cast<std::uint32_t>(key & ((1U << character_bits) - 1));
+  });
+}
+
 void order_marks(std::vector<std::uint32_t>& characters) {
   auto const is_mark = [](std::uint32_t c) { return combining_class(c) != 0; };
   for (auto at = characters.begin(); at != characters.end();) {
     auto const begin = std::find_if(at, characters.end(), is_mark);
     at = std::find_if_not(begin, characters.end(), is_mark);
     if (at - begin > 1) {
-      std::stable_sort(begin, at, [](std::uint32_t a, std::uint32_t b) {
-        return combining_class(a) < combining_class(b);
-      });
+      order_run({begin, at});
     }
   }
 }

@@ -191,7 +191,15 @@ class planner {
     if (all.operands.empty()) {
       return std::nullopt;
     }
-    std::ranges::stable_sort(all.operands, {}, &filter_plan::reach);
+    std::vector<filter_plan> ordered;
+    for (auto const reach : {plan_reach::few, plan_reach::some, plan_reach::many}) {
+      for (auto& operand : all.operands) {
+        if (operand.reach == reach) {
+          ordered.push_back(std::move(operand));
+        }
+      }
+    }
+    all.operands = std::move(ordered);
     all.reach = all.operands.front().reach;
     for (auto const& operand : all.operands) {
       all.exact = all.exact && operand.exact;
