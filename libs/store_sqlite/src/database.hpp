@@ -5,12 +5,11 @@
 #include <tidegate/idempotency/lookup.hpp>
 #include <tidegate/store/idempotency_store.hpp>
 
-#include <sqlite3.h>
+#include "connection.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,16 +19,13 @@ namespace tidegate::store_sqlite {
 /// The file and the few statements that are made on it. For one thread.
 class database {
  public:
-  template <class T>
-  using outcome = result<T, store::store_error>;
-
   [[nodiscard]] static auto open(std::string const& file, std::size_t file_octets_max)
       -> outcome<database>;
 
-  [[nodiscard]] auto begin() -> outcome<void> { return execute("BEGIN IMMEDIATE"); }
-  [[nodiscard]] auto commit() -> outcome<void> { return execute("COMMIT"); }
+  [[nodiscard]] auto begin() -> outcome<void> { return connection_.begin(); }
+  [[nodiscard]] auto commit() -> outcome<void> { return connection_.commit(); }
   /// Also where SQLite has rolled back by itself.
-  void rollback() noexcept;
+  void rollback() noexcept { connection_.rollback(); }
 
   /// The row of a new record.
   [[nodiscard]] auto insert(idempotency::lookup_key const& key, std::string_view record,
@@ -49,22 +45,7 @@ class database {
       -> outcome<void>;
 
  private:
-  struct close {
-    void operator()(sqlite3* connection) const noexcept { sqlite3_close(connection); }
-  };
-  struct finalize {
-    void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
-  };
-  using statement = std::unique_ptr<sqlite3_stmt, finalize>;
-
-  [[nodiscard]] auto execute(char const* sql) -> outcome<void>;
-  [[nodiscard]] auto pragma(char const* sql) -> outcome<std::int64_t>;
-  [[nodiscard]] auto prepare(char const* sql) -> outcome<statement>;
-  [[nodiscard]] auto step(sqlite3_stmt* statement) -> outcome<bool>;
-  [[nodiscard]] auto error() const -> store::store_error;
-
-  std::string file_;
-  std::unique_ptr<sqlite3, close> connection_;
+  connection connection_;
   statement insert_;
   statement update_;
   statement remove_;

@@ -67,9 +67,6 @@ class idempotency_store::writer {
     std::size_t added = 0;  // keys that were not there
     store::scope_counts added_to;
   };
-  template <class T>
-  using outcome = result<T, store::store_error>;
-
   /// An error when the queue is full or the store is being closed.
   [[nodiscard]] auto enqueue(job job) -> std::optional<store::store_error>;
   void run();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store_sqlite/idempotency_store.hpp>
 
+#include "folder.hpp"
 #include "support/idempotency_store_contract.hpp"
 
 #include <gtest/gtest.h>
@@ -33,31 +34,6 @@ using store::contract::made;
 using store::contract::record_in;
 using store::contract::response_of;
 using store::contract::start;
-
-/// A folder that goes when the test does.
-class folder {
- public:
-  folder() {
-    std::string name = (fs::temp_directory_path() / "tidegate_store_XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~folder() { fs::remove_all(path_); }
-  folder(folder const&) = delete;
-  auto operator=(folder const&) -> folder& = delete;
-  [[nodiscard]] auto file() const -> std::string { return (path_ / "idempotency.db").string(); }
-  /// Every octet in it.
-  [[nodiscard]] auto content() const -> std::string {
-    std::string all;
-    for (auto const& entry : fs::directory_iterator(path_)) {
-      std::ifstream in(entry.path(), std::ios::binary);
-      all.append(std::istreambuf_iterator<char>(in), {});
-    }
-    return all;
-  }
-
- private:
-  fs::path path_;
-};
 
 using opened = std::unique_ptr<idempotency_store>;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/store/directory.hpp>
 #include <tidegate/store/idempotency_store.hpp>
 #include <tidegate/store/keyed_hash.hpp>
 #include <tidegate/store/memory_idempotency_store.hpp>

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+#include <tidegate/scim/model.hpp>
+#include <tidegate/store/directory.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+/// The resources of a SCIM service in a file of SQLite, for one process.
+namespace tidegate::store_sqlite {
+
+struct directory_options {
+  std::string file;
+  std::size_t readers = 2;  ///< threads that read, 1 or more
+  /// Of the file; 0: as much as the disk has. What is above it is a full disk.
+  std::size_t file_octets_max = 0;
+  std::size_t reads_max = 16'384;   ///< how many reads may wait for a thread
+  std::size_t writes_max = 65'536;  ///< how many writes may wait for the disk
+};
+
+/// Durable: a write is answered when it is on the disk (WAL, synchronous FULL). Writes that come while the
+/// disk is busy share the next transaction; where that fails, each is tried alone, so that an error is the error of that
+/// write. One thread writes, others read, each read in a transaction of its own, and neither waits for the other.
+///
+/// Where too many wait, or the directory is being closed, `work` of a read and `answer` of a write get the error before
+/// the call returns, and `work` of a write is not called.
+class directory final : public store::directory {
+ public:
+  /// Opens the file or makes a new one. No other process may have it open; `FILE.lock` beside it keeps them
+  /// away. Every type that work names is one of `model`. Indexes that the file has not, or that mean something else in `model`,
+  /// are built before this returns, and those that `model` has not any more are dropped.
+  [[nodiscard]] static auto open(directory_options options,
+                                 std::shared_ptr<scim::model const> model)
+      -> result<std::unique_ptr<directory>, store::store_error>;
+
+  /// Does what was asked for, answers it, then closes the file.
+  ~directory() override;
+
+  void read(std::string_view tenant, read_work work) override;
+  void write(std::string_view tenant, write_work work, write_answer answer) override;
+
+  /// How many transactions there were, and how many writes they made: with many clients a transaction makes
+  /// many.
+  struct counts {
+    std::uint64_t transactions = 0;
+    std::uint64_t writes = 0;
+  };
+  [[nodiscard]] auto counted() const -> counts;
+
+ private:
+  class threads;
+  explicit directory(std::unique_ptr<threads> threads);
+
+  std::unique_ptr<threads> threads_;
+};
+
+}  // namespace tidegate::store_sqlite

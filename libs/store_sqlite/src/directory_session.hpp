@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/scim/filter_sql.hpp>
+#include <tidegate/store/directory.hpp>
+
+#include "connection.hpp"
+#include "directory_schema.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace tidegate::store_sqlite {
+
+/// The statements that are always the same.
+enum class sql : std::uint8_t {
+  begin,
+  end,
+  savepoint,
+  release,
+  undo,
+  part_size,
+  update_part,
+  update_block,
+  part_type,
+  find_by_key,
+  find_by_rid,
+  id_by_rid,
+  insert_resource,
+  update_resource,
+  remove_resource,
+  mark_in_groups,
+  insert_entry,
+  remove_entry,
+  members_of,
+  groups_of,
+  is_member,
+  last_member,
+  insert_member,
+  update_member,
+  remove_member,
+  remove_members,
+  remove_memberships,
+  rids_up,
+  rids_down,
+  keys_up,
+  keys_down,
+  sorted_up,
+  sorted_down,
+  equal_up,
+  equal_down,
+  count_rids,
+  count_equal,
+  blocks_up,
+  blocks_down,
+  how_many,
+};
+
+/// A statement on loan. It goes back to be used again; while it is away, another one is made.
+class borrowed_statement {
+ public:
+  borrowed_statement(statement lent, std::vector<statement>& home)
+      : statement_(std::move(lent)), home_(&home) {}
+  borrowed_statement(borrowed_statement&&) noexcept = default;
+  auto operator=(borrowed_statement&&) -> borrowed_statement& = delete;
+  ~borrowed_statement() {
+    if (statement_) {
+      sqlite3_reset(statement_.get());
+      sqlite3_clear_bindings(statement_.get());
+      home_->push_back(std::move(statement_));
+    }
+  }
+  [[nodiscard]] auto get() const noexcept -> sqlite3_stmt* { return statement_.get(); }
+
+ private:
+  statement statement_;
+  std::vector<statement>* home_;
+};
+
+/// A connection to the file of a directory, and the work that is done on it. For one thread.
+///
+/// One that reads has a transaction for each work: `begin_read`, `end_read`. One that writes has a
+/// transaction for several: `begin_write`, then for each `begin_work` and `keep_work` or `undo_work`, then
+/// `commit`; after an error of these, `rollback`.
+class directory_session final : public store::directory_writer {
+ public:
+  directory_session(connection connection, std::shared_ptr<scim::model const> model);
+
+  [[nodiscard]] auto begin_read(std::string_view tenant) -> outcome<void>;
+  void end_read() noexcept;
+
+  [[nodiscard]] auto begin_write() -> outcome<void>;
+  void begin_work(std::string_view tenant);
+  [[nodiscard]] auto keep_work() -> outcome<void>;
+  [[nodiscard]] auto undo_work() -> outcome<void>;
+  [[nodiscard]] auto commit() -> outcome<void>;
+  void rollback() noexcept;
+  /// What has failed in this work.
+  [[nodiscard]] auto failed() const noexcept -> std::optional<store::store_error> const& {
+    return failed_;
+  }
+  [[nodiscard]] auto file() noexcept -> connection& { return connection_; }
+
+  // ---- directory_reader ----
+  [[nodiscard]] auto find(scim::model_type const& type, std::string_view id)
+      -> outcome<std::optional<store::directory_resource>> override;
+  [[nodiscard]] auto find_any(std::string_view id) -> outcome<std::optional<any_resource>> override;
+  [[nodiscard]] auto find_unique(scim::model_type const& type, std::size_t index,
+                                 std::string_view key, std::string_view except_id)
+      -> outcome<std::optional<std::string>> override;
+  [[nodiscard]] auto scan(store::directory_query const& query)
+      -> outcome<scim::scan_answer<store::directory_row>> override;
+  [[nodiscard]] auto count(store::directory_query const& query)
+      -> outcome<store::directory_count> override;
+  [[nodiscard]] auto counts_cheaply(store::directory_query const& query) -> bool override;
+  [[nodiscard]] auto newest(scim::model_type const& type) -> outcome<std::uint64_t> override;
+  [[nodiscard]] auto members(std::uint64_t group_rid,
+                             std::function<bool(store::directory_member const&)> const& each)
+      -> outcome<void> override;
+  [[nodiscard]] auto groups_of(std::uint64_t rid)
+      -> outcome<std::vector<store::directory_member>> override;
+
+  // ---- directory_writer ----
+  [[nodiscard]] auto insert(scim::model_type const& type, std::string_view id,
+                            std::string_view text, std::span<scim::index_entry const> entries)
+      -> outcome<std::uint64_t> override;
+  [[nodiscard]] auto update(scim::model_type const& type, std::uint64_t rid, std::string_view text,
+                            std::span<scim::index_entry const> entries) -> outcome<void> override;
+  [[nodiscard]] auto remove(scim::model_type const& type, std::uint64_t rid)
+      -> outcome<void> override;
+  [[nodiscard]] auto add_member(std::uint64_t group_rid, std::uint64_t member_rid,
+                                std::string_view display) -> outcome<bool> override;
+  [[nodiscard]] auto remove_member(std::uint64_t group_rid, std::uint64_t member_rid)
+      -> outcome<bool> override;
+  [[nodiscard]] auto remove_members(std::uint64_t group_rid) -> outcome<void> override;
+
+ private:
+  friend class directory_scan;
+
+  struct tenant_parts {
+    std::string tenant;
+    std::vector<std::optional<directory_part>> parts;  // by the number of the type
+  };
+  /// A row of `entry`, but for its rid.
+  struct stored_entry {
+    std::int64_t index_id;
+    std::string_view key;
+    auto operator<=>(stored_entry const&) const = default;
+  };
+
+  [[nodiscard]] auto borrow(sql which) -> outcome<borrowed_statement>;
+  [[nodiscard]] auto borrow(std::string const& text) -> outcome<borrowed_statement>;
+  /// Runs a statement that gives no rows.
+  template <class... Values>
+  [[nodiscard]] auto run(sql which, Values const&... values) -> outcome<void>;
+  /// Remembers an error of `body`, so that the work is not kept.
+  template <class Body>
+  [[nodiscard]] auto noting(Body&& body) -> decltype(body()) {
+    auto made = body();
+    if (!made && !failed_) {
+      failed_ = made.error();
+    }
+    return made;
+  }
+
+  void enter(std::string_view tenant);
+  [[nodiscard]] auto type_number(scim::model_type const& type) const noexcept -> std::size_t;
+  /// Nothing when the tenant has none of the type.
+  [[nodiscard]] auto find_part(scim::model_type const& type) -> outcome<directory_part const*>;
+  /// Those of the indexes of `id` of everything the tenant has.
+  [[nodiscard]] auto id_index_ids() -> outcome<std::vector<std::int64_t>>;
+  [[nodiscard]] auto size_of(directory_part const& part) -> outcome<part_size>;
+  [[nodiscard]] auto type_name(std::int64_t rid) -> outcome<std::string_view>;
+  [[nodiscard]] auto find_in_type(scim::model_type const& type, std::string_view id)
+      -> outcome<std::optional<store::directory_resource>>;
+
+  /// Before anything is written in a work.
+  [[nodiscard]] auto write_ahead() -> outcome<void>;
+  /// The part, which is made where there is none; what it was like is restored if the work is undone.
+  [[nodiscard]] auto part_to_change(scim::model_type const& type) -> outcome<directory_part*>;
+  [[nodiscard]] auto read_entries(scim::model_type const& type, std::int64_t rid)
+      -> outcome<std::vector<scim::index_entry>>;
+  [[nodiscard]] static auto stored_entries(directory_part const& part,
+                                           std::span<scim::index_entry const> entries)
+      -> std::vector<stored_entry>;
+
+  connection connection_;
+  std::shared_ptr<scim::model const> model_;
+  std::vector<std::size_t> id_indexes_;  // of each type, the number of its index of `id`
+
+  std::array<std::vector<statement>, static_cast<std::size_t>(sql::how_many)> statements_;
+  std::unordered_map<std::string, std::vector<statement>> filter_statements_;
+  std::unordered_map<std::string, tenant_parts> tenants_;
+  std::unordered_map<std::int64_t, std::string> type_names_;  // of parts
+  tenant_parts* tenant_ = nullptr;                            // whose work it is
+  std::optional<store::store_error> failed_;
+
+  // ---- of one that writes ----
+  bool writing_ = false;
+  bool savepoint_ = false;  // this work has written
+  struct part_change {
+    directory_part* part;
+    part_size before;
+  };
+  std::vector<part_change> work_parts_;
+  std::vector<std::optional<directory_part>*> work_made_;           // parts that were not there
+  std::vector<std::pair<std::int64_t, std::int64_t>> work_blocks_;  // which, and by how much
+  std::vector<directory_part const*> parts_;                        // changed since the last commit
+  std::unordered_map<std::int64_t, std::int64_t> blocks_;
+};
+
+}  // namespace tidegate::store_sqlite
