@@ -10,6 +10,7 @@
 #include <tidegate/gateway/server.hpp>
 #include <tidegate/http/date.hpp>
 #include <tidegate/store/memory_idempotency_store.hpp>
+#include <tidegate/store_sqlite/directory.hpp>
 #include <tidegate/store_sqlite/idempotency_store.hpp>
 
 #include <CLI/CLI.hpp>
@@ -139,6 +140,21 @@ auto open_idempotency(config const& settings) -> result<gateway::idempotency_par
   return parts;
 }
 
+/// The directory of SCIM resources that the configuration names.
+auto open_directory(config const& settings, std::shared_ptr<scim::model const> model)
+    -> result<gateway::directory_parts, std::string> {
+  TIDEGATE_TRY_VOID(make_data_folder(settings.data));
+  TIDEGATE_TRY(auto const secret, read_secret(settings.secrets));
+  gateway::directory_parts parts;
+  parts.secret = secret;
+  auto opened = store_sqlite::directory::open({.file = settings.directory_file}, std::move(model));
+  if (!opened) {
+    return failure(opened.error().text);
+  }
+  parts.directory = *std::move(opened);
+  return parts;
+}
+
 auto serve(serve_settings const& settings) -> int {
   auto loaded = load(settings);
   if (!loaded) {
@@ -166,8 +182,8 @@ auto serve(serve_settings const& settings) -> int {
     std::cerr << "error: " << passed.error() << '\n';
     return exit_failure;
   }
-  auto started =
-      gateway::server::start(*std::move(loaded), randomness, open_idempotency, *std::move(passed));
+  auto started = gateway::server::start(*std::move(loaded), randomness,
+                                        {open_idempotency, open_directory}, *std::move(passed));
   if (!started) {
     std::cerr << "error: " << started.error() << '\n';
     return exit_failure;

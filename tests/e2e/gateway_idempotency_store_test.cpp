@@ -84,12 +84,14 @@ class inner_gateway {
       throw std::runtime_error(to_string(settings.error().front()));
     }
     constexpr std::array<std::uint64_t, 4> randomness{1, 2, 3, 4};
-    auto started = tidegate::gateway::server::start(
-        *std::move(settings), randomness, [script](tidegate::gateway::config const&) {
-          tidegate::gateway::idempotency_parts parts;
-          parts.store = std::make_unique<scripted_store>(script);
-          return result<tidegate::gateway::idempotency_parts, std::string>(std::move(parts));
-        });
+    tidegate::gateway::store_openers open;
+    open.idempotency = [script](tidegate::gateway::config const&) {
+      tidegate::gateway::idempotency_parts parts;
+      parts.store = std::make_unique<scripted_store>(script);
+      return result<tidegate::gateway::idempotency_parts, std::string>(std::move(parts));
+    };
+    auto started =
+        tidegate::gateway::server::start(*std::move(settings), randomness, std::move(open));
     if (!started) {
       throw std::runtime_error(started.error());
     }

@@ -218,7 +218,7 @@ auto read_reference(option const&, scalar const& given) -> value<std::string> {
                                  : no(given, "URL or absolute path");
 }
 
-auto read_idempotency_store(option const&, scalar const& given) -> value<std::string> {
+auto read_sqlite_file(option const&, scalar const& given) -> value<std::string> {
   constexpr std::string_view sqlite = "sqlite:";
   return given.text.starts_with(sqlite) && given.text.size() > sqlite.size()
              ? value<std::string>(std::string(given.text.substr(sqlite.size())))
@@ -529,8 +529,15 @@ class config_reader {
     made.quota_partitions = take_or_default(stores, "quota-partitions", read_integer);
     if (stores.find("idempotency") == nullptr) {
       made.idempotency_file = (std::filesystem::path(made.data) / "idempotency.db").string();
-    } else if (auto const file = take(stores, "idempotency", read_idempotency_store)) {
+    } else if (auto const file = take(stores, "idempotency", read_sqlite_file)) {
       made.idempotency_file = beside_file(*file);
+    }
+    auto const directory = take(stores, "directory", read_sqlite_file);
+    made.directory_file = directory ? beside_file(*directory)
+                                    : (std::filesystem::path(made.data) / "directory.db").string();
+    if (made.directory_file == made.idempotency_file) {
+      fault(stores.place_of(directory ? "directory" : "idempotency"),
+            "directory: the file of \"idempotency\" too; allowed: another file");
     }
     read_access_log(top, made);
   }
@@ -867,8 +874,9 @@ class config_reader {
     route.name = take(from, "name", read_name).value_or(name_of(route.match));
     read_target(from, route);
     if (from.find("auth") != nullptr) {
-      route.auth = read_auth(open_at(from, "auth"));
+      route.auth = read_auth(open_at(from, "auth"), route);
     }
+    read_scim(from, made, route);
     read_limits(from, made, route);
     read_costs(from, made, route);
     if (from.find("idempotency") != nullptr) {
@@ -877,7 +885,93 @@ class config_reader {
     return route;
   }
 
-  auto read_auth(section const& from) -> auth_config {
+  /// What `service: scim` has of options, which no other route may have.
+  void read_scim(section const& from, config const& made, route_config& route) {
+    bool const is_scim = route.service == route_service::scim;
+    scim_config scim;
+    read_pagination(from, scim.pagination);
+    for (auto const& file : take_list(from, "schemas", read_file)) {
+      scim.schemas.push_back(beside_file(file));
+    }
+    scim.indexes = take_list(from, "indexes", read_name);
+    scim.scan_budget = take_or_default(from, "scan-budget", read_duration);
+    scim.max_body = take_or_default(from, "max-body", read_size);
+    auto const bulk = open_at(from, "bulk");
+    scim.bulk_max_operations = take_or_default(bulk, "max-operations", read_integer);
+    scim.bulk_max_payload = take_or_default(bulk, "max-payload", read_size);
+    scim.public_url = take(from, "public-url", read_reference).value_or("");
+    if (scim.public_url.starts_with('/') || scim.public_url.contains('?')) {
+      fault(from.place_of("public-url"), "public-url: " + shown(scim.public_url) +
+                                             " is no base; allowed: a URL without a query");
+    }
+    while (scim.public_url.ends_with('/')) {
+      scim.public_url.pop_back();
+    }
+    scim.unique_group_names = take_or_default(from, "unique-group-names", read_boolean);
+    if (!is_scim) {
+      for (auto const* const key :
+           {"default-page-size", "max-page-size", "pagination", "default-method", "cursor-timeout",
+            "count-over-max", "schemas", "indexes", "scan-budget", "max-body", "bulk", "public-url",
+            "unique-group-names"}) {
+        if (auto const* const given = from.find(key)) {
+          fault(given->key->place, std::string(key) + ": only for \"service: scim\"");
+        }
+      }
+      return;
+    }
+    if (!route.match.path.ends_with("/**")) {
+      fault(from.place_of("match"),
+            "service: scim has many paths; allowed: one that ends with /**");
+    }
+    for (auto const& other : made.routes) {
+      if (other.scim &&
+          (other.scim->schemas != scim.schemas || other.scim->indexes != scim.indexes)) {
+        fault(from.place_of("service"), "service: the route " + shown(other.name) +
+                                            " has the same directory; allowed: the same "
+                                            "\"schemas\" and \"indexes\"");
+        break;
+      }
+    }
+    route.scim = std::move(scim);
+  }
+
+  void read_pagination(section const& from, scim::pagination_options& made) {
+    auto const methods = take(from, "pagination", read_choice);
+    auto const first = take(from, "default-method", read_choice);
+    made.cursor = methods != "index";
+    made.index = methods != "cursor";
+    bool const by_cursor =
+        first == "cursor" || (!made.index && from.find("default-method") == nullptr);
+    made.default_method =
+        by_cursor ? scim::pagination_method::cursor : scim::pagination_method::index;
+    if (first && (by_cursor ? !made.cursor : !made.index)) {
+      fault(from.place_of("default-method"),
+            "default-method: " + shown(*first) + " is not one of \"pagination\"");
+    }
+    made.default_page_size =
+        static_cast<std::uint32_t>(take_or_default(from, "default-page-size", read_integer));
+    made.max_page_size =
+        static_cast<std::uint32_t>(take_or_default(from, "max-page-size", read_integer));
+    if (made.max_page_size != 0 && made.default_page_size > made.max_page_size) {
+      if (auto const* const given = from.find("default-page-size")) {
+        fault(given->value->place, "default-page-size: more than max-page-size");
+      }
+      made.default_page_size = made.max_page_size;
+    }
+    made.count_over_max_is_error = take(from, "count-over-max", read_choice) == "error";
+    made.cursor_timeout = take_seconds(from, "cursor-timeout");
+  }
+
+  auto take_seconds(section const& from, char const* key) -> std::chrono::seconds {
+    auto const given = take_or_default(from, key, read_duration);
+    if (given % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
+      fault(from.place_of(key),
+            std::string(key) + ": not in whole seconds; allowed: whole seconds");
+    }
+    return std::chrono::duration_cast<std::chrono::seconds>(given);
+  }
+
+  auto read_auth(section const& from, route_config const& route) -> auth_config {
     auth_config auth;
     auto const items = items_at(from, "bearer-tokens");
     if (auto const* const given = from.find("bearer-tokens");
@@ -892,6 +986,9 @@ class config_reader {
       auto const digest = take(each, "sha256", read_digest);
       auto const tenant = take_or_default(each, "tenant", read_name);
       auto const read_only = take_or_default(each, "read-only", read_boolean);
+      if (each.find("tenant") != nullptr && route.service != route_service::scim) {
+        fault(each.find("tenant")->key->place, "tenant: only for \"service: scim\"");
+      }
       if (!name || !digest) {
         continue;
       }
@@ -937,8 +1034,8 @@ class config_reader {
     if (!mode || mode == "off" || faults_.size() != faults_before) {
       return;
     }
-    if (route.service != route_service::upstream) {
-      fault(from.place, "idempotency: only for routes with an \"upstream\"");
+    if (route.service == route_service::echo) {
+      fault(from.place, "idempotency: not for \"service: echo\"");
     }
     route.idempotency = std::move(made);
   }
@@ -1003,17 +1100,9 @@ class config_reader {
 
   /// How long things are remembered, and what becomes of what nobody knows.
   void read_outcomes(section const& from, idempotency_config& made) {
-    auto const whole_seconds = [&](char const* key) {
-      auto const given = take_or_default(from, key, read_duration);
-      if (given % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
-        fault(from.place_of(key),
-              std::string(key) + ": not in whole seconds; allowed: whole seconds");
-      }
-      return std::chrono::duration_cast<std::chrono::seconds>(given);
-    };
     auto& policy = made.policy;
-    policy.ttl = whole_seconds("ttl");
-    policy.tombstone = whole_seconds("tombstone");
+    policy.ttl = take_seconds(from, "ttl");
+    policy.tombstone = take_seconds(from, "tombstone");
     policy.wait_in_flight = take(from, "in-flight", read_choice) == "wait";
     policy.waiters_max =
         static_cast<std::size_t>(take_or_default(from, "waiters-max", read_integer));
@@ -1055,13 +1144,13 @@ class config_reader {
     if (given_service != nullptr && given_upstream != nullptr) {
       fault(given_service->key->place, "a route has either \"upstream\" or \"service\"");
     } else if (given_service == nullptr && given_upstream == nullptr) {
-      fault(from.place, "nothing answers this route; allowed: \"upstream\" or \"service: echo\"");
+      fault(from.place, "nothing answers this route; allowed: \"upstream\" or \"service\"");
     }
     if (upstream) {
       route.upstream = resolve("upstream", upstreams_, *given_upstream->value).value_or(0);
     }
     if (service) {
-      route.service = route_service::echo;
+      route.service = service == "scim" ? route_service::scim : route_service::echo;
     }
   }
 

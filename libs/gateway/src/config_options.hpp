@@ -32,7 +32,7 @@ enum class option_type : std::uint8_t {
   name,
   pointer,    ///< a JSON pointer
   reference,  ///< a URI reference
-  idempotency_store,
+  sqlite_file,
   digest,  ///< of SHA-256, in hexadecimal
   policy_name,
   upstream_name,

@@ -185,7 +185,7 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   token_ = auth ? find_token(auth->tokens, bearer_token_of(request)) : nullptr;
   find_partitions(request, path, from);
   find_costs(request, path);
-  if (auth && !is_let_in(request)) {
+  if (auth && !is_let_in(request, path)) {
     return;
   }
   if (route_of().settings->idempotency && begin_keyed(request, path, from)) {
@@ -194,10 +194,10 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   if (is_overloaded() || !admit()) {
     return;
   }
-  if (route_of().settings->service == route_service::echo) {
-    answer_echo(request, path);
-  } else {
-    forward(request, path, from);
+  switch (route_of().settings->service) {
+    case route_service::upstream: forward(request, path, from); break;
+    case route_service::echo: answer_echo(request, path); break;
+    case route_service::scim: begin_service(request, path, from); break;
   }
 }
 
@@ -561,10 +561,16 @@ void exchange::answer_problem(int status, std::string_view title, std::string_vi
   client->send_local({status, "application/problem+json", lines, worker_.text, status == 413});
 }
 
-auto exchange::is_let_in(wire::request_head const& request) -> bool {
+auto exchange::is_let_in(wire::request_head const& request, std::string_view path) -> bool {
   bool const is_safe = method_ == wire::method::get || method_ == wire::method::head ||
                        method_ == wire::method::options || method_ == wire::method::trace;
-  if (token_ != nullptr && (is_safe || !token_->read_only)) {
+  bool const is_scim = route_of().settings->service == route_service::scim;
+  // What reads only, SCIM knows better: a POST may be a search.
+  if (token_ != nullptr && (is_safe || is_scim || !token_->read_only)) {
+    return true;
+  }
+  // How to authenticate is told to everybody (RFC 7643, section 5).
+  if (is_scim && is_safe && path_below_base(path) == "/ServiceProviderConfig") {
     return true;
   }
   if (!admit()) {  // guessing is limited as everything else is
@@ -575,11 +581,18 @@ auto exchange::is_let_in(wire::request_head const& request) -> bool {
     return false;
   }
   bool const has_token = request.has(known_field::authorization);
-  answer_problem(401, "Unauthorized",
-                 has_token ? "The bearer token of the request is not one that this gateway knows."
-                           : "The request needs a bearer token.",
-                 has_token ? "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n"
-                           : "WWW-Authenticate: Bearer\r\n");
+  std::string_view const detail =
+      has_token ? "The bearer token of the request is not one that this gateway knows."
+                : "The request needs a bearer token.";
+  std::string_view const challenge = has_token ? "Bearer error=\"invalid_token\"" : "Bearer";
+  if (is_scim) {
+    auto answer = scim_error_answer({401, scim::scim_type::none, std::string(detail)});
+    answer.fields.push_back({"WWW-Authenticate", std::string(challenge)});
+    answer_service(std::move(answer));
+    return false;
+  }
+  answer_problem(401, "Unauthorized", detail,
+                 "WWW-Authenticate: " + std::string(challenge) + "\r\n");
   return false;
 }
 
@@ -716,6 +729,8 @@ void exchange::body(std::string_view bytes, std::uint64_t content_octets, bool l
   } else if (keyed_) {
     auto const keyed = keyed_;  // it may end in this call
     keyed->content(bytes, last);
+  } else if (service_) {
+    service_content(bytes, last);
   }
 }
 
@@ -781,6 +796,8 @@ void exchange::client_takes_more() {
     upstream_->resume();
   } else if (keyed_) {
     keyed_->client_takes_more();
+  } else if (service_ && head_sent_) {
+    stream_service();
   }
 }
 
@@ -791,6 +808,10 @@ void exchange::abandon(int status) {
       return;
     }
     keyed_.reset();
+  }
+  if (service_) {
+    service_->of = nullptr;  // what was asked for is done all the same
+    service_.reset();
   }
   if (upstream_ != nullptr) {
     std::exchange(upstream_, nullptr)->abandon();

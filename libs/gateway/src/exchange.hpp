@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "exchange_service.hpp"
 #include "keyed_request.hpp"
 #include "upstream_pool.hpp"
 #include "worker.hpp"
@@ -129,7 +130,8 @@ class exchange final : private upstream_user {
                     bool is_protected);  // ends
   void pass_interim(wire::response_head const& head);
   void head_came(int status);
-  void append_limit_lines(std::string& out, wire::response_head const& head);
+  /// `head` is that of the upstream's answer; null for one of our own.
+  void append_limit_lines(std::string& out, wire::response_head const* head);
   void begin_stream(int status, std::span<idempotency::response_field const> fields,
                     std::string_view limit_lines, std::optional<std::uint64_t> length,
                     bool is_protected);
@@ -187,9 +189,24 @@ class exchange final : private upstream_user {
   void answer_problem(int status, std::string_view title, std::string_view detail,
                       std::string_view field_lines = {});
   /// True when the request may go on; else it was answered with 401 or 403.
-  [[nodiscard]] auto is_let_in(wire::request_head const& request) -> bool;
+  [[nodiscard]] auto is_let_in(wire::request_head const& request, std::string_view path) -> bool;
   void answer_echo(wire::request_head const& request, std::string_view path);
   void answer_description(wire::request_head const& request);
+
+  // For the SCIM service.
+  [[nodiscard]] auto path_below_base(std::string_view path) const -> std::string_view;
+  [[nodiscard]] auto scim_request_of(wire::request_head const& request, std::string_view path,
+                                     client_address const& from) const -> scim_request;
+  void begin_service(wire::request_head const& request, std::string_view path,
+                     client_address const& from);
+  /// Tells a client to go on that waits for that with its content.
+  void invite_content(wire::request_head const& request);
+  void refuse_content();
+  void service_content(std::string_view framed, bool last);
+  void ask_service();
+  void answer_service(scim_answer answer);
+  void stream_service();
+
   void settle();
   void unload();
   /// Closes the books. Whoever calls it sends the end of the response to the client that it returns, and
@@ -236,8 +253,9 @@ class exchange final : private upstream_user {
   std::array<ratelimit::service_limit_view, limits_max> views_;
   std::string log_line_;  // so far; empty while nothing is logged
   bool decision_is_logged_ = false;
-  std::string_view server_;               // the last that was asked, when that is logged
-  std::shared_ptr<keyed_request> keyed_;  // a request with an Idempotency-Key, until its end
+  std::string_view server_;                // the last that was asked, when that is logged
+  std::shared_ptr<keyed_request> keyed_;   // a request with an Idempotency-Key, until its end
+  std::shared_ptr<service_call> service_;  // a request to a service of our own, until its end
 };
 
 }  // namespace tidegate::gateway

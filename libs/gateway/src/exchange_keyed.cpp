@@ -153,22 +153,19 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
   auto query = request.query();
   query.remove_prefix(std::min<std::size_t>(1, query.size()));
   head.query = query;
-  append_forwarded_head(head.lines, request, path, from, {known_field::expect});
-  head.lines.resize(head.lines.size() - 2);  // the empty line
+  if (route_of().settings->service == route_service::scim) {
+    head.service = scim_request_of(request, path, from);
+  } else {
+    append_forwarded_head(head.lines, request, path, from, {known_field::expect});
+    head.lines.resize(head.lines.size() - 2);  // the empty line
+    drop_field(head.lines, "idempotency-attempt");
+  }
   head.content_digest = content_digest_of(request);
   head.framing = request.body();
-  drop_field(head.lines, "idempotency-attempt");
   // Held here as well: each of the calls below may end it, and the exchange with it.
   auto const keyed = keyed_ =
       std::make_shared<keyed_request>(worker_, *this, *route_, std::move(head));
-  if (request.has(known_field::expect) && !request_done_) {
-    // The content is needed before the upstream is asked for anything.
-    constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-    if (wire::parse_response_head(go_on, 0, {}, method_, worker_.response).state ==
-        wire::head_state::complete) {
-      client_->send_interim(worker_.response);
-    }
-  }
+  invite_content(request);  // it is needed before anybody is asked for anything
   if (!keyed->is_over()) {
     keyed->start();
   }
@@ -356,8 +353,8 @@ void exchange::head_came(int status) {
   answered_at_ = worker_.loop.now();
 }
 
-void exchange::append_limit_lines(std::string& out, wire::response_head const& head) {
-  append_limit_fields(out, &head, status_);
+void exchange::append_limit_lines(std::string& out, wire::response_head const* head) {
+  append_limit_fields(out, head, status_);
 }
 
 void exchange::begin_stream(int status, std::span<idempotency::response_field const> fields,

@@ -2,6 +2,7 @@
 #include "keyed_request.hpp"
 
 #include "exchange.hpp"
+#include "exchange_service.hpp"
 #include "field_names.hpp"
 
 #include <tidegate/base/fail_point.hpp>
@@ -342,7 +343,13 @@ void keyed_request::run() {
     exchange_ = nullptr;
     return;
   }
-  connect(false);
+  if (!head_.service) {
+    connect(false);
+  } else if (claim_.next) {
+    claim();
+  } else {
+    send();
+  }
 }
 
 void keyed_request::connect(bool fresh) {
@@ -409,7 +416,7 @@ void keyed_request::claimed(store::apply_answer answer) {
   claimed_ = true;
   mine_ = *claim_.next;
   set_deadline(settings().policy.lease / 3);
-  if (upstream_ == nullptr) {  // it went while nothing was sent
+  if (upstream_ == nullptr && !head_.service) {  // it went while nothing was sent
     connect(true);
   } else {
     send();
@@ -421,6 +428,12 @@ void keyed_request::send() {
   head_sent_ = true;
   if (claimed_) {
     route_.counts->of(keyed_outcome::first).add();
+  }
+  if (head_.service) {
+    ask_service();
+    return;
+  }
+  if (claimed_) {
     head_.lines.append("Idempotency-Attempt: ")
         .append(std::to_string(mine_.attempt))
         .append("\r\n\r\n");
@@ -429,6 +442,21 @@ void keyed_request::send() {
   }
   upstream_->await_answer();
   send_content();
+  fail_point("request_sent");
+}
+
+void keyed_request::ask_service() {
+  auto& request = *head_.service;
+  if (!content_.read(0, content_.size(), request.content)) {
+    record_end(exchange_end::no_answer);
+    return;
+  }
+  worker_.shared.scim->handle(
+      std::move(request), answered_on(worker_.loop, [self = weak_from_this()](scim_answer answer) {
+        if (auto const there = self.lock()) {
+          there->service_answered(std::move(answer));
+        }
+      }));
   fail_point("request_sent");
 }
 
@@ -546,7 +574,11 @@ void keyed_request::upstream_head(wire::response_head const& head) {
     declared_length_ = head.body().length;
   }
   exchange_->head_came(status_);
-  exchange_->append_limit_lines(limit_lines_, head);
+  exchange_->append_limit_lines(limit_lines_, &head);
+  begin_recording(connection_options);
+}
+
+void keyed_request::begin_recording(std::span<std::string_view const> connection_options) {
   std::vector<idempotency::response_field> kept;
   for (auto const& field : fields_) {
     if (idempotency::is_kept_field(field.name, connection_options)) {
@@ -554,6 +586,37 @@ void keyed_request::upstream_head(wire::response_head const& head) {
     }
   }
   recorder_.emplace(status_, kept, static_cast<std::size_t>(settings().max_response));
+}
+
+void keyed_request::service_answered(scim_answer answer) {
+  auto const self = shared_from_this();  // the exchange may let go of it
+  if (stage_ != stage::running) {
+    return;
+  }
+  fail_point("answer_begun");
+  status_ = static_cast<std::uint16_t>(answer.status);
+  fields_ = std::move(answer.fields);
+  std::string date;
+  http::append_http_date(date, worker_.wall_clock());
+  fields_.push_back({"Date", std::move(date)});
+  declared_length_ = answer.content.size();
+  exchange_->head_came(status_);
+  exchange_->append_limit_lines(limit_lines_, nullptr);
+  begin_recording({});
+  body_ = std::move(answer.content);
+  recorder_->add(body_);
+  upstream_is_done_ = true;
+  fail_point("answer_complete");
+  if (recorder_->keeps_body()) {
+    record_end(exchange_end::answered);
+    return;
+  }
+  stage_ = stage::recording;
+  if (claimed_) {
+    record(change_by(exchange_end::answered));
+  } else {
+    begin_stream();
+  }
 }
 
 void keyed_request::upstream_body(std::string_view bytes, std::uint64_t /*content_octets*/) {

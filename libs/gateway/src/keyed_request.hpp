@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "scim_service.hpp"
 #include "spooled_content.hpp"
 #include "upstream_pool.hpp"
 #include "worker.hpp"
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +37,9 @@ struct keyed_head {
   /// Request line and fields for the upstream, without the empty line behind them; gone when sent.
   std::string lines;
   std::optional<sha256_digest>
-      content_digest;          ///< that of the content by SHA-256, if the client says it
-  wire::body_framing framing;  ///< of the content, also towards the upstream
+      content_digest;                   ///< that of the content by SHA-256, if the client says it
+  wire::body_framing framing;           ///< of the content, also towards the upstream
+  std::optional<scim_request> service;  ///< for the SCIM service, in place of an upstream
 };
 
 /// One request with an Idempotency-Key, from its head to the last thing that is written down about it. It goes
@@ -45,7 +48,8 @@ struct keyed_head {
 /// The content is kept until all of it is there, since the fingerprint needs it. Then the key is looked up, and
 /// what `idempotency::decide` says is done. A request that runs gets its connection first, so that a crash
 /// until then leaves nothing behind; then its claim is made durable (R1); then it is sent. Its answer is kept
-/// until it is durable (R2), or goes on as a stream once it is durable that it cannot be replayed.
+/// until it is durable (R2), or goes on as a stream once it is durable that it cannot be replayed. A service of
+/// our own is asked in the same way, without a connection.
 class keyed_request final : public upstream_user,
                             public std::enable_shared_from_this<keyed_request>,
                             private engine::timer {
@@ -110,6 +114,9 @@ class keyed_request final : public upstream_user,
   void claimed(store::apply_answer answer);
   void send();
   void send_content();
+  void ask_service();
+  void service_answered(scim_answer answer);
+  void begin_recording(std::span<std::string_view const> connection_options);
   void record(idempotency::change change);
   void recorded(store::apply_answer answer);
   void record_end(idempotency::exchange_end end);

@@ -89,9 +89,17 @@ class sweeper final : private engine::timer {
   idempotency_state& keys_;
 };
 
+/// What a directory was opened with.
+struct directory_shape {
+  std::string file;
+  std::vector<std::string> schemas;
+  std::vector<std::string> indexes;
+  auto operator==(directory_shape const&) const -> bool = default;
+};
+
 struct server::state {
-  state(store::quota_table::options const& options, open_idempotency opener)
-      : quotas(options), shared(quotas, log), open(std::move(opener)) {}
+  state(store::quota_table::options const& options, store_openers openers)
+      : quotas(options), shared(quotas, log), open(std::move(openers)) {}
 
   /// Opens the store of idempotency keys when the first route needs it.
   [[nodiscard]] auto see_to_idempotency(runtime const& used) -> result<void, std::string> {
@@ -101,7 +109,7 @@ struct server::state {
     if (!needed || shared.idempotency) {
       return {};
     }
-    TIDEGATE_TRY(auto parts, open(used.settings));
+    TIDEGATE_TRY(auto parts, open.idempotency(used.settings));
     auto& on = *threads.front().loop;
     shared.idempotency = std::make_shared<idempotency_state>(
         std::move(parts.store), parts.secret, used.settings.data, clock_on_the_wall(),
@@ -115,6 +123,32 @@ struct server::state {
     return {};
   }
 
+  /// Opens the directory when the first route needs it. What it holds stays what it is until the end.
+  [[nodiscard]] auto see_to_directory(runtime const& used) -> result<void, std::string> {
+    auto const& routes = used.settings.routes;
+    auto const found = std::ranges::find_if(
+        routes, [](route_config const& route) { return route.scim.has_value(); });
+    if (found == routes.end()) {
+      return {};
+    }
+    directory_shape const wanted{used.settings.directory_file, found->scim->schemas,
+                                 found->scim->indexes};
+    if (shared.scim) {
+      if (wanted != directory) {
+        return failure(
+            std::string("another directory, or other schemas and indexes of SCIM, need a "
+                        "new start"));
+      }
+      return {};
+    }
+    TIDEGATE_TRY(auto model, make_scim_model(*found->scim));
+    TIDEGATE_TRY(auto parts, open.directory(used.settings, model));
+    shared.scim = std::make_unique<scim_service>(std::move(model), std::move(parts.directory),
+                                                 std::span<std::byte const>(parts.secret));
+    directory = wanted;
+    return {};
+  }
+
   store::quota_table quotas;
   access_log log;  // outlives the workers, whose last lines it writes
   shared_state shared;
@@ -123,14 +157,15 @@ struct server::state {
   std::unique_ptr<admin_service> admin;
   std::vector<std::string> addresses;
   std::string admin_address;
-  open_idempotency open;
+  store_openers open;
+  directory_shape directory;        // that is open
   std::unique_ptr<sweeper> sweeps;  // of the first thread
 };
 
 server::server(std::unique_ptr<state> made) : state_(std::move(made)) {}
 
 auto server::start(config settings, std::span<std::uint64_t const, 4> randomness,
-                   open_idempotency open, std::vector<engine::passed_socket> passed)
+                   store_openers open, std::vector<engine::passed_socket> passed)
     -> result<std::unique_ptr<server>, std::string> {
   store::quota_table::options options;
   options.partitions_max = static_cast<std::size_t>(settings.quota_partitions);
@@ -156,6 +191,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
     each.works->use(used);
   }
   TIDEGATE_TRY_VOID(made->see_to_idempotency(*used));
+  TIDEGATE_TRY_VOID(made->see_to_directory(*used));
   for (auto const& listen : used->settings.listen) {
     TIDEGATE_TRY(auto sockets, sockets_for(listen.address, count, true, passed));
     made->addresses.push_back(address_of(sockets.each.front()));
@@ -197,7 +233,8 @@ server::~server() {
   for (auto& each : state_->threads) {
     each.works.reset();
   }
-  // What it still answers goes to the loops, which are there yet.
+  // What they still answer goes to the loops, which are there yet.
+  state_->shared.scim.reset();
   state_->shared.idempotency.reset();
 }
 
@@ -213,6 +250,7 @@ auto server::reload(config settings) -> result<void, std::string> {
   TIDEGATE_TRY(auto used, runtime::make(std::move(settings), state_->ids));
   TIDEGATE_TRY(auto file, access_log::open(used->settings.access_log));
   TIDEGATE_TRY_VOID(state_->see_to_idempotency(*used));
+  TIDEGATE_TRY_VOID(state_->see_to_directory(*used));
   state_->log.use(std::move(file));
   for (auto& each : state_->threads) {
     each.loop->post([&each, used] { each.works->use(used); });

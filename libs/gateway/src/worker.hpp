@@ -5,6 +5,7 @@
 #include "guarded_clock.hpp"
 #include "metrics.hpp"
 #include "runtime.hpp"
+#include "scim_service.hpp"
 #include "waiting_room.hpp"
 
 #include <tidegate/engine/loop.hpp>
@@ -97,6 +98,8 @@ struct shared_state {
   std::size_t workers_draining = 0;
   /// Null while no route has keys; from then on it stays.
   std::shared_ptr<idempotency_state> idempotency;
+  /// Null while no route is one of SCIM; from then on it stays.
+  std::unique_ptr<scim_service> scim;
 };
 
 /// One thread: its loop, and what connections on it share because only one of them runs at a time.

@@ -57,6 +57,11 @@ auto with_tokens(std::string const& tokens) -> std::string {
   return "routes: [{match: {path: /}, service: echo, auth: {bearer-tokens: [" + tokens + "]}}]\n";
 }
 
+/// One with a SCIM service and its options.
+auto with_scim(std::string const& options) -> std::string {
+  return "routes: [{match: {path: /**}, service: scim, " + options + "}]\n";
+}
+
 /// The same with a policy whose options are `options`.
 auto with_policy(std::string_view options) -> std::string {
   return with("policies:\n  p: {" + std::string(options) + "}\n");
@@ -607,13 +612,40 @@ auto const fault_rows = std::vector<fault_row>{
      with("stores: {quota: 'redis://h:1'}\n"),
      {"2:17: quota: \"redis://h:1\" is not available in this version; allowed: memory"}},
     {"other_stores",
-     with("stores: {idempotency: 'redis://h:1', directory: 'sqlite:f'}\n"),
+     with("stores: {idempotency: 'redis://h:1', directory: 'postgres://h/d'}\n"),
      {"2:23: idempotency: \"redis://h:1\" is not available in this version; allowed: memory or "
       "sqlite:FILE",
-      "2:38: \"directory\" is not available in this version"}},
-    {"scim",
-     "routes: [{match: {path: /}, service: scim}]\n",
-     {"1:38: service: \"scim\" is not available in this version; allowed: echo"}},
+      "2:49: directory: \"postgres://h/d\" is not available in this version; allowed: "
+      "sqlite:FILE"}},
+    // ---- scim ----
+    {"scim_at_one_path",
+     "routes: [{match: {path: /scim}, service: scim}]\n",
+     {"1:18: service: scim has many paths; allowed: one that ends with /**"}},
+    {"options_of_scim_without_it",
+     "routes: [{match: {path: /}, service: echo, max-page-size: 9, bulk: {}}]\n",
+     {"1:44: max-page-size: only for \"service: scim\"", "1:62: bulk: only for \"service: scim\""}},
+    {"a_tenant_without_scim",
+     with_tokens("{name: a, tenant: t, sha256: " + std::string(64, 'a') + "}"),
+     {"1:77: tenant: only for \"service: scim\""}},
+    {"a_page_larger_than_the_largest",
+     with_scim("default-page-size: 200, max-page-size: 100"),
+     {"1:65: default-page-size: more than max-page-size"}},
+    {"a_method_of_paging_that_is_off",
+     with_scim("pagination: index, default-method: cursor"),
+     {"1:81: default-method: \"cursor\" is not one of \"pagination\""}},
+    {"a_fraction_of_a_second_for_cursors",
+     with_scim("cursor-timeout: 1500ms"),
+     {"1:62: cursor-timeout: not in whole seconds"}},
+    {"a_public_url_without_a_host",
+     with_scim("public-url: /scim"),
+     {"1:58: public-url: \"/scim\" is no base; allowed: a URL without a query"}},
+    {"two_views_of_one_directory",
+     "routes: [{match: {path: /a/**}, service: scim}, {match: {path: /b/**}, service: scim, "
+     "indexes: title}]\n",
+     {"1:81: service: the route \"/a/**\" has the same directory"}},
+    {"a_directory_in_the_file_of_keys",
+     with("stores: {idempotency: 'sqlite:f', directory: 'sqlite:f'}\n"),
+     {"2:46: directory: the file of \"idempotency\" too"}},
     // ---- auth ----
     {"auth_without_tokens",
      "routes: [{match: {path: /}, service: echo, auth: {}}]\n",
@@ -635,7 +667,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:23: idempotency: \"sqlite:\" is no store"}},
     {"keys_without_an_upstream",
      "routes: [{match: {path: /}, service: echo, idempotency: {mode: required}}]\n",
-     {"1:57: idempotency: only for routes with an \"upstream\""}},
+     {"1:57: idempotency: not for \"service: echo\""}},
     {"a_safe_method_with_keys",
      with_keys("mode: optional, methods: [GET]"),
      {"2:83: methods: GET is safe and needs no key"}},

@@ -44,13 +44,12 @@ void append_cursor(std::string& out, std::string_view name, std::string_view cur
 
 }  // namespace
 
-void append_list_response(std::string& out, list_head const& head,
-                          std::span<std::string_view const> resources) {
+void append_list_begin(std::string& out, list_head const& head, std::size_t items) {
   out += '{';
   if (head.total_results) {
     out += R"("totalResults":)" + std::to_string(*head.total_results) + ',';
   }
-  out += R"("itemsPerPage":)" + std::to_string(resources.size()) + ',';
+  out += R"("itemsPerPage":)" + std::to_string(items) + ',';
   if (head.start_index) {
     out += R"("startIndex":)" + std::to_string(*head.start_index) + ',';
   }
@@ -59,6 +58,11 @@ void append_list_response(std::string& out, list_head const& head,
   out += R"("schemas":[")";
   out += list_response_schema;
   out += R"("],"Resources":[)";
+}
+
+void append_list_response(std::string& out, list_head const& head,
+                          std::span<std::string_view const> resources) {
+  append_list_begin(out, head, resources.size());
   for (bool first = true; auto resource : resources) {
     if (!first) {
       out += ',';

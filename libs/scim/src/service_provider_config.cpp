@@ -61,13 +61,16 @@ void append_service_provider_config(std::string& out, service_provider_config co
          std::to_string(config.bulk_max_payload_octets) +
          R"(},"filter":{"supported":true,"maxResults":)" +
          std::to_string(config.pagination.max_page_size) +
-         R"(},"changePassword":{"supported":true},"sort":{"supported":true},)"
+         R"(},"changePassword":{"supported":false},"sort":{"supported":true},)"
          R"("etag":{"supported":true},"pagination":)";
   append_pagination(out, config.pagination);
-  out += R"(,"authenticationSchemes":[{"type":"oauthbearertoken","name":"OAuth Bearer Token",)"
-         R"("description":"A token in the Authorization field",)"
-         R"("specUri":"https://www.rfc-editor.org/info/rfc6750","primary":true}],)"
-         R"("meta":{"resourceType":"ServiceProviderConfig","location":)";
+  out += R"(,"authenticationSchemes":[)";
+  if (config.bearer_tokens) {
+    out += R"({"type":"oauthbearertoken","name":"OAuth Bearer Token",)"
+           R"("description":"A token in the Authorization field",)"
+           R"("specUri":"https://www.rfc-editor.org/info/rfc6750","primary":true})";
+  }
+  out += R"(],"meta":{"resourceType":"ServiceProviderConfig","location":)";
   http::append_json_string(out, config.location);
   out += "}}";
 }

@@ -89,7 +89,7 @@ TEST(scim_service_provider_config, has_every_required_attribute) {
   config.location = "https://example.com/v2/ServiceProviderConfig";
   auto made = written(config);
   EXPECT_EQ(*made.find("schemas"), json(json_array{service_provider_config_schema}));
-  for (auto const* feature : {"patch", "bulk", "filter", "changePassword", "sort", "etag"}) {
+  for (auto const* feature : {"patch", "bulk", "filter", "sort", "etag"}) {
     ASSERT_NE(made.find(feature), nullptr) << feature;
     EXPECT_EQ(*made.find(feature)->find("supported"), json(true)) << feature;
   }

@@ -13,6 +13,7 @@
 #include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/ratelimit/partition.hpp>
 #include <tidegate/ratelimit/policy.hpp>
+#include <tidegate/scim/list_request.hpp>
 
 #include <chrono>
 #include <compare>
@@ -137,8 +138,22 @@ struct auth_config {
   auto operator==(auth_config const&) const -> bool = default;
 };
 
+/// The options of a route with `service: scim`.
+struct scim_config {
+  scim::pagination_options pagination;
+  std::vector<std::string> schemas;  ///< files with schemas and resource types
+  std::vector<std::string> indexes;  ///< attributes that are indexed besides those that always are
+  std::chrono::nanoseconds scan_budget{0};  ///< of a page, for what has no index
+  std::int64_t max_body = 0;
+  std::int64_t bulk_max_operations = 0;
+  std::int64_t bulk_max_payload = 0;
+  std::string public_url;  ///< without a slash at its end; empty: as the request says
+  bool unique_group_names = false;
+  auto operator==(scim_config const&) const -> bool = default;
+};
+
 /// What answers the requests of a route.
-enum class route_service : std::uint8_t { upstream, echo };
+enum class route_service : std::uint8_t { upstream, echo, scim };
 
 /// One of `routes`; the first that matches a request takes it.
 struct route_config {
@@ -150,6 +165,7 @@ struct route_config {
   cost_config cost;
   std::optional<auth_config> auth;
   std::optional<idempotency_config> idempotency;
+  std::optional<scim_config> scim;  ///< for `route_service::scim`
 };
 
 /// `fields`
@@ -192,6 +208,7 @@ struct config {
   std::int64_t quota_partitions = 0;    ///< `stores.quota-partitions`: how many are kept in memory
   /// `stores.idempotency`: the file; missing for `memory`.
   std::optional<std::string> idempotency_file;
+  std::string directory_file;  ///< `stores.directory`
   std::vector<upstream_config> upstreams;
   std::vector<policy_config> policies;
   std::vector<route_config> routes;

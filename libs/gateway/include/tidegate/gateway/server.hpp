@@ -4,6 +4,8 @@
 #include <tidegate/base/result.hpp>
 #include <tidegate/engine/activation.hpp>
 #include <tidegate/gateway/config.hpp>
+#include <tidegate/scim/model.hpp>
+#include <tidegate/store/directory.hpp>
 #include <tidegate/store/idempotency_store.hpp>
 
 #include <array>
@@ -27,15 +29,30 @@ struct idempotency_parts {
 /// Opens them as a configuration says. An error is one line for people.
 using open_idempotency = std::function<result<idempotency_parts, std::string>(config const&)>;
 
+/// Where the resources of SCIM are, and the secret that cursors are sealed by.
+struct directory_parts {
+  std::unique_ptr<store::directory> directory;
+  std::array<std::byte, 32> secret{};
+};
+
+/// Opens them as a configuration says, for the resource types of `model`. An error is one line for people.
+using open_directory = std::function<result<directory_parts, std::string>(
+    config const&, std::shared_ptr<scim::model const> model)>;
+
+/// What opens the stores. Each is called when the first route needs its store, perhaps by a reload.
+struct store_openers {
+  open_idempotency idempotency;
+  open_directory directory;
+};
+
 /// A gateway that runs: its threads, listeners and quotas.
 class server {
  public:
   /// Binds every address and starts the threads. `randomness` seeds what nobody outside is to foresee. An
   /// address that one of the sockets in `passed` is bound to is served through that one; a socket that no
-  /// address is found for is an error. `open` is called when the first route has idempotency keys, perhaps
-  /// by a reload. An error is one line for people.
+  /// address is found for is an error. An error is one line for people.
   [[nodiscard]] static auto start(config settings, std::span<std::uint64_t const, 4> randomness,
-                                  open_idempotency open,
+                                  store_openers open,
                                   std::vector<engine::passed_socket> passed = {})
       -> result<std::unique_ptr<server>, std::string>;
   server(server const&) = delete;

@@ -5,6 +5,7 @@
 #include <tidegate/scim/error.hpp>
 #include <tidegate/scim/json.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,6 +30,10 @@ struct list_head {
 /// Appends a ListResponse; `resources` are JSON texts, and `itemsPerPage` is how many there are.
 void append_list_response(std::string& out, list_head const& head,
                           std::span<std::string_view const> resources);
+
+/// Appends a ListResponse up to where its resources begin, of which there are `items`: texts with a comma
+/// between, and `]}`, follow.
+void append_list_begin(std::string& out, list_head const& head, std::size_t items);
 
 /// A ListResponse as it was read.
 struct list_response {

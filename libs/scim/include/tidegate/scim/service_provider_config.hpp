@@ -21,12 +21,13 @@ struct service_provider_config {
   pagination_options pagination{};
   std::uint64_t bulk_max_operations = 1000;
   std::uint64_t bulk_max_payload_octets = std::uint64_t{1} << 20;
+  bool bearer_tokens = true;        ///< clients need one
   std::string documentation_uri{};  ///< left out when empty
   std::string location{};           ///< `meta.location`
 };
 
-/// Appends the resource. All features are supported but for pagination methods that are off; clients
-/// authenticate by bearer tokens.
+/// Appends the resource. All features are supported but for passwords, which are not kept, and pagination
+/// methods that are off.
 void append_service_provider_config(std::string& out, service_provider_config const& config);
 
 /// Appends the value of `pagination` in both dialects: draft-02 says `maximumPageSize` where RFC 9865 says

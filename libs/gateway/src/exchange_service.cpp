@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an exchange does for a request to the SCIM service: it collects the content, asks, and sends the answer.
+#include "exchange_service.hpp"
+
+#include "exchange.hpp"
+
+#include <tidegate/http/forwarded.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using wire::known_field;
+
+/// What is sent as a whole; more goes out in pieces, as the client takes them.
+constexpr std::size_t whole_octets_max = 256 * 1024;
+constexpr std::size_t piece_octets = 64 * 1024;
+
+/// How much of `path` the pattern of a route matches without its `/**`.
+[[nodiscard]] auto base_size(std::string_view pattern, std::string_view path) -> std::size_t {
+  auto segments = std::ranges::count(pattern, '/') - 1;
+  std::size_t at = 0;
+  while (segments-- > 0 && at < path.size()) {
+    at = std::min(path.find('/', at + 1), path.size());
+  }
+  return at;
+}
+
+/// Whether a URL says more than scheme and host.
+[[nodiscard]] auto has_path(std::string_view url) -> bool {
+  return url.find('/', url.find("//") + 2) != std::string_view::npos;
+}
+
+}  // namespace
+
+auto exchange::path_below_base(std::string_view path) const -> std::string_view {
+  return path.substr(base_size(route_of().settings->match.path, path));
+}
+
+auto exchange::scim_request_of(wire::request_head const& request, std::string_view path,
+                               client_address const& from) const -> scim_request {
+  auto const& settings = *route_of().settings;
+  scim_request made;
+  made.owner = runtime_->settings;
+  made.how = &*settings.scim;
+  made.has_auth = settings.auth.has_value();
+  made.method = request.method_text();
+  made.path = path_below_base(path);
+  auto query = request.query();
+  query.remove_prefix(std::min<std::size_t>(1, query.size()));
+  made.query = query;
+  made.base = settings.scim->public_url;
+  if (made.base.empty() && !request.authority().empty()) {
+    bool const is_trusted = runtime_->settings->trusted_proxies.contains(from.peer);
+    made.base.assign(http::x_forwarded_proto(request.value_of(known_field::x_forwarded_proto),
+                                             is_trusted, from.scheme));
+    made.base.append("://").append(http::x_forwarded_host(
+        request.value_of(known_field::x_forwarded_host), is_trusted, request.authority()));
+  }
+  if (!has_path(made.base)) {
+    made.base.append(path.substr(0, path.size() - made.path.size()));
+  }
+  made.tenant = token_ != nullptr ? token_->tenant : "default";
+  made.principal = token_ != nullptr ? token_->name : "";
+  made.read_only = token_ != nullptr && token_->read_only;
+  made.content_type = request.value_of(known_field::content_type);
+  made.if_match = request.value_of(known_field::if_match);
+  made.if_none_match = request.value_of(known_field::if_none_match);
+  return made;
+}
+
+void exchange::begin_service(wire::request_head const& request, std::string_view path,
+                             client_address const& from) {
+  service_ = std::make_shared<service_call>(*this, scim_request_of(request, path, from),
+                                            wire::body_decoder(request.body()));
+  if (request.body().kind == wire::body_kind::content_length &&
+      request.body().length > service_->request.content_octets_max()) {
+    refuse_content();
+    return;
+  }
+  invite_content(request);
+  if (request_done_) {
+    ask_service();
+  }
+}
+
+void exchange::invite_content(wire::request_head const& request) {
+  if (!request.has(known_field::expect) || request_done_) {
+    return;
+  }
+  constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+  if (wire::parse_response_head(go_on, 0, {}, method_, worker_.response).state ==
+      wire::head_state::complete) {
+    client_->send_interim(worker_.response);
+  }
+}
+
+void exchange::refuse_content() {
+  auto const most = std::to_string(service_->request.content_octets_max());
+  answer_service(
+      scim_error_answer({413, scim::scim_type::none,
+                         "The content is longer than the " + most + " octets that are allowed."}));
+}
+
+void exchange::service_content(std::string_view framed, bool last) {
+  auto& call = *service_;
+  while (!framed.empty() && !call.decoder.done()) {
+    auto const fed = call.decoder.feed(framed);
+    auto& content = call.request.content;
+    if (content.size() + fed.content.size() > call.request.content_octets_max()) {
+      refuse_content();
+      return;
+    }
+    content.append(fed.content);
+    if (fed.consumed == 0 || fed.state == wire::body_state::refused) {
+      break;  // what is broken was refused by whoever read it from the client
+    }
+    framed.remove_prefix(fed.consumed);
+  }
+  if (last) {
+    ask_service();
+  }
+}
+
+void exchange::ask_service() {
+  auto const call = std::weak_ptr(service_);
+  worker_.shared.scim->handle(std::move(service_->request),
+                              answered_on(worker_.loop, [call](scim_answer answer) {
+                                auto const there = call.lock();
+                                if (there && there->of != nullptr) {
+                                  there->of->answer_service(std::move(answer));
+                                }
+                              }));
+}
+
+void exchange::answer_service(scim_answer answer) {
+  status_ = answer.status;
+  answered_at_ = worker_.loop.now();
+  auto& lines = worker_.field_lines;
+  lines.assign(worker_.date_line());
+  for (auto const& field : answer.fields) {
+    wire::append_field(lines, field.name, std::string_view(field.value));
+  }
+  append_limit_fields(lines, nullptr, status_);
+  auto const size = answer.content.size();
+  if (method_ == wire::method::head) {
+    service_.reset();
+    auto* const client = end();
+    client->send_own_head(answer.status, lines, size);
+    client->send_end();
+    return;
+  }
+  if (size <= whole_octets_max) {
+    service_.reset();
+    response_octets_ = size;
+    auto* const client = end();
+    client->send_local({.status = answer.status,
+                        .field_lines = lines,
+                        .content = answer.content,
+                        .closes = answer.status == 413,  // the rest is not waited for
+                        .is_whole = true});
+    return;
+  }
+  head_sent_ = true;
+  service_->answer = std::move(answer);
+  client_->send_own_head(status_, lines, size);
+  stream_service();
+}
+
+void exchange::stream_service() {
+  auto const call = service_;  // the client may turn out to be gone, and the exchange to be over
+  std::string_view const content = call->answer.content;
+  while (call->sent < content.size()) {
+    if (client_->is_clogged()) {
+      return;
+    }
+    auto const piece = content.substr(call->sent, piece_octets);
+    call->sent += piece.size();
+    response_octets_ += piece.size();
+    client_->send_body(piece);
+    client_->flush();
+    if (call->of == nullptr) {
+      return;
+    }
+  }
+  service_.reset();
+  end()->send_end();
+}
+
+}  // namespace tidegate::gateway

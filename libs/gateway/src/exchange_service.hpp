@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "scim_service.hpp"
+
+#include <tidegate/engine/loop.hpp>
+#include <tidegate/wire/http1_body.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace tidegate::gateway {
+
+class exchange;
+
+/// A request to a service of our own that is under way, and then its answer.
+struct service_call {
+  service_call(exchange& asks, scim_request wanted, wire::body_decoder framing)
+      : of(&asks), request(std::move(wanted)), decoder(framing) {}
+
+  exchange* of;  ///< null when nobody waits any more
+  scim_request request;
+  wire::body_decoder decoder;
+  scim_answer answer;
+  std::size_t sent = 0;  ///< of the content of the answer
+};
+
+/// Has `take(answer)` called on the thread of `loop`, wherever the answer comes from.
+template <class Take>
+[[nodiscard]] auto answered_on(engine::loop& loop, Take take) -> scim_service::answer_to {
+  return [&loop, take = std::move(take)](scim_answer answer) {
+    if (loop.runs_here()) {
+      take(std::move(answer));
+      return;
+    }
+    auto const carried = std::make_shared<scim_answer>(std::move(answer));
+    loop.post([take, carried] { take(std::move(*carried)); });
+  };
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/gateway/config.hpp>
+#include <tidegate/idempotency/record.hpp>
+#include <tidegate/scim/cursor.hpp>
+#include <tidegate/scim/model.hpp>
+#include <tidegate/store/directory.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::gateway {
+
+/// What a client asks of a SCIM service. It owns its texts: the answer may be made on another thread, when the
+/// client and the configuration are gone.
+struct scim_request {
+  std::shared_ptr<void const> owner;  ///< of `how`
+  scim_config const* how = nullptr;
+  bool has_auth = false;  ///< the route asks for tokens
+  std::string method;
+  std::string path;   ///< below the base; normal, so that it begins with "/" or is empty
+  std::string query;  ///< without its "?"
+  std::string base;   ///< `https://api.example.com/scim/v2`
+  std::string tenant;
+  std::string principal;
+  bool read_only = false;
+  std::string content_type;
+  std::string if_match;
+  std::string if_none_match;
+  std::string content;
+
+  /// How long the content may be.
+  [[nodiscard]] auto content_octets_max() const -> std::uint64_t;
+};
+
+/// What it is answered.
+struct scim_answer {
+  int status = 200;
+  std::vector<idempotency::response_field> fields;  ///< all but Date and the framing
+  std::string content;
+};
+
+/// What all requests of a SCIM service share. Never changes, so threads may share it.
+struct scim_parts {
+  std::shared_ptr<scim::model const> model;
+  scim::cursor_sealer cursors;
+};
+
+/// SCIM 2.0 (RFC 7643, RFC 7644, RFC 9865) over a directory. Any thread may use it.
+class scim_service {
+ public:
+  /// Keys of cursors are derived from `secret`.
+  scim_service(std::shared_ptr<scim::model const> model, std::unique_ptr<store::directory> in,
+               std::span<std::byte const> secret);
+
+  using answer_to = std::move_only_function<void(scim_answer)>;
+
+  /// Calls `to` once: before this returns, or later and on a thread of the directory.
+  void handle(scim_request request, answer_to to);
+
+  [[nodiscard]] auto model() const -> scim::model const& { return *parts_->model; }
+
+ private:
+  std::shared_ptr<scim_parts const> parts_;
+  std::unique_ptr<store::directory> directory_;  // gone first: its work uses the parts
+};
+
+/// An answer in the form of an error of SCIM (RFC 7644, section 3.12).
+[[nodiscard]] auto scim_error_answer(scim::error const& error) -> scim_answer;
+
+/// Reads the files that `schemas` names and makes the model of them. An error is one line for people.
+[[nodiscard]] auto make_scim_model(scim_config const& settings)
+    -> result<std::shared_ptr<scim::model const>, std::string>;
+
+}  // namespace tidegate::gateway
