@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <future>
 #include <map>
@@ -804,12 +805,113 @@ TYPED_TEST_P(directory_contract, loses_nothing_of_what_many_threads_write) {
   });
 }
 
+/// How many resources are walked through; a million take a minute.
+[[nodiscard]] inline auto walk_rows() -> int {
+  auto const* const rows = std::getenv("TIDEGATE_WALK_ROWS");
+  return rows != nullptr ? std::atoi(rows) : 100'000;
+}
+
+TYPED_TEST_P(directory_contract, walks_past_everyone_once_while_others_write) {
+  auto const where = this->fresh();
+  auto const& users = this->users_;
+  int const rows = walk_rows();
+  auto const id_of = [](int number) { return std::to_string(number); };
+  // Every tenth is changed and removed while the walks go on, the others stay as they are.
+  auto const stays = [](int number) { return number % 10 != 0; };
+  auto const name_of = [](std::uint64_t number) {
+    return "u" + std::to_string(number * 2'654'435'761U % 1'000'003U);
+  };
+  for (int i = 0; i < rows;) {
+    ASSERT_TRUE(writing(*where, "acme", [&](directory_writer& writer) {
+      for (int end = std::min(rows, i + 5000); i < end; ++i) {
+        EXPECT_TRUE(
+            insert(writer, users,
+                   user_of({.id = id_of(i), .user_name = name_of(static_cast<std::uint64_t>(i))})));
+      }
+      return true;
+    }));
+  }
+
+  std::atomic<bool> over = false;
+  std::thread others([&] {
+    std::mt19937_64 random(5);
+    for (std::uint64_t step = 0; !over; ++step) {
+      auto const id = id_of(static_cast<int>(random() % static_cast<unsigned>(rows)) / 10 * 10);
+      auto const name = name_of(random());
+      EXPECT_TRUE(writing(*where, "acme", [&](directory_writer& writer) {
+        if (step % 3 == 0) {
+          auto const added = user_of({.id = "new" + std::to_string(step), .user_name = name});
+          return insert(writer, users, added).has_value();
+        }
+        auto const old = writer.find(users, id);
+        if (!old || !*old) {
+          return false;
+        }
+        auto const changed = user_of({.id = id, .user_name = name});
+        return (step % 3 == 1 ? writer.update(users, (*old)->rid, to_string(changed),
+                                              index_entries(users, changed))
+                              : writer.remove(users, (*old)->rid))
+            .has_value();
+      }));
+    }
+  });
+
+  auto const by_name = users.find_index(*users.definition.resolve("userName"));
+  for (auto const& sort : {std::optional<std::size_t>(), by_name}) {
+    for (bool const descending : {false, true}) {
+      for (auto const towards : {scim::direction::forward, scim::direction::backward}) {
+        directory_query query{.type = &users, .sort_index = sort, .descending = descending};
+        query.rid_max = reading(*where, "acme",
+                                [&](directory_reader& reader) { return *reader.newest(users); });
+        std::vector<int> seen(static_cast<std::size_t>(rows));
+        std::optional<scim::page_place> place = scim::page_place{towards, std::nullopt};
+        std::size_t pages = 0;
+        while (place) {
+          auto const page = reading(*where, "acme", [&](directory_reader& reader) {
+            return scim::read_page<directory_row>(
+                *place, 500,
+                [&](scim::scan const& scan) {
+                  auto of_page = query;
+                  of_page.scan = scan;
+                  return *reader.scan(of_page);
+                },
+                [](directory_row const& row) { return row.at; });
+          });
+          place = towards == scim::direction::forward ? page.next : page.previous;
+          // Going back, the page that reaches the start is the first page anew.
+          bool const repeats = towards == scim::direction::backward && !place;
+          for (auto const& row : page.rows) {
+            if (!row.id.starts_with("new")) {
+              auto& times = seen[static_cast<std::size_t>(std::stoi(row.id))];
+              times = repeats ? 1 : times + 1;
+            }
+          }
+          EXPECT_TRUE(std::is_sorted(page.rows.begin(), page.rows.end(),
+                                     [&](directory_row const& a, directory_row const& b) {
+                                       return descending ? b.at < a.at : a.at < b.at;
+                                     }));
+          ++pages;
+          ASSERT_LT(pages, static_cast<std::size_t>(rows) / 100 + 100) << "it has to end";
+        }
+        for (int i = 0; i < rows; ++i) {
+          if (stays(i)) {
+            ASSERT_EQ(seen[static_cast<std::size_t>(i)], 1) << i;
+          }
+        }
+      }
+    }
+  }
+  over = true;
+  others.join();
+}
+
 REGISTER_TYPED_TEST_SUITE_P(directory_contract, finds_what_was_inserted_and_nothing_else,
                             undoes_what_is_not_to_be_kept, gives_no_rid_twice,
                             finds_who_has_a_unique_value, keeps_members_on_both_sides,
                             ends_a_scan_when_its_budget_is_spent_and_goes_on_from_there,
                             answers_as_a_plain_directory_does,
                             leaves_out_any_number_of_rows_for_the_index_method,
-                            loses_nothing_of_what_many_threads_write);
+                            loses_nothing_of_what_many_threads_write,
+                            walks_past_everyone_once_while_others_write);
 
 }  // namespace tidegate::store::directory_contract_support

@@ -21,10 +21,18 @@ class sql_writer {
         mark_(dialect == sql_dialect::sqlite ? '?' : '$'),
         placeholder_(first_placeholder) {}
 
-  void write(filter_plan const& plan) { write_condition(plan, false); }
+  void write(filter_plan const& plan) {
+    if (is_set(plan)) {
+      write_set(plan);
+      rids_ = text_;
+      text_ = "resource.rid IN (" + rids_ + ')';
+    } else {
+      write_condition(plan, false);
+    }
+  }
 
   [[nodiscard]] auto finish(bool exact) && -> filter_sql {
-    return {std::move(text_), std::move(values_), exact};
+    return {std::move(text_), std::move(rids_), std::move(values_), exact};
   }
 
  private:
@@ -158,6 +166,7 @@ class sql_writer {
   char mark_;
   std::size_t placeholder_;
   std::string text_;
+  std::string rids_;
   std::vector<sql_value> values_;
 };
 

@@ -66,6 +66,19 @@ auto readable(model_type const& type, filter_sql const& sql) -> std::string {
   return out;
 }
 
+TEST(scim_filter_sql, asks_for_the_rids_alone_where_one_query_does) {
+  auto const& user = *directory().find("User");
+  for (auto const* filter : {R"(userName eq "a")", R"(userName sw "a")", R"(groups.value eq "g")",
+                             R"(userName eq "a" or emails.value eq "a")"}) {
+    auto const sql = compile(user, filter, sql_dialect::sqlite, 3);
+    EXPECT_EQ(sql.condition, "resource.rid IN (" + sql.rids + ")") << filter;
+  }
+  for (auto const* filter : {R"(not (userName eq "a"))", R"(nickName eq "a")",
+                             R"(userName sw "a" and groups.value eq "g")"}) {
+    EXPECT_EQ(compile(user, filter, sql_dialect::sqlite, 3).rids, "") << filter;
+  }
+}
+
 TEST(scim_filter_sql, numbers_its_placeholders_for_both_dialects) {
   auto const& user = *directory().find("User");
   auto const filter = R"(userName eq "BJensen" and groups.value eq "g")";

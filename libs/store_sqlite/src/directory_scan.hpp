@@ -3,13 +3,19 @@
 
 #include "directory_session.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tidegate::store_sqlite {
+
+/// The query for the rids for which a condition holds, whose placeholders begin with 3. Where it is not that of the
+/// condition itself, the first and the second are the lowest and the highest rid.
+[[nodiscard]] auto rids_query(scim::filter_sql const& condition) -> std::string;
 
 /// One scan or count of a session.
 ///
@@ -51,6 +57,8 @@ class directory_scan {
   [[nodiscard]] auto is_match(row_view const& row) -> outcome<bool>;
   [[nodiscard]] auto complete(scim::json& resource, std::int64_t rid) -> outcome<void>;
 
+  [[nodiscard]] auto rids_of_condition(std::size_t rids_max, std::move_only_function<bool()> stop)
+      -> outcome<std::optional<std::vector<std::int64_t>>>;
   /// The rids for which the condition holds, in order; nothing when there are too many.
   [[nodiscard]] auto candidates() -> outcome<std::optional<std::vector<std::int64_t>>>;
   /// The key that the filter asks for, when it asks for one key of an index and nothing else.

@@ -257,20 +257,11 @@ auto prepare_directory(connection& file, scim::model const& model) -> outcome<vo
   return {};
 }
 
-auto load_part(connection& file, std::string_view tenant, scim::model_type const& type)
-    -> outcome<std::optional<directory_part>> {
-  TIDEGATE_TRY(auto const asked, file.prepare("SELECT id, last_rid, count FROM part"
-                                              " WHERE tenant = ? AND type = ?"));
-  bind_value(asked.get(), 1, tenant);
-  bind_value(asked.get(), 2, type.definition.type().name);
-  TIDEGATE_TRY(bool const there, file.step(asked.get()));
-  if (!there) {
-    return std::nullopt;
-  }
+auto load_part(connection& file, std::int64_t id, part_size size, scim::model_type const& type)
+    -> outcome<directory_part> {
   directory_part part;
-  part.id = sqlite3_column_int64(asked.get(), 0);
-  part.size.last_rid = sqlite3_column_int64(asked.get(), 1);
-  part.size.count = sqlite3_column_int64(asked.get(), 2);
+  part.id = id;
+  part.size = size;
   TIDEGATE_TRY(auto const stored, stored_indexes(file, part.id));
   auto const id_of = [&](std::string const& name, bool sorts) -> std::int64_t {
     for (auto const& index : stored) {

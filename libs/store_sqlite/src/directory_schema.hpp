@@ -58,10 +58,9 @@ struct directory_part {
 /// Makes the tables of a new file, and the indexes of an old one what `model` says.
 [[nodiscard]] auto prepare_directory(connection& file, scim::model const& model) -> outcome<void>;
 
-/// Nothing when the tenant has none of this type yet.
-[[nodiscard]] auto load_part(connection& file, std::string_view tenant,
-                             scim::model_type const& type)
-    -> outcome<std::optional<directory_part>>;
+/// What there is of the part with that number.
+[[nodiscard]] auto load_part(connection& file, std::int64_t id, part_size size,
+                             scim::model_type const& type) -> outcome<directory_part>;
 
 /// Adds one, in the transaction that is open.
 [[nodiscard]] auto make_part(connection& file, std::string_view tenant,

@@ -20,14 +20,25 @@ namespace {
 constexpr std::size_t tenants_max = 4096;
 constexpr std::size_t filter_statements_max = 128;
 
+[[nodiscard]] auto signed_of(std::uint64_t rid) noexcept -> std::int64_t {
+  return static_cast<std::int64_t>(rid);
+}
+[[nodiscard]] auto unsigned_of(std::int64_t rid) noexcept -> std::uint64_t {
+  return static_cast<std::uint64_t>(rid);
+}
+
+}  // namespace
+
 // CROSS JOIN is how SQLite is told which table comes first.
-constexpr auto text_of(sql which) -> std::string_view {
+auto statement_text(sql which) noexcept -> std::string_view {
   switch (which) {
     case sql::begin: return "BEGIN";
     case sql::end: return "COMMIT";
     case sql::savepoint: return "SAVEPOINT work";
     case sql::release: return "RELEASE work";
     case sql::undo: return "ROLLBACK TO work";
+    case sql::find_part:
+      return "SELECT id, last_rid, count FROM part WHERE tenant = ? AND type = ?";
     case sql::part_size: return "SELECT last_rid, count FROM part WHERE id = ?";
     case sql::update_part: return "UPDATE part SET last_rid = ?, count = ? WHERE id = ?";
     case sql::update_block:
@@ -103,15 +114,6 @@ constexpr auto text_of(sql which) -> std::string_view {
   return {};
 }
 
-[[nodiscard]] auto signed_of(std::uint64_t rid) noexcept -> std::int64_t {
-  return static_cast<std::int64_t>(rid);
-}
-[[nodiscard]] auto unsigned_of(std::int64_t rid) noexcept -> std::uint64_t {
-  return static_cast<std::uint64_t>(rid);
-}
-
-}  // namespace
-
 directory_session::directory_session(connection connection,
                                      std::shared_ptr<scim::model const> model)
     : connection_(std::move(connection)), model_(std::move(model)) {
@@ -127,7 +129,7 @@ directory_session::directory_session(connection connection,
 auto directory_session::borrow(sql which) -> outcome<borrowed_statement> {
   auto& home = statements_[static_cast<std::size_t>(which)];
   if (home.empty()) {
-    TIDEGATE_TRY(auto made, connection_.prepare(text_of(which)));
+    TIDEGATE_TRY(auto made, connection_.prepare(statement_text(which)));
     return borrowed_statement(std::move(made), home);
   }
   auto taken = std::move(home.back());
@@ -279,10 +281,19 @@ auto directory_session::type_number(model_type const& type) const noexcept -> st
 
 auto directory_session::find_part(model_type const& type) -> outcome<directory_part const*> {
   auto& part = tenant_->parts[type_number(type)];
-  if (!part) {
-    TIDEGATE_TRY(part, load_part(connection_, tenant_->tenant, type));
+  if (part) {
+    return &*part;
   }
-  return part ? &*part : nullptr;
+  TIDEGATE_TRY(auto const asked, borrow(sql::find_part));
+  bind_value(asked.get(), 1, tenant_->tenant);
+  bind_value(asked.get(), 2, type.definition.type().name);
+  TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
+  if (!there) {
+    return nullptr;
+  }
+  part_size const size{sqlite3_column_int64(asked.get(), 1), sqlite3_column_int64(asked.get(), 2)};
+  TIDEGATE_TRY(part, load_part(connection_, sqlite3_column_int64(asked.get(), 0), size, type));
+  return &*part;
 }
 
 auto directory_session::part_to_change(model_type const& type) -> outcome<directory_part*> {

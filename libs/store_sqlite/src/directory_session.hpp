@@ -29,6 +29,7 @@ enum class sql : std::uint8_t {
   savepoint,
   release,
   undo,
+  find_part,
   part_size,
   update_part,
   update_block,
@@ -65,6 +66,8 @@ enum class sql : std::uint8_t {
   blocks_down,
   how_many,
 };
+
+[[nodiscard]] auto statement_text(sql which) noexcept -> std::string_view;
 
 /// A statement on loan. It goes back to be used again; while it is away, another one is made.
 class borrowed_statement {

@@ -21,7 +21,6 @@ constexpr std::size_t transaction_max = 1024;
 /// What is in the log goes into the file when nobody has come for a moment and it is worth it, and in any
 /// case when it is long. Readers may keep it from beginning anew; then it waits for them, but not for ever.
 constexpr int idle_pages = 1000;
-constexpr int wal_pages_max = 16'384;
 constexpr std::chrono::milliseconds idle_time{20};
 constexpr int readers_wait_ms = 200;
 
@@ -146,7 +145,7 @@ void directory::threads::run_writes() {
     lock.unlock();
     make(jobs);
     jobs.clear();
-    if (wal_pages_ >= wal_pages_max) {
+    if (wal_pages_ >= checkpoint_at_) {
       checkpoint(false);
     }
   }
@@ -202,16 +201,18 @@ auto directory::threads::make_one(write_job& job) -> outcome<void> {
   return writer_->undo_work();
 }
 
-/// What fails here is tried again after the next transaction; the log has it all the same.
+/// What fails here is tried again later; the log has it all the same.
 void directory::threads::checkpoint(bool idle) {
   auto* const file = writer_->file().get();
   sqlite3_busy_timeout(file, idle ? 0 : readers_wait_ms);
-  sqlite3_wal_checkpoint_v2(file, nullptr,
-                            idle ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_RESTART, nullptr,
-                            nullptr);
+  int const code = sqlite3_wal_checkpoint_v2(
+      file, nullptr, idle ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_RESTART, nullptr,
+      nullptr);
   sqlite3_busy_timeout(file, 0);
   if (idle) {
-    wal_pages_ = 0;
+    wal_pages_ = 0;  // the next commit says how many there are
+  } else {
+    checkpoint_at_ = code == SQLITE_OK ? wal_pages_max : wal_pages_ + wal_pages_max / 4;
   }
 }
 
@@ -225,6 +226,8 @@ namespace {
   TIDEGATE_TRY_VOID(made.execute("PRAGMA temp_store=MEMORY"));
   TIDEGATE_TRY_VOID(made.execute("PRAGMA mmap_size=2147418112"));
   TIDEGATE_TRY_VOID(made.execute("PRAGMA wal_autocheckpoint=0"));
+  // Where readers made it longer than it should be, the log is cut when it begins anew.
+  TIDEGATE_TRY_VOID(made.execute("PRAGMA journal_size_limit=67108864"));
   return made;
 }
 

@@ -55,7 +55,9 @@ class directory::threads {
   file_lock lock_;
   std::unique_ptr<directory_session> writer_;
   std::vector<std::unique_ptr<directory_session>> readers_;
-  int wal_pages_ = 0;
+  static constexpr int wal_pages_max = 16'384;
+  int wal_pages_ = 0;  // after the last commit
+  int checkpoint_at_ = wal_pages_max;
   std::atomic<std::uint64_t> transactions_ = 0;
   std::atomic<std::uint64_t> writes_ = 0;
 

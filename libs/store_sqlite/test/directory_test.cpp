@@ -4,7 +4,20 @@
 #include "folder.hpp"
 #include "support/directory_contract.hpp"
 
+#include "directory_scan.hpp"
+
 #include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <semaphore>
 
 namespace tidegate::store_sqlite {
 namespace {
@@ -32,3 +45,564 @@ struct sqlite_maker {
 namespace tidegate::store::directory_contract_support {
 INSTANTIATE_TYPED_TEST_SUITE_P(sqlite, directory_contract, store_sqlite::sqlite_maker);
 }  // namespace tidegate::store::directory_contract_support
+
+namespace tidegate::store_sqlite {
+namespace {
+
+using store::directory_reader;
+using store::directory_writer;
+using store::store_error;
+using store::store_fault;
+
+auto error_of(directory_options const& o) -> store_error {
+  auto const made = directory::open(o, make_model());
+  return made ? store_error{} : made.error();
+}
+
+auto name_of(int number) -> std::string {
+  return "user" + std::to_string(number);
+}
+
+void add_users(directory& where, scim::model_type const& users, int from, int to,
+               std::string const& title = {}) {
+  ASSERT_TRUE(writing(where, "acme", [&](directory_writer& writer) {
+    for (int i = from; i < to; ++i) {
+      EXPECT_TRUE(insert(writer, users,
+                         user_of({.id = name_of(i),
+                                  .user_name = name_of(i * 7919 % 100'003),
+                                  .title = title + std::to_string(i % 10)})));
+    }
+    return true;
+  }));
+}
+
+/// The ids that a filter gives, in the order of creation or of an attribute.
+auto found(directory& where, scim::model_type const& type, std::string_view filter,
+           std::string_view sort_by = {}) -> std::vector<std::string> {
+  auto const parsed = parse_filter(filter, type.definition);
+  EXPECT_TRUE(parsed.has_value());
+  return reading(where, "acme", [&](directory_reader& reader) {
+    store::directory_query query{.type = &type, .filter = &*parsed, .scan = {{}, 1000}};
+    if (!sort_by.empty()) {
+      query.sort_index = type.find_index(*type.definition.resolve(sort_by));
+      EXPECT_TRUE(query.sort_index.has_value());
+    }
+    return ids_of(reader.scan(query)->rows);
+  });
+}
+
+auto counts_cheaply(directory& where, scim::model_type const& type, std::string_view filter)
+    -> bool {
+  auto const parsed = parse_filter(filter, type.definition);
+  return reading(where, "acme", [&](directory_reader& reader) {
+    return reader.counts_cheaply({.type = &type, .filter = &*parsed});
+  });
+}
+
+/// The number that a query gives on a file that is closed.
+auto number_in(std::string const& file, char const* query) -> std::int64_t {
+  auto opened = connection::open(file, sharing::in_process);
+  return opened->number(query).value();
+}
+
+TEST(store_sqlite_directory, has_everything_after_it_is_opened_again) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const& groups = *model->find("Group");
+  std::uint64_t newest = 0;
+  {
+    auto const d = open({.file = file}, model);
+    add_users(*d, users, 0, 100);
+    auto const group = added(*d, "acme", groups, group_of("g", "All"));
+    EXPECT_TRUE(writing(*d, "acme", [&](directory_writer& writer) {
+      newest = *writer.newest(users);
+      EXPECT_TRUE(writer.add_member(group, newest, "the last"));
+      EXPECT_TRUE(writer.add_member(group, newest - 1, ""));
+      EXPECT_TRUE(writer.remove(users, newest));
+      return true;
+    }));
+  }
+  auto const again = make_model();
+  auto const d = open({.file = file}, again);
+  auto const& type = *again->find("User");
+  reading(*d, "acme", [&](directory_reader& reader) {
+    EXPECT_EQ(reader.count({.type = &type})->total, 99U);
+    EXPECT_EQ(*reader.newest(type), newest);
+    EXPECT_TRUE((*reader.find(type, "user98"))->maybe_in_groups);
+    EXPECT_EQ(reader.groups_of(newest - 1)->size(), 1U);
+    EXPECT_EQ(reader.groups_of(newest)->size(), 0U);
+  });
+  EXPECT_EQ(added(*d, "acme", type, user_of({.id = "x", .user_name = "x"})), newest + 1);
+}
+
+TEST(store_sqlite_directory, builds_indexes_that_are_new_and_drops_those_that_are_gone) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto const plain = make_model();
+  auto const indexed = make_model({"title", "phoneNumbers.value"});
+  auto const entries = "SELECT count(*) FROM entry";
+  {
+    auto const d = open({.file = file}, plain);
+    add_users(*d, *plain->find("User"), 0, 25'000, "Guide");
+    EXPECT_FALSE(counts_cheaply(*d, *plain->find("User"), "title eq \"guide3\""));
+  }
+  auto const before = number_in(file, entries);
+  {
+    auto const d = open({.file = file}, indexed);
+    auto const& users = *indexed->find("User");
+    EXPECT_TRUE(counts_cheaply(*d, users, "title eq \"guide3\""));
+    EXPECT_EQ(found(*d, users, "title eq \"guide3\"").size(), 1000U);
+    EXPECT_EQ(found(*d, users, "title eq \"guide3\" and userName sw \"user99\"", "title"),
+              found(*d, users, "title eq \"guide3\" and userName sw \"user99\""));
+    add_users(*d, users, 25'000, 25'001, "new");
+    EXPECT_EQ(found(*d, users, "title eq \"new0\""), std::vector<std::string>{name_of(25'000)});
+  }
+  {
+    // What was not finished begins anew.
+    auto opened = connection::open(file, sharing::in_process);
+    ASSERT_TRUE(
+        opened->execute("UPDATE index_name SET complete = 0 WHERE name = x'7469746c65';"
+                        "DELETE FROM entry WHERE rid % 3 = 0 AND index_id IN"
+                        " (SELECT id FROM index_name WHERE complete = 0)"));
+    opened = connection::open(file, sharing::in_process);
+  }
+  {
+    auto const d = open({.file = file}, indexed);
+    EXPECT_EQ(
+        reading(*d, "acme",
+                [&](directory_reader& reader) {
+                  auto const filter =
+                      *parse_filter("title eq \"guide3\"", indexed->find("User")->definition);
+                  return reader.count({.type = indexed->find("User"), .filter = &filter})->total;
+                }),
+        2500U);
+  }
+  { EXPECT_NE(open({.file = file}, plain), nullptr); }
+  EXPECT_EQ(number_in(file, entries), before / 25'000 * 25'001);
+  EXPECT_EQ(number_in(file, "SELECT count(*) FROM index_name WHERE name = x'7469746c65'"), 0);
+}
+
+TEST(store_sqlite_directory, builds_an_index_anew_when_its_attribute_means_something_else) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto const device = [&](bool exact) {
+    auto const schema = *read_schema(*scim::parse_json(
+        std::string(R"({"id":"urn:x:Device","name":"Device","attributes":[{"name":"serial",)") +
+        R"("uniqueness":"server","caseExact":)" + (exact ? "true" : "false") + "}]}"));
+    auto const type = *read_resource_type(
+        *scim::parse_json(R"({"name":"Device","endpoint":"/Devices","schema":"urn:x:Device"})"));
+    return std::make_shared<scim::model const>(
+        *scim::model::make(std::vector{schema}, std::vector{type}, {}));
+  };
+  auto const exact = device(true);
+  {
+    auto const d = open({.file = file}, exact);
+    auto const& type = *exact->find("Device");
+    added(*d, "acme", type, scim::json_object{{"id", "1"}, {"serial", "ABC"}});
+    EXPECT_EQ(found(*d, type, "serial eq \"abc\"").size(), 0U);
+  }
+  auto const folded = device(false);
+  auto const d = open({.file = file}, folded);
+  EXPECT_EQ(found(*d, *folded->find("Device"), "serial eq \"aBc\"").size(), 1U);
+}
+
+/// Waits until the other end of a pipe is closed, and says what came through it.
+auto all_from(int end) -> std::string {
+  std::string all;
+  for (char octet = 0; read(end, &octet, 1) == 1;) {
+    all += octet;
+  }
+  return all;
+}
+
+TEST(store_sqlite_directory, refuses_a_file_that_is_in_use) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  std::array<int, 2> from_child{};
+  std::array<int, 2> to_child{};
+  ASSERT_EQ(pipe(from_child.data()), 0);
+  ASSERT_EQ(pipe(to_child.data()), 0);
+  auto const child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    close(to_child[1]);
+    close(from_child[0]);
+    auto const d = directory::open({.file = file}, make_model());
+    char const done = d ? 'y' : 'n';
+    bool const told = write(from_child[1], &done, 1) == 1;
+    all_from(to_child[0]);
+    _exit(told ? 0 : 1);
+  }
+  close(to_child[0]);
+  close(from_child[1]);
+  char opened_there = 0;
+  EXPECT_EQ(read(from_child[0], &opened_there, 1), 1);
+  EXPECT_EQ(opened_there, 'y');
+  EXPECT_EQ(error_of({.file = file}),
+            (store_error{store_fault::unavailable, file + ": in use by another process"}));
+  close(to_child[1]);
+  close(from_child[0]);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  auto const d = open({.file = file});
+  EXPECT_NE(d, nullptr) << "it is free again";
+  EXPECT_EQ(error_of({.file = file}).fault, store_fault::unavailable) << "also in this process";
+}
+
+TEST(store_sqlite_directory, refuses_files_that_are_none_of_its_own) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  EXPECT_EQ(error_of({.file = file + "/nowhere"}).fault, store_fault::unavailable);
+  std::ofstream(file) << std::string(5000, 'x');
+  EXPECT_EQ(error_of({.file = file}).fault, store_fault::damaged);
+  std::filesystem::remove(file);
+  ASSERT_TRUE(connection::open(file, sharing::in_process)->execute("CREATE TABLE t (x)"));
+  EXPECT_EQ(error_of({.file = file}),
+            (store_error{store_fault::damaged, file + ": no directory of this version"}));
+}
+
+TEST(store_sqlite_directory, refuses_what_does_not_fit_and_goes_on_when_there_is_room) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const big = [&](int number) {
+    auto user = user_of({.id = name_of(number), .user_name = name_of(number)});
+    user.if_object()->set("nickName", std::string(50'000, 'x'));
+    return user;
+  };
+  auto const d = open({.file = file, .file_octets_max = std::size_t{1} << 20}, model);
+  auto const put = [&](int number) {
+    return writing(*d, "acme", [&, number](directory_writer& writer) {
+      return insert(writer, users, big(number)).has_value();
+    });
+  };
+  int stored = 0;
+  while (put(stored)) {
+    ++stored;
+    ASSERT_LT(stored, 30);
+  }
+  EXPECT_GT(stored, 5);
+  auto const refused = put(stored);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().fault, store_fault::unavailable);
+
+  // Those that share a transaction with one that does not fit are stored all the same.
+  std::counting_semaphore<> answered(0);
+  std::atomic<int> made = 0;
+  for (int i = 0; i < 20; ++i) {
+    auto work = [&, i](directory_writer& writer) {
+      return insert(writer, users,
+                    i == 10 ? big(1000) : user_of({.id = name_of(2000 + i), .user_name = "x"}))
+          .has_value();
+    };
+    d->write("acme", work, [&](store::directory_outcome<void> done) {
+      made += done.has_value() ? 1 : 0;
+      answered.release();
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    answered.acquire();
+  }
+  EXPECT_EQ(made, 19);
+  reading(*d, "acme", [&](directory_reader& reader) {
+    EXPECT_EQ(reader.count({.type = &users})->total, static_cast<unsigned>(stored) + 19);
+    EXPECT_FALSE(reader.find(users, name_of(1000))->has_value());
+  });
+  EXPECT_TRUE(writing(*d, "acme", [&](directory_writer& writer) {
+    return writer.remove(users, (*writer.find(users, name_of(0)))->rid).has_value();
+  }));
+  EXPECT_TRUE(put(stored)) << "there is room again";
+}
+
+TEST(store_sqlite_directory, reports_an_io_error_and_goes_on_when_it_is_over) {
+  folder const where;
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const d = open({.file = where.file("directory.db")}, model);
+  add_users(*d, users, 0, 10);
+  auto const put = [&](int number) {
+    return writing(*d, "acme", [&, number](directory_writer& writer) {
+      return insert(writer, users, user_of({.id = name_of(number), .user_name = "x"})).has_value();
+    });
+  };
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit const none{0, before.rlim_max};  // every write fails with EFBIG
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  auto const failed = put(10);
+  auto const read_all_the_same = text_in(*d, "acme", users, name_of(3));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error().fault, store_fault::unavailable);
+  EXPECT_NE(read_all_the_same, "none");
+  EXPECT_EQ(text_in(*d, "acme", users, name_of(10)), "none");
+  EXPECT_TRUE(put(10));
+  EXPECT_NE(text_in(*d, "acme", users, name_of(10)), "none");
+}
+
+/// Stores users, renames and removes them, and writes down the number of each step that was answered.
+[[noreturn]] void store_until_killed(std::string const& file, int answers) {
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const d = directory::open({.file = file}, model);
+  if (!d) {
+    _exit(1);
+  }
+  std::counting_semaphore<> free(32);
+  for (std::int32_t i = 0;; ++i) {
+    free.acquire();
+    auto work = [&users, i](directory_writer& writer) {
+      auto const number = i / 2;
+      auto const id = name_of(number);
+      if (i % 2 == 0) {
+        return insert(writer, users, user_of({.id = id, .user_name = id})).has_value();
+      }
+      auto const user = writer.find(users, id);
+      if (!user || !*user) {
+        return false;
+      }
+      auto const renamed = user_of({.id = id, .user_name = "renamed" + id});
+      return number % 4 == 0 ? writer.remove(users, (*user)->rid).has_value()
+                             : writer
+                                   .update(users, (*user)->rid, to_string(renamed),
+                                           index_entries(users, renamed))
+                                   .has_value();
+    };
+    (*d)->write("acme", work, [&free, answers, i](store::directory_outcome<void> made) {
+      if (!made || write(answers, &i, sizeof i) != sizeof i) {
+        _exit(1);
+      }
+      free.release();
+    });
+  }
+}
+
+TEST(store_sqlite_directory, has_after_a_kill_whatever_was_answered_before) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 8; ++round) {
+    folder const where;
+    auto const file = where.file("directory.db");
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    auto const child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      close(ends[0]);
+      store_until_killed(file, ends[1]);
+    }
+    close(ends[1]);
+    std::string octets;
+    for (auto left = sizeof(std::int32_t) * (1 + random() % 2000); left > 0; --left) {
+      char octet = 0;
+      ASSERT_EQ(read(ends[0], &octet, 1), 1);
+      octets += octet;
+    }
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    octets += all_from(ends[0]);  // answered before the kill as well
+    close(ends[0]);
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+
+    auto const model = make_model();
+    auto const& users = *model->find("User");
+    auto const d = open({.file = file}, model);
+    std::vector<bool> answered(octets.size() / sizeof(std::int32_t) + 64);
+    for (std::size_t i = 0; i + sizeof(std::int32_t) <= octets.size(); i += sizeof(std::int32_t)) {
+      std::int32_t step = 0;
+      std::memcpy(&step, octets.data() + i, sizeof step);
+      answered.at(static_cast<std::size_t>(step)) = true;
+    }
+    reading(*d, "acme", [&](directory_reader& reader) {
+      for (std::size_t step = 0; step + 1 < answered.size(); step += 2) {
+        auto const number = static_cast<int>(step / 2);
+        auto const user = *reader.find(users, name_of(number));
+        if (answered[step + 1] && number % 4 == 0) {
+          EXPECT_FALSE(user.has_value()) << number;
+        } else if (answered[step + 1]) {
+          ASSERT_TRUE(user.has_value()) << number;
+          EXPECT_EQ(user->version, 2U);
+          EXPECT_NE(user->text.find("renamed"), std::string::npos);
+        } else if (answered[step] && number % 4 != 0) {
+          EXPECT_TRUE(user.has_value()) << number;
+        }
+      }
+    });
+    // What is counted and what is indexed is what is there.
+    auto const all = reading(*d, "acme", [&](directory_reader& reader) {
+      return reader.scan({.type = &users, .scan = {{}, 100'000}})->rows.size();
+    });
+    EXPECT_EQ(
+        reading(*d, "acme",
+                [&](directory_reader& reader) { return reader.count({.type = &users})->total; }),
+        all);
+    EXPECT_EQ(found(*d, users, "userName pr", "userName").size(), std::min<std::size_t>(all, 1000));
+  }
+}
+
+/// How SQLite goes about a statement.
+auto plan_of(connection& file, std::string const& text) -> std::string {
+  auto const asked = file.prepare("EXPLAIN QUERY PLAN " + text);
+  if (!asked) {
+    return asked.error().text;
+  }
+  std::string plan;
+  while (*file.step(asked->get())) {
+    plan += std::string(blob(asked->get(), 3)) + "; ";
+  }
+  return plan;
+}
+
+TEST(store_sqlite_directory, sorts_nothing_and_reads_no_table_from_end_to_end) {
+  folder const where;
+  auto const model = make_model();
+  { EXPECT_NE(open({.file = where.file("directory.db")}, model), nullptr); }
+  auto file = connection::open(where.file("directory.db"), sharing::in_process);
+  ASSERT_TRUE(file.has_value());
+  for (int i = 0; i < static_cast<int>(sql::how_many); ++i) {
+    auto const text = std::string(statement_text(static_cast<sql>(i)));
+    auto const plan = plan_of(*file, text);
+    EXPECT_EQ(plan.find("SCAN"), std::string::npos) << text << ": " << plan;
+    EXPECT_EQ(plan.find("TEMP B-TREE"), std::string::npos) << text << ": " << plan;
+  }
+  EXPECT_EQ(plan_of(*file, std::string(statement_text(sql::sorted_down))),
+            "SEARCH e USING PRIMARY KEY (index_id=? AND (key,rid)<(?,?)); "
+            "SEARCH r USING INTEGER PRIMARY KEY (rowid=?); ");
+  EXPECT_EQ(plan_of(*file, std::string(statement_text(sql::rids_up))),
+            "SEARCH resource USING INTEGER PRIMARY KEY (rowid>? AND rowid<?); ");
+
+  std::vector<std::int64_t> const ids(64, 1);
+  for (auto const& [name, filter] : std::vector<std::pair<std::string_view, std::string_view>>{
+           {"User", "userName eq \"a\""},
+           {"User", "userName sw \"a\" and meta.lastModified gt \"2026-01-01T00:00:00Z\""},
+           {"User", "userName sw \"a\" or (emails.value eq \"a\" and title pr)"},
+           {"User", "emails.value sw \"a\" or not (displayName eq \"a\")"},
+           {"User", "groups.value eq \"a\" and userName sw \"b\""},
+           {"User", "groups.value eq \"a\" and title co \"b\""},
+           {"Group", "members.value eq \"a\""},
+           {"Group", "members.value eq \"a\" or displayName sw \"a\""},
+       }) {
+    auto const& type = *model->find(name);
+    auto const parsed = parse_filter(filter, type.definition);
+    ASSERT_TRUE(parsed.has_value()) << filter;
+    auto const text =
+        rids_query(compile_filter(*parsed, type, ids, scim::sql_dialect::sqlite, 3, {1, 2}));
+    auto const plan = plan_of(*file, text);
+    EXPECT_EQ(plan.find("SCAN entry"), std::string::npos) << text << ": " << plan;
+    EXPECT_EQ(plan.find("SCAN member"), std::string::npos) << text << ": " << plan;
+    EXPECT_EQ(plan.find("SCAN resource"), std::string::npos) << text << ": " << plan;
+  }
+}
+
+TEST(store_sqlite_directory, bounds_what_waits) {
+  folder const where;
+  auto const model = make_model();
+  auto d = open({.file = where.file("directory.db"), .readers = 1, .reads_max = 2, .writes_max = 2},
+                model);
+  std::binary_semaphore reader_is_busy(0);
+  std::binary_semaphore writer_is_busy(0);
+  std::counting_semaphore<> go_on(0);
+  d->read("acme", [&](auto) {
+    reader_is_busy.release();
+    go_on.acquire();
+  });
+  d->write(
+      "acme",
+      [&](directory_writer&) {
+        writer_is_busy.release();
+        go_on.acquire();
+        return true;
+      },
+      [](auto) {});
+  reader_is_busy.acquire();
+  writer_is_busy.acquire();
+  std::atomic<int> done = 0;
+  std::atomic<int> refused = 0;
+  auto const count = [&](bool made) { ++(made ? done : refused); };
+  for (int i = 0; i < 5; ++i) {
+    d->read("acme", [&](auto reader) { count(reader.has_value()); });
+    d->write(
+        "acme", [](directory_writer&) { return true; },
+        [&](auto made) { count(made.has_value()); });
+  }
+  EXPECT_EQ(refused, 6);
+  EXPECT_EQ(done, 0);
+  go_on.release(2);
+  d.reset();
+  EXPECT_EQ(done, 4) << "what waited is done before it is closed";
+}
+
+TEST(store_sqlite_directory, makes_many_writes_in_one_transaction) {
+  folder const where;
+  auto const model = make_model();
+  auto const d = open({.file = where.file("directory.db")}, model);
+  auto const& users = *model->find("User");
+  std::binary_semaphore busy(0);
+  std::counting_semaphore<> answered(0);
+  d->write(
+      "acme",
+      [&](directory_writer&) {
+        busy.acquire();
+        return true;
+      },
+      [&](auto) { answered.release(); });
+  for (int i = 0; i < 500; ++i) {
+    d->write(
+        "acme",
+        [&users, i](directory_writer& writer) {
+          return insert(writer, users, user_of({.id = name_of(i), .user_name = "x"})).has_value();
+        },
+        [&](auto made) {
+          EXPECT_TRUE(made.has_value());
+          answered.release();
+        });
+  }
+  busy.release();
+  for (int i = 0; i < 501; ++i) {
+    answered.acquire();
+  }
+  EXPECT_EQ(d->counted().writes, 501U);
+  EXPECT_LE(d->counted().transactions, 3U);
+}
+
+TEST(store_sqlite_directory, keeps_its_log_short_while_readers_are_busy) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const d = open({.file = file, .readers = 2}, model);
+  add_users(*d, users, 0, 100);
+  std::atomic<bool> over = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i) {  // there is always one in a transaction
+    readers.emplace_back([&] {
+      while (!over) {
+        reading(*d, "acme", [&](directory_reader& reader) {
+          EXPECT_TRUE(reader.scan({.type = &users, .scan = {{}, 100}}));
+        });
+      }
+    });
+  }
+  std::string const text(200'000, 'x');
+  std::uintmax_t longest = 0;
+  for (int i = 0; i < 1200; ++i) {  // 240 MB
+    ASSERT_TRUE(writing(*d, "acme", [&](directory_writer& writer) {
+      auto user = user_of({.id = name_of(5), .user_name = name_of(i)});
+      user.if_object()->set("nickName", text);
+      auto const rid = (*writer.find(users, name_of(5)))->rid;
+      return writer.update(users, rid, to_string(user), index_entries(users, user)).has_value();
+    }));
+    longest = std::max(longest, std::filesystem::file_size(file + "-wal"));
+  }
+  over = true;
+  for (auto& reader : readers) {
+    reader.join();
+  }
+  EXPECT_LT(longest, std::uintmax_t{100} << 20);
+  EXPECT_LT(std::filesystem::file_size(file), std::uintmax_t{10} << 20);
+}
+
+}  // namespace
+}  // namespace tidegate::store_sqlite

@@ -29,6 +29,9 @@ struct filter_sql {
   /// Empty when no index helps: every resource may match. Placeholders are `?n` in SQLite and `$n` in PostgreSQL,
   /// each once and in order, numbered from the caller's `first_placeholder`.
   std::string condition;
+  /// The same as a query for the rids, perhaps some of them more than once, which reads nothing but indexes. Empty
+  /// when it is not as simple as that. It has the same placeholders.
+  std::string rids;
   std::vector<sql_value> values;
   /// The condition says exactly what the filter says. Otherwise it lets through more, and `matches` has to be
   /// asked of each resource. Never true of an empty condition.
