@@ -4,6 +4,7 @@
 #include "exit_status.hpp"
 
 #include <tidegate/gateway/config.hpp>
+#include <tidegate/gateway/server.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -31,6 +32,10 @@ auto check(std::string const& file_name) -> int {
     for (auto const& fault : made.error()) {
       std::cerr << to_string(fault) << '\n';
     }
+    return exit_usage;
+  }
+  if (auto const schemas = gateway::check_schemas(*made); !schemas) {
+    std::cerr << file_name << ":1:1: " << schemas.error() << '\n';
     return exit_usage;
   }
   std::cout << file_name << ": ok\n";

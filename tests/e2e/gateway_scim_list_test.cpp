@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lists of the SCIM service: filters, orders, pages by index and by cursor.
+#include "process.hpp"
 #include "scim.hpp"
 
-#include <chrono>
+#include <fstream>
 #include <set>
-#include <thread>
 
 namespace tidegate::e2e {
 namespace {
@@ -217,6 +217,17 @@ TEST_F(gateway_scim_list, goes_on_where_a_resource_was_deleted) {
               ElementsAre("u102", "u103"));
 }
 
+TEST_F(gateway_scim_list, fills_up_a_backward_page_that_reaches_the_start) {
+  make_users(6);
+  auto const first = client_.get("/Users?cursor&count=3");
+  auto const second = client_.get("/Users?count=3&cursor=" + first.at("nextCursor"));
+  EXPECT_EQ(client_.remove("/Users/" + first.at("Resources.0.id")).status(), 204);
+  auto const back = client_.get("/Users?count=3&cursor=" + second.at("previousCursor"));
+  EXPECT_THAT(names_of(back), ElementsAre("u101", "u102", "u103"));
+  EXPECT_EQ(back.at("previousCursor"), "(none)");
+  EXPECT_EQ(back.at("totalResults"), "6");
+}
+
 TEST_F(gateway_scim_list, opens_a_cursor_only_for_its_holder_and_its_query) {
   make_users(5);
   auto const query = "/Users?count=2&filter=" + encoded("userName sw \"u\"");
@@ -285,6 +296,34 @@ TEST(gateway_scim_paging, can_be_by_index_only_and_strict_about_count) {
   scim_client const client(with);
   expect_error(client.get("/Users?cursor"), 400, "invalidValue");
   expect_error(client.get("/Users?count=101"), 400, "invalidCount");
+}
+
+TEST(gateway_scim_paging, gets_a_new_index_at_the_next_start) {
+  data_folder const data;
+  {
+    gateway const with(scim_config(data));
+    for (auto const* const title : {"b", "a", "c"}) {
+      auto const more = R"("title":")" + std::string(title) + "\"";
+      ASSERT_EQ(scim_client(with).post("/Users", user(title, more)).status(), 201);
+    }
+  }
+  gateway const with(scim_config(data, "    indexes: [title]\n"));
+  scim_client const client(with);
+  EXPECT_THAT(names_of(client.get("/Users?sortBy=title")), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(names_of(client.get("/Users?filter=title+ge+%22B%22")), ElementsAre("b", "c"));
+}
+
+TEST(gateway_scim_paging, does_not_start_with_an_index_of_nothing) {
+  data_folder const data;
+  auto const file = data.path() + "/t.yaml";
+  std::ofstream(file) << "listen: \"127.0.0.1:0\"\n"
+                      << scim_config(data, "    indexes: [nothing]\n");
+  auto const served = run({TIDEGATE_BINARY, "serve", "-c", file});
+  EXPECT_EQ(served.status, 1);
+  EXPECT_THAT(served.err, HasSubstr("nothing"));
+  auto const checked = run({TIDEGATE_BINARY, "check", "-c", file});
+  EXPECT_EQ(checked.status, 2);
+  EXPECT_THAT(checked.err, StartsWith(file + ":1:1: scim: nothing: "));
 }
 
 // ---- all types ----

@@ -139,7 +139,6 @@ void exchange::ask_service() {
 
 void exchange::answer_service(scim_answer answer) {
   status_ = answer.status;
-  answered_at_ = worker_.loop.now();
   auto& lines = worker_.field_lines;
   lines.assign(worker_.date_line());
   for (auto const& field : answer.fields) {

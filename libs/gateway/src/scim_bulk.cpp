@@ -12,6 +12,7 @@
 #include <tidegate/scim/case_fold.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <utility>
 
@@ -28,6 +29,9 @@ constexpr std::string_view bulk_request_schema =
 constexpr std::string_view bulk_response_schema =
     "urn:ietf:params:scim:api:messages:2.0:BulkResponse";
 constexpr std::string_view reference = "bulkId:";
+
+/// Others wait while a bulk request runs.
+constexpr auto bulk_time_max = std::chrono::seconds(5);
 
 struct bulk_operation {
   std::string method;
@@ -202,6 +206,11 @@ class bulk_run {
         break;
       }
       TIDEGATE_TRY_VOID(run(i));
+      if (std::chrono::steady_clock::now() > until_) {
+        return failure(error{413, scim_type::none,
+                             "The request takes too long, and nothing of it is kept; send fewer "
+                             "operations at once."});
+      }
     }
     for (auto const& late : late_) {
       TIDEGATE_TRY_VOID(add(late));
@@ -306,6 +315,7 @@ class bulk_run {
   std::vector<bulk_result> results_;
   std::vector<late_member> late_;
   std::uint64_t errors_ = 0;
+  std::chrono::steady_clock::time_point until_ = std::chrono::steady_clock::now() + bulk_time_max;
 };
 
 /// Method and bulkId of each operation; those that make something get their ids.

@@ -31,8 +31,8 @@ using rows_answer = scim::scan_answer<directory_row>;
 constexpr std::uint32_t sorted_rows_max = 100'000;
 /// So many of them are in memory at once, besides those of the page.
 constexpr std::uint32_t sorted_rows_at_once = 500;
-/// Index pages need a count: it may take as many budgets.
-constexpr int index_budgets_max = 40;
+/// Pages by index need a count, however long it takes to look at everything, up to this.
+constexpr std::chrono::nanoseconds index_time_max = std::chrono::seconds(2);
 
 /// The resources of one type in a list.
 struct list_part {
@@ -134,7 +134,7 @@ class list_reader {
       if (rows.size() < plan_.count && (skipped == 0 || !rows.empty())) {
         total_ = skipped + rows.size();
       } else {
-        TIDEGATE_TRY(total_, count_part(plan_.parts.front(), index_budgets_max));
+        TIDEGATE_TRY(total_, count_part(plan_.parts.front(), index_time_max));
       }
     }
     return list_answer({}, rows);
@@ -147,7 +147,7 @@ class list_reader {
     bool const has_types = plan_.parts.size() > 1;
     for (std::size_t i = 0; i < plan_.parts.size(); ++i) {
       if (has_types) {  // what is skipped may go over several
-        TIDEGATE_TRY(auto const of_part, count_part(plan_.parts[i], index_budgets_max));
+        TIDEGATE_TRY(auto const of_part, count_part(plan_.parts[i], index_time_max));
         total_ = total_.value_or(0) + of_part;
         if (skip >= of_part) {
           skip -= of_part;
@@ -157,7 +157,7 @@ class list_reader {
       if (rows.size() == plan_.count) {
         continue;
       }
-      auto query = query_of(plan_.parts[i], index_budgets_max);
+      auto query = query_of(plan_.parts[i], index_time_max);
       query.scan = {page_place{}, plan_.count - static_cast<std::uint32_t>(rows.size())};
       query.skip = std::exchange(skip, 0);
       auto found = take(from_.scan(query), failed);
@@ -201,7 +201,7 @@ class list_reader {
     if (plan_.parts.size() > 1) {
       return scan_types(wanted, failed);
     }
-    auto query = query_of(plan_.parts.front(), 1);
+    auto query = query_of(plan_.parts.front(), how_.scan_budget);
     query.scan = wanted;
     return take(from_.scan(query), failed);
   }
@@ -219,7 +219,7 @@ class list_reader {
     }
     rows_answer all;
     while (!failed) {
-      auto query = query_of(plan_.parts[at], 1);
+      auto query = query_of(plan_.parts[at], how_.scan_budget);
       query.scan = {place, wanted.rows_max - static_cast<std::uint32_t>(all.rows.size())};
       auto found = take(from_.scan(query), failed);
       auto const key = key_of_part(at);
@@ -253,7 +253,7 @@ class list_reader {
     sorted_rows_ = 0;
     page_place place;
     for (bool more = true; more && !failed;) {
-      auto query = query_of(plan_.parts.front(), index_budgets_max);
+      auto query = query_of(plan_.parts.front(), index_time_max);
       query.scan = {place, sorted_rows_at_once};
       auto found = take(from_.scan(query), failed);
       more = found.rows.size() == sorted_rows_at_once;
@@ -306,14 +306,15 @@ class list_reader {
     return std::string(scim::missing_key);
   }
 
-  [[nodiscard]] auto query_of(list_part const& part, int budgets) const -> store::directory_query {
+  [[nodiscard]] auto query_of(list_part const& part, std::chrono::nanoseconds time) const
+      -> store::directory_query {
     store::directory_query query;
     query.type = part.view.type;
     query.filter = part.where ? &*part.where : nullptr;
     query.sort_index = plan_.sort_index;
     query.descending = plan_.sort_index && plan_.asked.descending;
     query.rid_max = rid_max_;
-    query.spent = [until = std::chrono::steady_clock::now() + budgets * how_.scan_budget] {
+    query.spent = [until = std::chrono::steady_clock::now() + time] {
       return std::chrono::steady_clock::now() >= until;
     };
     return query;
@@ -336,8 +337,9 @@ class list_reader {
         "The filter needs an index for pages by startIndex; pages by cursor do not.");
   }
 
-  auto count_part(list_part const& part, int budgets) -> result<std::uint64_t, error> {
-    TIDEGATE_TRY(auto const counted, told(from_.count(query_of(part, budgets))));
+  auto count_part(list_part const& part, std::chrono::nanoseconds time)
+      -> result<std::uint64_t, error> {
+    TIDEGATE_TRY(auto const counted, told(from_.count(query_of(part, time))));
     if (!counted.total) {
       return failure(too_dear());
     }
@@ -349,11 +351,11 @@ class list_reader {
     std::uint64_t all = 0;
     for (auto const& part : plan_.parts) {
       if (!plan_.is_walk()) {
-        TIDEGATE_TRY(auto const of_part, count_part(part, index_budgets_max));
+        TIDEGATE_TRY(auto const of_part, count_part(part, index_time_max));
         all += of_part;
         continue;
       }
-      TIDEGATE_TRY(auto const counted, told(from_.count(query_of(part, 1))));
+      TIDEGATE_TRY(auto const counted, told(from_.count(query_of(part, how_.scan_budget))));
       if (!counted.total) {
         return {};
       }

@@ -65,6 +65,13 @@ auto sockets_for(std::string_view text, std::size_t count, bool others_may,
   return out;
 }
 
+/// The SCIM service of a configuration; all routes that have one agree on what is in the directory.
+[[nodiscard]] auto find_scim(config const& settings) -> scim_config const* {
+  auto const found = std::ranges::find_if(
+      settings.routes, [](route_config const& route) { return route.scim.has_value(); });
+  return found == settings.routes.end() ? nullptr : &*found->scim;
+}
+
 [[nodiscard]] auto clock_on_the_wall() -> idempotency::wall_time {
   return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
 }
@@ -125,14 +132,11 @@ struct server::state {
 
   /// Opens the directory when the first route needs it. What it holds stays what it is until the end.
   [[nodiscard]] auto see_to_directory(runtime const& used) -> result<void, std::string> {
-    auto const& routes = used.settings.routes;
-    auto const found = std::ranges::find_if(
-        routes, [](route_config const& route) { return route.scim.has_value(); });
-    if (found == routes.end()) {
+    auto const* const found = find_scim(used.settings);
+    if (found == nullptr) {
       return {};
     }
-    directory_shape const wanted{used.settings.directory_file, found->scim->schemas,
-                                 found->scim->indexes};
+    directory_shape const wanted{used.settings.directory_file, found->schemas, found->indexes};
     if (shared.scim) {
       if (wanted != directory) {
         return failure(
@@ -141,7 +145,7 @@ struct server::state {
       }
       return {};
     }
-    TIDEGATE_TRY(auto model, make_scim_model(*found->scim));
+    TIDEGATE_TRY(auto model, make_scim_model(*found));
     TIDEGATE_TRY(auto parts, open.directory(used.settings, model));
     shared.scim = std::make_unique<scim_service>(std::move(model), std::move(parts.directory),
                                                  std::span<std::byte const>(parts.secret));
@@ -161,6 +165,13 @@ struct server::state {
   directory_shape directory;        // that is open
   std::unique_ptr<sweeper> sweeps;  // of the first thread
 };
+
+auto check_schemas(config const& settings) -> result<void, std::string> {
+  if (auto const* const found = find_scim(settings)) {
+    TIDEGATE_TRY_VOID(make_scim_model(*found));
+  }
+  return {};
+}
 
 server::server(std::unique_ptr<state> made) : state_(std::move(made)) {}
 

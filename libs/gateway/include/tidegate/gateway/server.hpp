@@ -45,6 +45,10 @@ struct store_openers {
   open_directory directory;
 };
 
+/// Reads the files with schemas that a configuration names, as `server::start` does. An error is one line for
+/// people.
+[[nodiscard]] auto check_schemas(config const& settings) -> result<void, std::string>;
+
 /// A gateway that runs: its threads, listeners and quotas.
 class server {
  public:
