@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
 namespace tidegate::scim {
 
@@ -55,6 +56,12 @@ auto read_simple(json const& value, attribute_type type) -> std::optional<json> 
     case attribute_type::complex: break;
   }
   return fits ? std::optional(value) : std::nullopt;
+}
+
+/// What no two values of an attribute have in common (RFC 7643, section 2.4).
+auto type_and_value(json const& one) -> std::string {
+  auto const* const type = one.find("type");
+  return to_string(json_array{type == nullptr ? json() : *type, *one.find("value")});
 }
 
 /// Reads what stands in one object; `path` is empty or ends with what separates names.
@@ -138,6 +145,7 @@ class resource_reader {
     }
     json_array out;
     bool primary = false;
+    std::unordered_map<std::string, std::size_t> places;  // of what is in `out`
     for (std::size_t i = 0; i < array->size(); ++i) {
       auto const place = path + "[" + std::to_string(i) + "]";
       TIDEGATE_TRY(auto one, read_one((*array)[i], a, place));
@@ -147,9 +155,17 @@ class resource_reader {
         }
         primary = true;
       }
-      if (!one.is_null()) {
-        out.push_back(std::move(one));
+      if (one.is_null()) {
+        continue;
       }
+      if (one.find("value") != nullptr && array->size() > 1) {
+        auto const [there, is_new] = places.try_emplace(type_and_value(one), out.size());
+        if (!is_new) {
+          out[there->second] = std::move(one);
+          continue;
+        }
+      }
+      out.push_back(std::move(one));
     }
     return out.empty() ? json() : json(std::move(out));
   }

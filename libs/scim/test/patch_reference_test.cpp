@@ -354,6 +354,7 @@ class reference {
         (!now[0].contains("floor") || now[0].at("floor") != old[0].at("floor"))) {
       error = "mutability";
     }
+    drop_repeated();
   }
 
   [[nodiscard]] auto text() const -> std::string {
@@ -586,6 +587,27 @@ class reference {
       if (primary.size() == 1 && x.of == &f && x.sub == "primary" && x.value == "true" &&
           x.slot != primary[0]) {
         x.value = "false";
+      }
+    }
+  }
+
+  /// Of values with the same type and value the last stays, in the place of the first.
+  void drop_repeated() {
+    for (auto const& f : fields()) {
+      std::map<std::pair<std::string, std::string>, int> places;
+      for (auto const slot : f.many ? slots(f) : std::set<int>()) {
+        auto const v = at(slot);
+        if (!v.contains("value")) {
+          continue;
+        }
+        auto const type = v.contains("type") ? "=" + v.at("type") : "";
+        auto const [there, is_new] = places.try_emplace({type, v.at("value")}, slot);
+        if (!is_new) {
+          erase(there->second);
+          for (auto& x : facts) {
+            x.slot = x.slot == slot ? there->second : x.slot;
+          }
+        }
       }
     }
   }

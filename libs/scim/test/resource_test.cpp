@@ -67,6 +67,18 @@ TEST(scim_resource, is_kept_as_the_schema_spells_it_and_without_what_has_no_valu
             R"("manager":{"value":"m"}}})");
 }
 
+TEST(scim_resource, has_no_type_and_value_twice) {
+  EXPECT_EQ(
+      read(
+          user(
+              R"("userName":"b","emails":[{"value":"a","type":"work"},{"value":"a","type":"home"},)"
+              R"({"value":"a"},{"value":"a","type":"work","primary":true},{"display":"d"},)"
+              R"({"display":"d"},{"value":"a","type":null}])"),
+          users()),
+      user(R"("userName":"b","emails":[{"value":"a","type":"work","primary":true},)"
+           R"({"value":"a","type":"home"},{"value":"a"},{"display":"d"},{"display":"d"}])"));
+}
+
 TEST(scim_resource, takes_values_of_every_type) {
   auto const text = thing(
       R"("serial":"s","count":-3,"size":2,"bought":"2011-05-13T04:42:34.5+02:00","key":"AQI=",)"
