@@ -362,7 +362,12 @@ TEST_F(gateway_scim_list, lists_all_types_one_after_the_other) {
                       R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:SearchRequest"]})")
                 .at("totalResults"),
             "6");
-  expect_error(client_.get("/?filter=" + encoded("nothing eq 1")), 400, "invalidFilter");
+  EXPECT_EQ(client_.get("/?filter=" + encoded("not (userName pr)")).at("totalResults"), "2");
+  EXPECT_EQ(client_.get("/?filter=" + encoded("userName eq \"u100\" or members.value eq \"x\""))
+                .at("totalResults"),
+            "1");
+  EXPECT_EQ(client_.get("/?filter=" + encoded("nothing eq 1")).at("totalResults"), "0");
+  expect_error(client_.get("/?filter=" + encoded("nothing is 1")), 400, "invalidFilter");
   expect_error(client_.get("/?sortBy=id"), 400, "invalidValue");
 }
 

@@ -435,29 +435,23 @@ auto asked_for(scim_job const& job) -> result<scim::list_request, error> {
              : scim::parse_list_query(job.request.query, how);
 }
 
-auto is_unknown_name(scim::filter_fault fault) -> bool {
-  return fault == scim::filter_fault::unknown_attribute ||
-         fault == scim::filter_fault::unknown_sub_attribute ||
-         fault == scim::filter_fault::unknown_schema;
-}
-
-/// One part for each type that may have what is asked for.
+/// One part for each type that may have what is asked for, and at least one.
 auto find_parts(list_plan& plan, std::span<scim::model_type const> types) -> result<void, error> {
-  std::optional<error> fault;
   for (auto const& type : types) {
     std::optional<scim::filter> where;
     if (plan.asked.filter) {
-      auto read = scim::parse_filter(*plan.asked.filter, type.definition);
+      auto read = types.size() == 1
+                      ? scim::parse_filter(*plan.asked.filter, type.definition)
+                      : scim::parse_filter_among_types(*plan.asked.filter, type.definition);
       if (!read) {
-        error const told{400, scim_type::invalid_filter, to_string(read.error())};
-        if (types.size() == 1 || !is_unknown_name(read.error().fault)) {
-          return failure(told);
-        }
-        fault = told;  // resources of this type have no such attribute
-        continue;
+        return failure(error{400, scim_type::invalid_filter, to_string(read.error())});
       }
       plan.canonical_filter.append(type.definition.type().name).append(" ");
       plan.canonical_filter.append(canonical_text(*read)).append("\n");
+      bool const is_last = &type == &types.back();
+      if (never_matches(*read) && !(is_last && plan.parts.empty())) {
+        continue;
+      }
       where = *std::move(read);
     }
     TIDEGATE_TRY(auto shows,
@@ -466,9 +460,6 @@ auto find_parts(list_plan& plan, std::span<scim::model_type const> types) -> res
     plan.parts.push_back(
         {{&plan.job->model(), &type, std::move(shows), json_escaped(plan.job->request.base)},
          std::move(where)});
-  }
-  if (plan.parts.empty()) {
-    return failure(*std::move(fault));
   }
   return {};
 }

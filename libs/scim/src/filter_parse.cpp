@@ -110,13 +110,30 @@ auto join(filter_kind kind, std::vector<filter> operands) -> filter {
   return joined;
 }
 
+/// Stands for every attribute that a resource type lacks, where that is no error.
+auto lacking() -> attribute const* {
+  static attribute const none;
+  return &none;
+}
+
+/// Whether a filter says the same of every resource. All of them have an `id`.
+auto constant_of(filter const& f) -> std::optional<bool> {
+  if (f.kind == filter_kind::negation) {
+    auto const inner = constant_of(f.operands.front());
+    return inner ? std::optional(!*inner) : std::nullopt;
+  }
+  bool const is_true = f.kind == filter_kind::present && f.path.extension == nullptr &&
+                       f.path.parent != nullptr && f.path.parent->name == "id";
+  return is_true ? std::optional(true) : std::nullopt;
+}
+
 /// One pass over the text, one function for each level of precedence. Inside of a value path, `parent_` is the
 /// attribute that it belongs to.
 class filter_parser {
  public:
   filter_parser(std::string_view text, resource_definition const& definition,
-                filter_limits const& limits)
-      : text_(text), definition_(definition), limits_(limits) {}
+                filter_limits const& limits, bool may_lack = false)
+      : text_(text), definition_(definition), limits_(limits), may_lack_(may_lack) {}
 
   auto parse() -> result<filter, filter_error> {
     TIDEGATE_TRY(auto f, parse_or(0));
@@ -180,6 +197,33 @@ class filter_parser {
     return {};
   }
 
+  /// What is true, or is not, of every resource.
+  [[nodiscard]] auto constant(bool value) const -> filter {
+    filter f;
+    f.kind = filter_kind::present;
+    f.path.parent = definition_.base().find("id");
+    if (!value) {
+      filter negated;
+      negated.kind = filter_kind::negation;
+      negated.operands.push_back(std::move(f));
+      return negated;
+    }
+    return f;
+  }
+
+  /// Without operands that change nothing; one that decides is the whole.
+  [[nodiscard]] auto reduced(filter_kind kind, std::vector<filter> operands) const -> filter {
+    bool const neutral = kind == filter_kind::all_of;
+    if (may_lack_) {
+      auto const is = [](filter const& f, bool value) { return constant_of(f) == value; };
+      if (std::ranges::any_of(operands, [&](filter const& f) { return is(f, !neutral); })) {
+        return constant(!neutral);
+      }
+      std::erase_if(operands, [&](filter const& f) { return is(f, neutral); });
+    }
+    return operands.empty() ? constant(neutral) : join(kind, std::move(operands));
+  }
+
   auto parse_or(int depth) -> result<filter, filter_error> {
     std::vector<filter> operands;
     do {
@@ -187,7 +231,7 @@ class filter_parser {
       operands.push_back(std::move(operand));
       skip_spaces();
     } while (take_word("or"));
-    return join(filter_kind::any_of, std::move(operands));
+    return reduced(filter_kind::any_of, std::move(operands));
   }
 
   auto parse_and(int depth) -> result<filter, filter_error> {
@@ -197,7 +241,7 @@ class filter_parser {
       operands.push_back(std::move(operand));
       skip_spaces();
     } while (take_word("and"));
-    return join(filter_kind::all_of, std::move(operands));
+    return reduced(filter_kind::all_of, std::move(operands));
   }
 
   auto parse_operand(int depth) -> result<filter, filter_error> {
@@ -238,8 +282,8 @@ class filter_parser {
     if (parent_ != nullptr) {
       return fail(filter_fault::nested_value_path, position_);
     }
-    if (path.sub != nullptr || path.parent == nullptr ||
-        path.parent->type != attribute_type::complex) {
+    if (path.parent != lacking() && (path.sub != nullptr || path.parent == nullptr ||
+                                     path.parent->type != attribute_type::complex)) {
       return fail(filter_fault::not_complex, position_);
     }
     if (depth == limits_.depth_max) {
@@ -277,6 +321,9 @@ class filter_parser {
       both.push_back(std::move(expression));
       inner = join(filter_kind::all_of, std::move(both));
     }
+    if (path.parent == lacking()) {
+      return constant(false);
+    }
     filter f;
     f.kind = filter_kind::value_path;
     f.path = path;
@@ -304,7 +351,7 @@ class filter_parser {
     f.path = path;
     if (take_word("pr")) {
       f.kind = filter_kind::present;
-      return f;
+      return path.parent == lacking() ? constant(false) : std::move(f);
     }
     f.kind = filter_kind::compare;
     auto const* const found = std::ranges::find_if(
@@ -323,7 +370,10 @@ class filter_parser {
       if (f.op != compare_op::eq && f.op != compare_op::ne) {
         return fail(filter_fault::operator_not_allowed, operator_begin);
       }
-      return f;
+      return path.parent == lacking() ? constant(f.op == compare_op::eq) : std::move(f);
+    }
+    if (path.parent == lacking()) {
+      return constant(f.op == compare_op::ne);
     }
     if (path.parent != nullptr && path.leaf()->type == attribute_type::complex) {
       f.path.sub = path.parent->find("value");
@@ -375,6 +425,10 @@ class filter_parser {
         }
         return filter_fault::unknown_sub_attribute;
       }();
+      if (may_lack_ && fault != filter_fault::malformed_path) {
+        position_ += token.size();
+        return attribute_path{nullptr, lacking(), nullptr};
+      }
       return fail(fault, begin + path.error().offset);
     }
     position_ += token.size();
@@ -386,7 +440,7 @@ class filter_parser {
     if (!is_attribute_name(token)) {
       return fail(filter_fault::malformed_path, position_);
     }
-    auto const* const sub = parent.find(token);
+    auto const* const sub = &parent == lacking() ? lacking() : parent.find(token);
     if (sub == nullptr) {
       return fail(filter_fault::unknown_sub_attribute, position_);
     }
@@ -412,6 +466,7 @@ class filter_parser {
   std::string_view text_;
   resource_definition const& definition_;
   filter_limits const& limits_;
+  bool may_lack_;  // what is not known has no value
   std::size_t position_ = 0;
   std::size_t terms_ = 0;
   std::vector<json> literals_;
@@ -521,6 +576,18 @@ auto parse_filter(std::string_view text, resource_definition const& definition,
     return failure(filter_error{filter_fault::too_long, limits.octets_max});
   }
   return filter_parser(text, definition, limits).parse();
+}
+
+auto parse_filter_among_types(std::string_view text, resource_definition const& definition,
+                              filter_limits const& limits) -> result<filter, filter_error> {
+  if (text.size() > limits.octets_max) {
+    return failure(filter_error{filter_fault::too_long, limits.octets_max});
+  }
+  return filter_parser(text, definition, limits, true).parse();
+}
+
+auto never_matches(filter const& f) -> bool {
+  return constant_of(f) == false;
 }
 
 auto parse_patch_path(std::string_view text, resource_definition const& definition,

@@ -82,6 +82,42 @@ TEST(scim_filter, has_one_canonical_text_however_it_is_written) {
   EXPECT_EQ(canonical("not pr and not (NOT pr)", rooms()), "not pr and not (not pr)");
 }
 
+TEST(scim_filter, has_no_value_among_types_where_this_one_lacks_the_attribute) {
+  struct row {
+    std::string_view text;
+    std::string_view canonical;  // "nothing" when nothing can match
+  };
+  auto const asked = [](std::string_view text) -> std::string {
+    auto const f = parse_filter_among_types(text, rooms());
+    return !f ? to_string(f.error()) : never_matches(*f) ? "nothing" : canonical_text(*f);
+  };
+  for (auto const& [text, expected] : {
+           row{"number eq 1", "number eq 1"},
+           row{R"(userName eq "x")", "nothing"},
+           row{"userName pr", "nothing"},
+           row{"userName gt 5", "nothing"},
+           row{"userName ne 1", "id pr"},
+           row{"userName eq null", "id pr"},
+           row{"userName ne null", "nothing"},
+           row{R"(name.givenName eq "x" and number eq 1)", "nothing"},
+           row{R"(number eq 1 or urn:y:Other:userName eq "x")", "number eq 1"},
+           row{"not (userName pr)", "id pr"},
+           row{"number eq 1 and not (userName pr)", "number eq 1"},
+           row{"number eq 1 or not (userName pr)", "id pr"},
+           row{R"(emails[type eq "work" and value pr] or number eq 1)", "number eq 1"},
+           row{R"(not (emails[type eq "work"].value eq "x") and number eq 1)", "number eq 1"},
+           row{R"(number.none eq "x" or not pr)", "not pr"},
+           row{R"(doors[none eq "x"])", "no such sub-attribute at offset 6"},
+           row{R"(emails[type is "x"])", "the operator is not supported at offset 12"},
+           row{R"(emails[emails[type pr]])",
+               "square brackets inside of square brackets at offset 13"},
+           row{"9 eq 1", "not the name of an attribute at offset 0"},
+           row{"userName eq", "a value is expected at offset 11"},
+       }) {
+    EXPECT_EQ(asked(text), expected) << text;
+  }
+}
+
 TEST(scim_filter, is_refused_with_the_place) {
   struct row {
     std::string_view text;

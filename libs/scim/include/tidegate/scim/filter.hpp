@@ -100,6 +100,16 @@ struct filter_limits {
 [[nodiscard]] auto parse_filter(std::string_view text, resource_definition const& definition,
                                 filter_limits const& limits = {}) -> result<filter, filter_error>;
 
+/// The same for one of several resource types that are asked together: what this one has no attribute for has no
+/// value (RFC 7644, section 3.4.2.1).
+[[nodiscard]] auto parse_filter_among_types(std::string_view text,
+                                            resource_definition const& definition,
+                                            filter_limits const& limits = {})
+    -> result<filter, filter_error>;
+
+/// Whether it is plain that nothing can match: a resource would need what its type lacks.
+[[nodiscard]] auto never_matches(filter const& f) -> bool;
+
 /// One spelling for all filters that have the same tree: names in lower case and without the URN of the base
 /// schema, one space, no brackets without need, folded values. It is a filter itself, with the same tree.
 [[nodiscard]] auto canonical_text(filter const& f) -> std::string;
