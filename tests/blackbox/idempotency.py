@@ -21,36 +21,10 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 import urllib.parse
 
+from cases import CASES, NotApplicable, await_answer, case, check, run_cases, unseen
 from http_ends import PATIENCE, Closed, Connection, Origin, answer
-
-CASES = {}
-
-
-class NotApplicable(Exception):
-    """Why a case says nothing about this implementation."""
-
-
-def case(name, what):
-    """Registers a case; `what` says what a careful implementation does."""
-    def register(function):
-        CASES[name] = (what, function)
-        return function
-    return register
-
-
-def unseen(name, what, why, shown_by):
-    """A case that cannot be seen from outside, and the tests of Tidegate that show it."""
-    def function(_):
-        raise NotApplicable(f"{why}; Tidegate shows it by {shown_by}")
-    CASES[name] = (what, function)
-
-
-def check(holds, otherwise):
-    if not holds:
-        raise AssertionError(otherwise)
 
 
 class Bench:
@@ -67,20 +41,7 @@ class Bench:
     def start(self):
         command = shlex.split(self.arguments.start.replace("{origin}", self.origin.url))
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        self.await_answer()
-
-    def await_answer(self):
-        """Until it accepts connections."""
-        url = urllib.parse.urlsplit(self.arguments.base_url)
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection((url.hostname, url.port or 80), PATIENCE).close()
-                return
-            except OSError:
-                if time.monotonic() > end or (self.process and self.process.poll() is not None):
-                    sys.exit(f"nothing answers at {self.arguments.base_url}")
-                time.sleep(0.02)
+        await_answer(self.arguments.base_url, lambda: self.process.poll() is not None)
 
     def stop(self, number):
         self.process.send_signal(number)
@@ -749,20 +710,6 @@ def forwarded(bench):
 
 # ---- the run ----
 
-def run_case(bench, name):
-    what, function = CASES[name]
-    try:
-        function(bench)
-        return "pass", what
-    except NotApplicable as why:
-        return "n/a", f"{what}: {why}"
-    except AssertionError as otherwise:
-        return "FAIL", f"{what}: {otherwise}"
-    except (Closed, OSError) as error:
-        line = traceback.extract_tb(error.__traceback__)[1].lineno
-        return "FAIL", f"{what}: {error!r} in line {line}"
-
-
 def address(text):
     host, _, port = text.rpartition(":")
     return host, int(port)
@@ -791,19 +738,12 @@ def main():
     if arguments.start:
         bench.start()
     else:
-        bench.await_answer()
-    counts = {"pass": 0, "FAIL": 0, "n/a": 0}
+        await_answer(arguments.base_url)
     try:
-        for name in CASES:
-            if not arguments.cases or name in arguments.cases:
-                verdict, text = run_case(bench, name)
-                counts[verdict] += 1
-                print(f"{name:4} {verdict:5} {text}", flush=True)
+        return run_cases(bench, [each for each in CASES if not arguments.cases or each in arguments.cases])
     finally:
         if bench.process is not None and bench.process.poll() is None:
             bench.stop(signal.SIGTERM)
-    print(f"{counts['pass']} passed, {counts['FAIL']} failed, {counts['n/a']} not applicable")
-    return 1 if counts["FAIL"] else 0
 
 
 if __name__ == "__main__":
