@@ -114,6 +114,16 @@ class inner_gateway {
                 std::string(content));
     return client.read_response();
   }
+  /// Comes back when so many requests wait for the answer to another.
+  void expect_waiting(std::size_t requests) const {
+    expect_eventually(
+        [&] {
+          return admin("GET", "/metrics")
+                     .body.find("\ntidegate_idempotency_waiting " + std::to_string(requests) +
+                                "\n") != std::string::npos;
+        },
+        "a duplicate waits");
+  }
   /// The path of a key in the admin API.
   [[nodiscard]] auto path_of(std::string_view key) const -> std::string {
     auto const found = admin("GET", "/api/v1/idempotency?scope=Bearer+x&key=" + std::string(key));
@@ -180,7 +190,7 @@ TEST_F(gateway_idempotency_store, tells_a_waiting_duplicate_that_an_operator_kno
   (void)server.read_request();
   auto duplicate = with.connect();
   duplicate.send(post("\"k\""));
-  std::this_thread::sleep_for(50ms);
+  with.expect_waiting(1);
   EXPECT_TRUE(duplicate.is_silent());
   auto const path = with.path_of("k");
   lose(path);
@@ -203,7 +213,7 @@ TEST_F(gateway_idempotency_store, runs_a_waiting_duplicate_when_an_operator_know
   (void)server.read_request();
   auto duplicate = with.connect();
   duplicate.send(post("\"k\""));
-  std::this_thread::sleep_for(50ms);
+  with.expect_waiting(1);
   auto const path = with.path_of("k");
   lose(path);
   EXPECT_TRUE(duplicate.is_silent());
@@ -316,7 +326,7 @@ TEST_F(gateway_idempotency_store, answers_and_writes_it_down_when_the_store_is_b
   (void)server.read_request();
   auto duplicate = with.connect();
   duplicate.send(post("\"k\""));
-  std::this_thread::sleep_for(50ms);
+  with.expect_waiting(1);
   script_->changes_fail = true;
   server.send(response("201 Created", "done"));
   auto const answer = client.read_response();
@@ -329,6 +339,9 @@ TEST_F(gateway_idempotency_store, answers_and_writes_it_down_when_the_store_is_b
   EXPECT_EQ(again.body, "done");
   EXPECT_EQ(again.field("Idempotent-Replayed"), "true");
   EXPECT_EQ(with.ask(post("\"k\"")).body, "done");
+  EXPECT_EQ(
+      with.admin("GET", "/metrics").body.find("\ntidegate_idempotency_store_failures_total 0\n"),
+      std::string::npos);
 }
 
 TEST_F(gateway_idempotency_store, streams_a_large_answer_though_the_store_takes_nothing) {

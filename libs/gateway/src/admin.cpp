@@ -206,8 +206,11 @@ class admin_connection final : public engine::watched, private engine::timer {
     } else if (request_.path == "/metrics") {
       auto& shared = service_.shared_;
       admin_answer metrics{200, "text/plain; version=0.0.4; charset=utf-8", {}};
-      append_prometheus(metrics.content, shared.metrics, shared.quotas.size(),
-                        shared.quotas.memory(), shared.log.lost());
+      append_prometheus(metrics.content, shared.metrics,
+                        {.quota_buckets = shared.quotas.size(),
+                         .quota_octets = shared.quotas.memory(),
+                         .log_lines_lost = shared.log.lost(),
+                         .keys_waited_for = service_.keys_ ? service_.keys_->room.size() : 0});
       respond(std::move(metrics));
     } else if (request_.path == "/healthz") {
       respond({200, plain_text, "ok\n"});

@@ -79,6 +79,15 @@ constexpr std::string_view bypassed_line = "Idempotency-Status: bypassed\r\n";
   return digest;
 }
 
+/// What only the gateway says to an upstream.
+constexpr std::string_view attempt_name = "idempotency-attempt";
+
+[[nodiscard]] auto has_attempt(wire::request_head const& request) -> bool {
+  return std::ranges::any_of(request.fields(), [](wire::field const& field) {
+    return field.name.size() == attempt_name.size() && equal_names(field.name, attempt_name);
+  });
+}
+
 /// Takes a field out of a head.
 void drop_field(std::string& head, std::string_view lower_case_name) {
   auto const is_named = [&](std::string_view line) {
@@ -158,7 +167,9 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
   } else {
     append_forwarded_head(head.lines, request, path, from, {known_field::expect});
     head.lines.resize(head.lines.size() - 2);  // the empty line
-    drop_field(head.lines, "idempotency-attempt");
+    if (has_attempt(request)) {
+      drop_field(head.lines, attempt_name);
+    }
   }
   head.content_digest = content_digest_of(request);
   head.framing = request.body();

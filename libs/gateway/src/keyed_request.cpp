@@ -127,7 +127,7 @@ void keyed_request::content(std::string_view framed, bool last) {
 auto keyed_request::fingerprint_by(idempotency::fingerprint_rule const& rule)
     -> std::optional<idempotency::fingerprint> {
   idempotency::fingerprinter maker(worker_.shared.idempotency->secret, rule, head_.method_text,
-                                   head_.path, head_.query);
+                                   head_.path, head_.query, &worker_.fingerprint_parts);
   if (auto const whole = content_.in_memory()) {
     if (!rule.streams()) {
       return maker.finish(*whole);

@@ -116,8 +116,7 @@ void append_process(std::string& out) {
 }  // namespace
 
 void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metrics> const> workers,
-                       std::size_t quota_buckets, std::size_t quota_octets,
-                       std::uint64_t log_lines_lost) {
+                       process_figures const& process) {
   std::map<std::string, route_sums> routes;
   std::map<std::string, policy_sums> policies;
   std::uint64_t accepted = 0;
@@ -128,6 +127,8 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   std::uint64_t accept_failures = 0;
   std::uint64_t malformed = 0;
   std::uint64_t dropped = 0;
+  std::uint64_t store_failures = 0;
+  auto log_lines_lost = process.log_lines_lost;
   for (auto const& worker : workers) {
     accepted += worker->connections_accepted.value();
     open += worker->connections_open.value();
@@ -138,6 +139,7 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
     malformed += worker->requests_malformed.value();
     dropped += worker->origin_fields_dropped.value();
     log_lines_lost += worker->log_lines_dropped.value();
+    store_failures += worker->idempotency_store_failures.value();
     std::lock_guard const lock(worker->mutex);
     for (auto const& [name, route] : worker->routes) {
       auto& sum = routes[name];
@@ -242,10 +244,16 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   single(out, "tidegate_access_log_dropped_total", "counter",
          "Lines of the access log that were lost: the file did not take them in time, or at all.",
          static_cast<double>(log_lines_lost));
+  single(out, "tidegate_idempotency_waiting", "gauge",
+         "Requests that wait for the answer to another one with the same key.",
+         static_cast<double>(process.keys_waited_for));
+  single(out, "tidegate_idempotency_store_failures_total", "counter",
+         "Times that the store of idempotency keys gave no answer or took no change.",
+         static_cast<double>(store_failures));
   single(out, "tidegate_quota_buckets", "gauge", "Buckets and states in the quota table.",
-         static_cast<double>(quota_buckets));
+         static_cast<double>(process.quota_buckets));
   single(out, "tidegate_quota_table_bytes", "gauge", "Memory of the quota table.",
-         static_cast<double>(quota_octets));
+         static_cast<double>(process.quota_octets));
   append_process(out);
 }
 

@@ -100,9 +100,17 @@ struct worker_metrics {
   std::map<std::string, std::unique_ptr<policy_metrics>> policies;
 };
 
+/// What is counted elsewhere, for all threads together.
+struct process_figures {
+  std::size_t quota_buckets = 0;
+  std::size_t quota_octets = 0;
+  std::uint64_t log_lines_lost = 0;
+  std::size_t keys_waited_for =
+      0;  ///< requests that wait for the answer to another with the same key
+};
+
 /// All of it in the text format of Prometheus.
 void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metrics> const> workers,
-                       std::size_t quota_buckets, std::size_t quota_octets,
-                       std::uint64_t log_lines_lost);
+                       process_figures const& process);
 
 }  // namespace tidegate::gateway

@@ -18,6 +18,15 @@ auto waiting_room::count(idempotency::lookup_key const& key) const -> std::size_
   return found == guests_.end() ? 0 : found->second.size();
 }
 
+auto waiting_room::size() const -> std::size_t {
+  std::lock_guard const lock(mutex_);
+  std::size_t guests = 0;
+  for (auto const& [scope, waiting] : of_scope_) {
+    guests += waiting;
+  }
+  return guests;
+}
+
 void waiting_room::enter(idempotency::lookup_key const& key, engine::loop& on,
                          std::weak_ptr<keyed_request> who) {
   auto const* const name = who.lock().get();

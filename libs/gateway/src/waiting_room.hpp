@@ -23,6 +23,8 @@ class waiting_room {
 
   /// How many wait for a key; without end when its scope has no place left.
   [[nodiscard]] auto count(idempotency::lookup_key const& key) const -> std::size_t;
+  /// How many wait in all.
+  [[nodiscard]] auto size() const -> std::size_t;
   void enter(idempotency::lookup_key const& key, engine::loop& on,
              std::weak_ptr<keyed_request> who);
   void leave(idempotency::lookup_key const& key, keyed_request const& who);

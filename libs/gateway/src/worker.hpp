@@ -10,6 +10,7 @@
 
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/idempotency/change.hpp>
+#include <tidegate/idempotency/fingerprint.hpp>
 #include <tidegate/idempotency/lookup.hpp>
 #include <tidegate/idempotency/wall_time.hpp>
 #include <tidegate/store/idempotency_store.hpp>
@@ -149,6 +150,7 @@ class worker {
   }
 
   engine::loop& loop;
+  idempotency::part_memo fingerprint_parts;
   shared_state& shared;
   std::shared_ptr<worker_metrics> metrics;
   worker_runtime* current = nullptr;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <charconv>
+#include <cstring>
 
 namespace tidegate::idempotency {
 
@@ -121,7 +122,8 @@ auto differing_parts(fingerprint const& a, fingerprint const& b) noexcept -> req
   request_parts differing;
   for (auto part : all_request_parts) {
     auto const i = static_cast<std::size_t>(part);
-    if (a.parts[i] != b.parts[i]) {
+    // As memory: octet by octet takes ten times as long.
+    if (std::memcmp(a.parts[i].data(), b.parts[i].data(), sizeof(part_digest)) != 0) {
       differing.insert(part);
     }
   }
@@ -129,12 +131,24 @@ auto differing_parts(fingerprint const& a, fingerprint const& b) noexcept -> req
 }
 
 fingerprinter::fingerprinter(secret const& secret, fingerprint_rule const& rule,
-                             std::string_view method, std::string_view path, std::string_view query)
+                             std::string_view method, std::string_view path, std::string_view query,
+                             part_memo* memo)
     : rule_(&rule), code_(secret.fingerprints()), content_(secret.fingerprints()) {
   begin(content_, digest_kind::exact_content);
   made_.rule = rule.text();
-  auto const set = [this](request_part part, digest_kind kind, std::string_view text) {
-    made_.parts[static_cast<std::size_t>(part)] = digest(code_, kind, text);
+  auto const set = [&](request_part part, digest_kind kind, std::string_view text) {
+    auto const i = static_cast<std::size_t>(part);
+    if (memo == nullptr) {
+      made_.parts[i] = digest(code_, kind, text);
+      return;
+    }
+    auto& known = memo->parts[i];
+    if (!known.made || known.text != text) {
+      known.digest = digest(code_, kind, text);
+      known.text = text;
+      known.made = true;
+    }
+    made_.parts[i] = known.digest;
   };
   set(request_part::method, digest_kind::method, method);
   set(request_part::path, digest_kind::path, path);

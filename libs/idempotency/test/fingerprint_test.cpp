@@ -87,6 +87,26 @@ TEST(idempotency_fingerprint, is_the_same_however_the_content_is_cut) {
   }
 }
 
+TEST(idempotency_fingerprint, is_the_same_with_a_memo_of_what_came_before) {
+  struct named_parts {
+    std::string_view method, path, query;
+  };
+  fingerprint_rule const rule;
+  part_memo memo;
+  for (auto const& [method, path, query] : {
+           named_parts{"", "", ""},
+           {"POST", "/orders", ""},
+           {"POST", "/orders", ""},
+           {"POST", "/orders", "a=1"},
+           {"PATCH", "/orders/1", "a=1"},
+           {"/orders/1", "a=1", "PATCH"},
+           {"POST", "/orders", ""},
+       }) {
+    EXPECT_EQ(fingerprinter(test_secret, rule, method, path, query, &memo).finish(),
+              fingerprinter(test_secret, rule, method, path, query).finish());
+  }
+}
+
 TEST(idempotency_fingerprint, ignores_order_and_spelling_of_json_where_the_rule_says_so) {
   using enum request_part;
   auto const rule = fingerprint_rule::json();

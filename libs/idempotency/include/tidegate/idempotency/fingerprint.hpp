@@ -88,13 +88,25 @@ struct fingerprint {
 [[nodiscard]] auto differing_parts(fingerprint const& a, fingerprint const& b) noexcept
     -> request_parts;
 
+/// The method, path and query that came last, with their digests: most requests have the same again. Of one
+/// secret, and not for several threads at once.
+struct part_memo {
+  struct known_part {
+    std::string text;
+    part_digest digest{};
+    bool made = false;
+  };
+  std::array<known_part, all_request_parts.size()> parts;  ///< that of the body is not used
+};
+
 /// Makes the fingerprint of one request while its content comes in. Keeps nothing of the content.
 class fingerprinter {
  public:
   /// `rule` must outlive it. `path` is the normal path, `query` is without its "?" and as it was sent; a
-  /// missing query and an empty one are the same.
+  /// missing query and an empty one are the same. `memo`, if there is one, saves making digests that were
+  /// made for the last request.
   fingerprinter(secret const& secret, fingerprint_rule const& rule, std::string_view method,
-                std::string_view path, std::string_view query);
+                std::string_view path, std::string_view query, part_memo* memo = nullptr);
 
   /// Takes the next piece of the content, decoded from its transfer coding. Only where the rule streams.
   void update(std::string_view piece) noexcept;

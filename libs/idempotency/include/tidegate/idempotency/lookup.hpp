@@ -27,7 +27,10 @@ struct lookup_key {
     return tag;
   }
   static constexpr std::size_t scope_offset = 16;
-  auto operator==(lookup_key const&) const -> bool = default;
+  /// As memory: octet by octet takes ten times as long.
+  auto operator==(lookup_key const& other) const noexcept -> bool {
+    return std::memcmp(octets.data(), other.octets.data(), sizeof octets) == 0;
+  }
 };
 
 /// For hash tables: the octets are as good as random to whoever lacks the secret.
