@@ -155,6 +155,12 @@ auto open_directory(config const& settings, std::shared_ptr<scim::model const> m
   return parts;
 }
 
+/// The secret of the gateway, made when there is none yet.
+auto open_secret(config const& settings) -> result<std::array<std::byte, 32>, std::string> {
+  TIDEGATE_TRY_VOID(make_data_folder(settings.data));
+  return read_secret(settings.secrets);
+}
+
 auto serve(serve_settings const& settings) -> int {
   auto loaded = load(settings);
   if (!loaded) {
@@ -182,8 +188,9 @@ auto serve(serve_settings const& settings) -> int {
     std::cerr << "error: " << passed.error() << '\n';
     return exit_failure;
   }
-  auto started = gateway::server::start(*std::move(loaded), randomness,
-                                        {open_idempotency, open_directory}, *std::move(passed));
+  auto started =
+      gateway::server::start(*std::move(loaded), randomness,
+                             {open_idempotency, open_directory, open_secret}, *std::move(passed));
   if (!started) {
     std::cerr << "error: " << started.error() << '\n';
     return exit_failure;

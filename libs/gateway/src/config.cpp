@@ -885,9 +885,10 @@ class config_reader {
     return route;
   }
 
-  /// What `service: scim` has of options, which no other route may have.
+  /// What `service: scim` has of options, which no other route may have but for those of pages with a bridge.
   void read_scim(section const& from, config const& made, route_config& route) {
     bool const is_scim = route.service == route_service::scim;
+    bool const is_bridge = take(from, "bridge", read_choice).has_value();
     scim_config scim;
     read_pagination(from, scim.pagination);
     for (auto const& file : take_list(from, "schemas", read_file)) {
@@ -908,14 +909,28 @@ class config_reader {
       scim.public_url.pop_back();
     }
     scim.unique_group_names = take_or_default(from, "unique-group-names", read_boolean);
+    if (is_bridge && route.service != route_service::upstream) {
+      fault(from.find("bridge")->key->place, "bridge: only for a route with \"upstream\"");
+    }
     if (!is_scim) {
-      for (auto const* const key :
-           {"default-page-size", "max-page-size", "pagination", "default-method", "cursor-timeout",
-            "count-over-max", "schemas", "indexes", "scan-budget", "max-body", "bulk", "public-url",
-            "unique-group-names"}) {
+      for (auto const* const key : {"schemas", "indexes", "scan-budget", "max-body", "bulk",
+                                    "public-url", "unique-group-names"}) {
         if (auto const* const given = from.find(key)) {
           fault(given->key->place, std::string(key) + ": only for \"service: scim\"");
         }
+      }
+      for (auto const* const key : {"default-page-size", "max-page-size", "pagination",
+                                    "default-method", "cursor-timeout", "count-over-max"}) {
+        if (auto const* const given = from.find(key); given != nullptr && !is_bridge) {
+          fault(given->key->place,
+                std::string(key) + ": only for \"service: scim\" or \"bridge: scim-cursor\"");
+        }
+      }
+      if (is_bridge && !scim.pagination.cursor) {
+        fault(from.place_of("pagination"), "pagination: a bridge without cursors does nothing");
+      }
+      if (is_bridge) {
+        route.bridge = scim.pagination;
       }
       return;
     }

@@ -448,8 +448,12 @@ constexpr option table[] = {
      .initial = "false",
      .doc = "Only for reading: other methods get 403."},
     {.path = "routes.bridge",
-     .available = later,
-     .doc = "SCIM cursors before a server that has none."},
+     .type = choice,
+     .words = "scim-cursor",
+     .doc =
+         "For a route to an upstream. `scim-cursor`: SCIM by cursor before a server that has pages "
+         "by index only; `default-page-size`, `max-page-size`, `pagination`, `default-method`, "
+         "`cursor-timeout` and `count-over-max` say how."},
     {.path = "routes.default-page-size",
      .type = integer,
      .initial = "100",

@@ -188,6 +188,9 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   if (auth && !is_let_in(request, path)) {
     return;
   }
+  if (route_of().settings->bridge && begin_bridge(request, path, from)) {
+    return;
+  }
   if (route_of().settings->idempotency && begin_keyed(request, path, from)) {
     return;
   }
@@ -681,21 +684,24 @@ void exchange::append_forwarding_lines(std::string& lines, wire::request_head co
 
 void exchange::append_forwarded_head(std::string& out, wire::request_head const& request,
                                      std::string_view path, client_address const& from,
-                                     wire::field_set drop) {
+                                     forwarding const& wanted) {
   bool const is_trusted = runtime_->settings->trusted_proxies.contains(from.peer);
   auto& lines = worker_.field_lines;
   lines.clear();
   append_forwarding_lines(lines, request, from, is_trusted);
   wire::request_forwarding how;
   std::string target;
-  if (path.data() != request.path().data()) {  // not as it came
+  if (!wanted.target.empty()) {
+    how.target = wanted.target;
+  } else if (path.data() != request.path().data()) {  // not as it came
     target.assign(path).append(request.query());
     how.target = target;
   }
-  how.drop = drop | (is_trusted ? forwarding_fields
+  how.drop =
+      wanted.drop | (is_trusted ? forwarding_fields
                                 : forwarding_fields | wire::field_set{known_field::forwarded});
   how.field_lines = lines;
-  how.body = request.body();
+  how.body = wanted.body.value_or(request.body());
   wire::append_request_head(out, request, how);
 }
 
@@ -731,10 +737,15 @@ void exchange::body(std::string_view bytes, std::uint64_t content_octets, bool l
     keyed->content(bytes, last);
   } else if (service_) {
     service_content(bytes, last);
+  } else if (bridge_) {
+    bridge_content(bytes, last);
   }
 }
 
 void exchange::upstream_head(wire::response_head const& head) {
+  if (bridge_ && bridge_head(head)) {
+    return;
+  }
   status_ = head.status();
   answered_at_ = worker_.loop.now();
   head_sent_ = true;
@@ -745,12 +756,20 @@ void exchange::upstream_head(wire::response_head const& head) {
 }
 
 void exchange::upstream_body(std::string_view bytes, std::uint64_t content_octets) {
+  if (bridge_) {
+    bridge_body(bytes);
+    return;
+  }
   response_octets_ += content_octets;
   client_->send_body(bytes);
 }
 
 void exchange::upstream_done() {
   upstream_ = nullptr;
+  if (bridge_) {
+    bridge_done();
+    return;
+  }
   end()->send_end();
 }
 
@@ -759,6 +778,11 @@ void exchange::upstream_failed(upstream_failure why, std::string unsent) {
   if (head_sent_) {
     end()->cut();
     return;
+  }
+  if (bridge_) {  // what came of an answer is of no use
+    bridge_->fields.clear();
+    bridge_->limit_lines.clear();
+    bridge_->answer.clear();
   }
   bool const nothing_sent =
       why == upstream_failure::connect_refused || why == upstream_failure::connect_timeout;
@@ -844,6 +868,7 @@ auto exchange::end(std::size_t local_octets) -> client_stream* {
   if (!log_line_.empty()) {
     end_log_line(local_octets);
   }
+  bridge_.reset();
   settle();
   unload();
   if (route_ != nullptr) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "bridge_call.hpp"
 #include "exchange_service.hpp"
 #include "keyed_request.hpp"
 #include "upstream_pool.hpp"
@@ -154,7 +155,9 @@ class exchange final : private upstream_user {
   void upstream_failed(upstream_failure why, std::string unsent) override;
   void upstream_takes_more() override { client_->resume(); }
   void flush_client() override { client_->flush(); }
-  [[nodiscard]] auto wants_framing() const -> bool override { return client_->wants_framing(); }
+  [[nodiscard]] auto wants_framing() const -> bool override {
+    return !bridge_ && client_->wants_framing();
+  }
   [[nodiscard]] auto request_done() const -> bool override { return request_done_; }
   [[nodiscard]] auto client_is_clogged() const -> bool override { return client_->is_clogged(); }
 
@@ -168,9 +171,15 @@ class exchange final : private upstream_user {
   [[nodiscard]] auto admit() -> bool;
   [[nodiscard]] auto begin_keyed(wire::request_head const& request, std::string_view path,
                                  client_address const& from) -> bool;
+  /// How a head goes on to an upstream.
+  struct forwarding {
+    wire::field_set drop{};
+    std::string_view target{};                 ///< empty: the request's
+    std::optional<wire::body_framing> body{};  ///< nothing: the request's
+  };
   void append_forwarded_head(std::string& out, wire::request_head const& request,
                              std::string_view path, client_address const& from,
-                             wire::field_set drop);
+                             forwarding const& how);
   /// The client that is to be answered, or null; the exchange is over with that.
   [[nodiscard]] auto end_keyed() -> client_stream*;
   [[nodiscard]] auto is_blocked() -> bool;
@@ -204,8 +213,19 @@ class exchange final : private upstream_user {
   void refuse_content();
   void service_content(std::string_view framed, bool last);
   void ask_service();
-  void answer_service(scim_answer answer);
+  /// `limit_lines` are the fields of quotas when they were made before, merged with those of an upstream.
+  void answer_service(scim_answer answer, std::optional<std::string_view> limit_lines = {});
   void stream_service();
+
+  // For `bridge: scim-cursor`.
+  [[nodiscard]] auto begin_bridge(wire::request_head const& request, std::string_view path,
+                                  client_address const& from) -> bool;
+  [[nodiscard]] auto find_bridged_page(bridge_call& call, scim::list_request asked) const
+      -> result<scim::bridged_page, scim::error>;
+  void bridge_content(std::string_view framed, bool last);
+  [[nodiscard]] auto bridge_head(wire::response_head const& head) -> bool;
+  void bridge_body(std::string_view content);
+  void bridge_done();
 
   void settle();
   void unload();
@@ -256,6 +276,7 @@ class exchange final : private upstream_user {
   std::string_view server_;                // the last that was asked, when that is logged
   std::shared_ptr<keyed_request> keyed_;   // a request with an Idempotency-Key, until its end
   std::shared_ptr<service_call> service_;  // a request to a service of our own, until its end
+  std::unique_ptr<bridge_call> bridge_;    // while an answer has to be changed
 };
 
 }  // namespace tidegate::gateway

@@ -165,7 +165,7 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
   if (route_of().settings->service == route_service::scim) {
     head.service = scim_request_of(request, path, from);
   } else {
-    append_forwarded_head(head.lines, request, path, from, {known_field::expect});
+    append_forwarded_head(head.lines, request, path, from, {.drop = {known_field::expect}});
     head.lines.resize(head.lines.size() - 2);  // the empty line
     if (has_attempt(request)) {
       drop_field(head.lines, attempt_name);

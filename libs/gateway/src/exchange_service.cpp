@@ -137,14 +137,18 @@ void exchange::ask_service() {
                               }));
 }
 
-void exchange::answer_service(scim_answer answer) {
+void exchange::answer_service(scim_answer answer, std::optional<std::string_view> limit_lines) {
   status_ = answer.status;
   auto& lines = worker_.field_lines;
   lines.assign(worker_.date_line());
   for (auto const& field : answer.fields) {
     wire::append_field(lines, field.name, std::string_view(field.value));
   }
-  append_limit_fields(lines, nullptr, status_);
+  if (limit_lines) {
+    lines.append(*limit_lines);
+  } else {
+    append_limit_fields(lines, nullptr, status_);
+  }
   auto const size = answer.content.size();
   if (method_ == wire::method::head) {
     service_.reset();
@@ -165,6 +169,9 @@ void exchange::answer_service(scim_answer answer) {
     return;
   }
   head_sent_ = true;
+  if (!service_) {
+    service_ = std::make_shared<service_call>(*this, scim_request{}, wire::body_decoder({}));
+  }
   service_->answer = std::move(answer);
   client_->send_own_head(status_, lines, size);
   stream_service();

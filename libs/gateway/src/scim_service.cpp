@@ -21,12 +21,6 @@ namespace {
 using scim::error;
 using scim::scim_type;
 
-auto cursor_key_of(std::span<std::byte const> secret) -> scim::cursor_key {
-  hmac_sha256 derive{secret};
-  derive.update("tidegate scim cursor");
-  return {1, derive.finish()};
-}
-
 /// A segment of a path in which escapes are decoded.
 auto decoded(std::string_view segment) -> std::string {
   std::string out;
@@ -198,10 +192,17 @@ auto unavailable(store::store_error const& /*error*/) -> error {
   return {503, scim_type::none, "The directory cannot be used at the moment."};
 }
 
+auto cursor_key_of(std::span<std::byte const> secret, std::string_view purpose)
+    -> scim::cursor_key {
+  hmac_sha256 derive{secret};
+  derive.update(purpose);
+  return {1, derive.finish()};
+}
+
 scim_service::scim_service(std::shared_ptr<scim::model const> model,
                            std::unique_ptr<store::directory> in, std::span<std::byte const> secret)
     : directory_(std::move(in)) {
-  auto const key = cursor_key_of(secret);
+  auto const key = cursor_key_of(secret, "tidegate scim cursor");
   parts_ = std::make_shared<scim_parts const>(
       scim_parts{std::move(model), scim::cursor_sealer({&key, 1})});
 }

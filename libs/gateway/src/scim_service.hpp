@@ -73,6 +73,10 @@ class scim_service {
   std::unique_ptr<store::directory> directory_;  // gone first: its work uses the parts
 };
 
+/// The key of cursors for one purpose.
+[[nodiscard]] auto cursor_key_of(std::span<std::byte const> secret, std::string_view purpose)
+    -> scim::cursor_key;
+
 /// An answer in the form of an error of SCIM (RFC 7644, section 3.12).
 [[nodiscard]] auto scim_error_answer(scim::error const& error) -> scim_answer;
 

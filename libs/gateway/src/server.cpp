@@ -153,6 +153,18 @@ struct server::state {
     return {};
   }
 
+  /// Has cursors sealed when the first route needs it.
+  [[nodiscard]] auto see_to_bridges(runtime const& used) -> result<void, std::string> {
+    bool const needed = std::ranges::any_of(
+        used.settings.routes, [](route_config const& route) { return route.bridge.has_value(); });
+    if (needed && !shared.bridge_cursors) {
+      TIDEGATE_TRY(auto const secret, open.secret(used.settings));
+      auto const key = cursor_key_of(secret, "tidegate scim bridge");
+      shared.bridge_cursors = std::make_unique<scim::cursor_sealer const>(std::span(&key, 1));
+    }
+    return {};
+  }
+
   store::quota_table quotas;
   access_log log;  // outlives the workers, whose last lines it writes
   shared_state shared;
@@ -203,6 +215,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
   }
   TIDEGATE_TRY_VOID(made->see_to_idempotency(*used));
   TIDEGATE_TRY_VOID(made->see_to_directory(*used));
+  TIDEGATE_TRY_VOID(made->see_to_bridges(*used));
   for (auto const& listen : used->settings.listen) {
     TIDEGATE_TRY(auto sockets, sockets_for(listen.address, count, true, passed));
     made->addresses.push_back(address_of(sockets.each.front()));
@@ -262,6 +275,7 @@ auto server::reload(config settings) -> result<void, std::string> {
   TIDEGATE_TRY(auto file, access_log::open(used->settings.access_log));
   TIDEGATE_TRY_VOID(state_->see_to_idempotency(*used));
   TIDEGATE_TRY_VOID(state_->see_to_directory(*used));
+  TIDEGATE_TRY_VOID(state_->see_to_bridges(*used));
   state_->log.use(std::move(file));
   for (auto& each : state_->threads) {
     each.loop->post([&each, used] { each.works->use(used); });

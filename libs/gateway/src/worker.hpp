@@ -101,6 +101,8 @@ struct shared_state {
   std::shared_ptr<idempotency_state> idempotency;
   /// Null while no route is one of SCIM; from then on it stays.
   std::unique_ptr<scim_service> scim;
+  /// Null while no route is a bridge; from then on it stays.
+  std::unique_ptr<scim::cursor_sealer const> bridge_cursors;
 };
 
 /// One thread: its loop, and what connections on it share because only one of them runs at a time.

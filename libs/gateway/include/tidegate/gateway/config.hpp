@@ -166,6 +166,8 @@ struct route_config {
   std::optional<auth_config> auth;
   std::optional<idempotency_config> idempotency;
   std::optional<scim_config> scim;  ///< for `route_service::scim`
+  /// `bridge: scim-cursor`: the upstream has pages by index only, and clients get these.
+  std::optional<scim::pagination_options> bridge;
 };
 
 /// `fields`

@@ -39,10 +39,14 @@ struct directory_parts {
 using open_directory = std::function<result<directory_parts, std::string>(
     config const&, std::shared_ptr<scim::model const> model)>;
 
+/// Reads the secret of a gateway, or makes it. An error is one line for people.
+using open_secret = std::function<result<std::array<std::byte, 32>, std::string>(config const&)>;
+
 /// What opens the stores. Each is called when the first route needs its store, perhaps by a reload.
 struct store_openers {
   open_idempotency idempotency;
   open_directory directory;
+  open_secret secret;  ///< for cursors in front of an upstream
 };
 
 /// Reads the files with schemas that a configuration names, as `server::start` does. An error is one line for
