@@ -170,7 +170,8 @@ void exchange::answer_service(scim_answer answer, std::optional<std::string_view
   }
   head_sent_ = true;
   if (!service_) {
-    service_ = std::make_shared<service_call>(*this, scim_request{}, wire::body_decoder({}));
+    service_ = std::make_shared<service_call>(*this, scim_request{},
+                                              wire::body_decoder(wire::body_framing{}));
   }
   service_->answer = std::move(answer);
   client_->send_own_head(status_, lines, size);
