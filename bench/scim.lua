@@ -5,7 +5,7 @@ local paths, fields, number = {}, nil, 0
 local given = {"Ada", "Grace", "Edsger", "Barbara", "Donald", "Radia", "Ken", "Frances", "Dennis", "Lynn"}
 local family = {"Lovelace", "Hopper", "Dijkstra", "Liskov", "Knuth", "Perlman", "Thompson", "Allen", "Ritchie", "Conway", "Hamilton"}
 
--- Users come in no order of their names: 2654435761 is odd, so each number below 2^32 comes once.
+-- A user as identity providers send them. They come in no order of their names: 2654435761 is odd, so each number below 2^32 comes once.
 local function user(n)
   local mixed = (n * 2654435761) % 4294967296
   local first, last = given[mixed % #given + 1], family[mixed % #family + 1]
@@ -13,12 +13,10 @@ local function user(n)
   return string.format('{"schemas":["urn:ietf:params:scim:schemas:core:2.0:User",' ..
     '"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"],"externalId":"%08x-5b1c-4d57-9a70-1f8b5ba7a001",' ..
     '"userName":"%s@example.com","name":{"formatted":"%s %s","familyName":"%s","givenName":"%s"},"displayName":"%s %s",' ..
-    '"title":"Engineer","preferredLanguage":"en-GB","locale":"en-GB","timezone":"Europe/London","active":true,' ..
+    '"title":"Engineer","locale":"en-GB","active":true,' ..
     '"emails":[{"value":"%s@example.com","type":"work","primary":true}],' ..
-    '"phoneNumbers":[{"value":"+44 20 7946 %04d","type":"work"}],' ..
-    '"addresses":[{"type":"work","streetAddress":"100 Universal City Plaza","locality":"London","postalCode":"EC1A 1BB","country":"GB"}],' ..
-    '"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User":{"employeeNumber":"%d","department":"Research","organization":"Example"}}',
-    mixed, name, first, last, last, first, first, last, name, n % 10000, n)
+    '"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User":{"employeeNumber":"%d","department":"Research"}}',
+    mixed, name, first, last, last, first, first, last, name, n)
 end
 
 function init(args)
