@@ -147,7 +147,7 @@ inline auto added(directory& where, std::string_view tenant, model_type const& t
   std::vector<std::string> ids;
   ids.reserve(rows.size());
   for (auto const& row : rows) {
-    ids.push_back(row.id);
+    ids.emplace_back(row.id);
   }
   return ids;
 }
@@ -467,7 +467,7 @@ TYPED_TEST_P(directory_contract, ends_a_scan_when_its_budget_is_spent_and_goes_o
                                .spent = [] { return true; }});
         });
         for (auto const& row : answer.rows) {
-          found.push_back(row.id);
+          found.emplace_back(row.id);
         }
         more = answer.stopped.has_value();
         if (more) {
@@ -882,7 +882,7 @@ TYPED_TEST_P(directory_contract, walks_past_everyone_once_while_others_write) {
           bool const repeats = towards == scim::direction::backward && !place;
           for (auto const& row : page.rows) {
             if (!row.id.starts_with("new")) {
-              auto& times = seen[static_cast<std::size_t>(std::stoi(row.id))];
+              auto& times = seen[static_cast<std::size_t>(std::stoi(std::string(row.id)))];
               times = repeats ? 1 : times + 1;
             }
           }

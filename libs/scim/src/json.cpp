@@ -199,7 +199,19 @@ class reader {
     return json(std::move(object));
   }
 
+  static constexpr std::size_t few_members = 24;  // to compare each with each, sizes first
   static auto has_name_twice(json_object const& object) -> bool {
+    auto const& members = object.members();
+    if (members.size() <= few_members) {
+      for (auto one = members.begin(); one != members.end(); ++one) {
+        if (std::any_of(members.begin(), one, [&](json_member const& other) {
+              return equal_names(one->name, other.name);
+            })) {
+          return true;
+        }
+      }
+      return false;
+    }
     std::vector<std::string> names;
     names.reserve(object.members().size());
     for (auto const& m : object.members()) {
@@ -209,10 +221,23 @@ class reader {
     return std::ranges::adjacent_find(names) != names.end();
   }
 
+  /// How many characters of ASCII that stand for themselves `text` begins with.
+  static auto plain_octets(std::string_view text) noexcept -> std::size_t {
+    auto const is_plain = [](char c) {
+      auto const octet = static_cast<std::uint8_t>(c);
+      return octet >= 0x20 && octet < 0x80 && c != '"' && c != '\\';
+    };
+    return static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_plain) -
+                                    text.begin());
+  }
+
   auto read_string() -> result<std::string, json_error> {
     ++position_;
     std::string out;
     for (;;) {
+      auto const plain = plain_octets(text_.substr(position_));
+      out += text_.substr(position_, plain);
+      position_ += plain;
       if (position_ == text_.size()) {
         return fail(json_fault::unterminated_string);
       }

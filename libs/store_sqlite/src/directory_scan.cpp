@@ -285,9 +285,10 @@ auto directory_scan::look_at(row_view const& row) -> outcome<next> {
     return passed(row.rid, row.key);
   }
   answer_.rows.push_back({{std::string(row.key), static_cast<std::uint64_t>(row.rid)},
-                          std::string(row.id),
-                          std::string(row.text),
-                          row.in_groups});
+                          texts_->keep(row.id),
+                          texts_->keep(row.text),
+                          row.in_groups,
+                          texts_});
   return answer_.rows.size() < query_.scan.rows_max ? next::go_on : next::stop;
 }
 

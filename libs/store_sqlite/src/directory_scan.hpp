@@ -2,10 +2,12 @@
 #pragma once
 
 #include "directory_session.hpp"
+#include "row_texts.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -87,6 +89,7 @@ class directory_scan {
   std::uint64_t matched_ = 0;
   std::uint32_t passed_ = 0;  // that did not match
   scim::scan_answer<store::directory_row> answer_;
+  std::shared_ptr<row_texts> texts_ = std::make_shared<row_texts>();  // of the rows
 };
 
 }  // namespace tidegate::store_sqlite

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,9 +42,10 @@ struct directory_resource {
 /// A row of a list, with its place in the order that was asked for.
 struct directory_row {
   scim::position at;
-  std::string id;
-  std::string text;
+  std::string_view id;
+  std::string_view text;
   bool maybe_in_groups = false;
+  std::shared_ptr<void const> texts;  ///< what `id` and `text` are in; rows share it
 };
 
 /// A member of a group, or a group that something is a member of.
