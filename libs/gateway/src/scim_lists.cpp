@@ -294,7 +294,7 @@ class list_reader {
     return in_order(place.from->at, at, descending);
   }
 
-  auto sort_key_of(std::string const& text) const -> std::string {
+  auto sort_key_of(std::string_view text) const -> std::string {
     auto const resource = scim::parse_json(text, {.octets_max = text.size()});
     if (resource) {
       for (auto& entry : scim::index_entries(*plan_.sorted_by, *resource)) {
