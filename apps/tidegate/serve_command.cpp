@@ -15,6 +15,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <malloc.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -161,12 +162,20 @@ auto open_secret(config const& settings) -> result<std::array<std::byte, 32>, st
   return read_secret(settings.secrets);
 }
 
+/// Memory of a large answer is kept for the next one: to give it back and to get it again, page by page, takes
+/// longer than to fill it.
+void keep_memory() {
+  (void)::mallopt(M_TRIM_THRESHOLD, 16 << 20);
+  (void)::mallopt(M_MMAP_THRESHOLD, 4 << 20);
+}
+
 auto serve(serve_settings const& settings) -> int {
   auto loaded = load(settings);
   if (!loaded) {
     print(loaded.error());
     return exit_usage;
   }
+  keep_memory();
   raise_descriptor_limit();
   // A file that may not grow is an error of whoever writes, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
