@@ -102,8 +102,12 @@ auto exchange::begin_bridge(wire::request_head const& request, std::string_view 
     how.body = wire::body_framing{};
     call->decoder = wire::body_decoder(request.body());
     append_forwarded_head(request_, request, path, from, how);
-    request_.resize(request_.size() -
-                    2);  // the empty line: how long the content is, is not known yet
+    // How long the content will be is not known yet: neither the empty line, nor that there is none.
+    request_.resize(request_.size() - 2);
+    constexpr std::string_view no_content = "Content-Length: 0\r\n";
+    if (auto const at = request_.find("\r\n" + std::string(no_content)); at != std::string::npos) {
+      request_.erase(at + 2, no_content.size());
+    }
     bridge_ = std::move(call);
     invite_content(request);
     if (request_done_) {
