@@ -3,8 +3,6 @@
 
 #include <tidegate/http/problem.hpp>
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -24,22 +22,6 @@ constexpr auto linger_timeout = 2s;
 constexpr std::size_t spare_streams_max = 8;
 /// How long a connection without streams keeps what it needs for the next one.
 constexpr auto rest_after = 1s;
-
-/// Pages of the system, which can be taken away while their addresses stay.
-class system_pages final : public wire::http2_memory {
- public:
-  [[nodiscard]] auto take(std::size_t octets) noexcept -> void* override {
-    auto* const out =
-        ::mmap(nullptr, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return out == MAP_FAILED ? nullptr : out;  // NOLINT: a macro of the system
-  }
-  void give_back(void* block, std::size_t octets) noexcept override { ::munmap(block, octets); }
-  void rest(void* block, std::size_t octets) noexcept override {
-    ::madvise(block, octets, MADV_DONTNEED);
-  }
-};
-
-constinit system_pages pages;
 
 [[nodiscard]] auto limits_of(runtime const& settings) -> wire::http2_limits {
   wire::http2_limits limits;
@@ -280,7 +262,7 @@ client_http2::client_http2(worker& on, worker::client_place at, engine::transpor
     : worker_(on),
       transport_(std::move(transport)),
       from_(std::move(from)),
-      session_(limits_of(*on.current->settings), *this, on.request, &pages),
+      session_(limits_of(*on.current->settings), *this, on.request),
       place_(at) {
   *place_ = this;
 }
@@ -459,7 +441,7 @@ auto client_http2::write_some() -> bool {
     written_at_ = worker_.loop.now();
   }
   if (writable_) {
-    out_ = {};
+    (void)std::exchange(out_, {});  // with its buffer
   } else {
     out_.assign(gathered, sent);
   }

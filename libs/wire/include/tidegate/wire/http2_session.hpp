@@ -15,8 +15,14 @@ namespace tidegate::wire {
 /// Why a stream or a connection ends (RFC 9113, section 7), as far as we say so ourselves.
 enum class http2_error : std::uint32_t {
   no_error = 0x0,
+  protocol_error = 0x1,
   internal_error = 0x2,
+  flow_control_error = 0x3,
+  stream_closed = 0x5,
+  frame_size_error = 0x6,
+  refused_stream = 0x7,
   cancel = 0x8,
+  compression_error = 0x9,
   enhance_your_calm = 0xb,
 };
 
@@ -40,19 +46,6 @@ struct http2_limits {
   http2_rate control_frames{1024, 128};
 };
 
-/// Memory that a session can do without while it has no streams. Outlives the session.
-class http2_memory {
- public:
-  /// All zero; null when there is none.
-  [[nodiscard]] virtual auto take(std::size_t octets) noexcept -> void* = 0;
-  virtual void give_back(void* block, std::size_t octets) noexcept = 0;
-  /// It is all zero, and may be taken away until it is used again.
-  virtual void rest(void* block, std::size_t octets) noexcept = 0;
-
- protected:
-  ~http2_memory() = default;
-};
-
 class http2_session;
 
 /// One request and its response. Belongs to the session, which says when it is over.
@@ -72,19 +65,29 @@ class http2_stream {
  private:
   friend class http2_session;
 
+  /// Where it waits. A stream that is `leaving` is over, and is closed when the last of its output is taken.
+  enum class queue : std::uint8_t { none, ready, leaving };
+
   std::int32_t id_ = 0;
+  std::int32_t send_window_ = 0;  // less than nothing after some changes of settings
   instant opened_at_{};
   std::size_t position_ = 0;  // among the streams of the session
+  http2_stream* next_ = nullptr;
+  http2_stream* previous_ = nullptr;
+  std::size_t leaves_at_ = 0;  // where in the output its last octet is
+  queue queue_ = queue::none;
+  std::uint8_t urgency_ = 3;
+  bool incremental_ = false;
   bool request_complete_ = false;
-  bool response_complete_ = false;
-  bool refused_ = false;              // and about to be closed
+  bool response_complete_ = false;    // all of it is known here
+  bool response_sent_ = false;        // and is in the output
   bool length_is_known_ = false;      // by Content-Length
   std::uint64_t missing_octets_ = 0;  // of that length
-  std::size_t held_octets_ = 0;       // content that was not taken
+  std::size_t taken_octets_ = 0;      // of the client's window
+  std::size_t held_octets_ = 0;       // of these: content that was not passed on
   std::size_t discarded_octets_ = 0;  // content after the end of the response
-  std::string head_;                  // the fields of the response, until they are sent
-  std::string out_;
-  std::size_t sent_ = 0;  // of `out_`
+  std::string out_;                   // content of the response
+  std::size_t sent_ = 0;              // of `out_`
 };
 
 /// What a session tells. Nothing here may call `receive` or `take_output`, or destroy the session.
@@ -116,10 +119,8 @@ class http2_events {
 /// A session stays on the thread that made it, and may be destroyed on another one.
 class http2_session {
  public:
-  /// `head` is used while requests are read; see `message_head`. Both outlive the session. Without `memory`
-  /// all of it is the heap's.
-  http2_session(http2_limits const& limits, http2_events& events, request_head& head,
-                http2_memory* memory = nullptr);
+  /// `head` is used while requests are read; see `message_head`. Both outlive the session.
+  http2_session(http2_limits const& limits, http2_events& events, request_head& head);
   http2_session(http2_session const&) = delete;
   auto operator=(http2_session const&) -> http2_session& = delete;
   ~http2_session();

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http2_fields.hpp"
+
+#include "scan.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace tidegate::wire::http2 {
+
+namespace {
+
+/// What changes all the time is not worth remembering for long.
+constexpr std::size_t table_octets_max = 1024;
+/// A block that is larger is not remembered.
+constexpr std::size_t last_lines_octets_max = 1024;
+
+template <class Word>
+void make_lower_case_word(char* at) {
+  constexpr auto each = static_cast<Word>(0x0101010101010101);
+  Word word = 0;
+  std::memcpy(&word, at, sizeof word);
+  auto const low = word & each * 0x7f;
+  auto const from_a = low + each * (0x80 - 'A');        // the highest bit is set from 'A' on,
+  auto const behind_z = low + each * (0x80 - 'Z' - 1);  // and here behind 'Z'
+  word = static_cast<Word>(word | ((from_a ^ behind_z) & ~word & each * 0x80) >> 2U);
+  std::memcpy(at, &word, sizeof word);
+}
+
+/// A word at a time; the last one overlaps the one before.
+void make_lower_case(char* at, char* end) {
+  if (end - at >= 8) {
+    for (; end - at > 8; at += 8) {
+      make_lower_case_word<std::uint64_t>(at);
+    }
+    make_lower_case_word<std::uint64_t>(end - 8);
+  } else if (end - at >= 4) {
+    make_lower_case_word<std::uint32_t>(at);
+    make_lower_case_word<std::uint32_t>(end - 4);
+  } else {
+    for (; at != end; ++at) {
+      make_lower_case_word<std::uint8_t>(at);
+    }
+  }
+}
+
+[[nodiscard]] auto is_space(char c) -> bool {
+  return c == ' ' || c == '\t';
+}
+
+/// Field lines as nghttp2 wants them: views of a text. One for each thread, since nobody needs it after a call.
+class field_list {
+ public:
+  void read(int status, std::string_view field_lines) {
+    text_.assign(field_lines);
+    text_.append(":status");
+    text_.append({static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
+                  static_cast<char>('0' + status % 10)});
+    auto* const begin = text_.data();
+    auto* const end = begin + field_lines.size();
+    fields_.clear();
+    add(end, end + 7, end + 7, end + 10, NGHTTP2_NV_FLAG_NONE);
+    for (auto* at = begin; at != end;) {
+      auto* const colon = find<':'>(begin, at, end);
+      auto* line_end = find<'\r'>(begin, colon, end);
+      auto* const next = line_end + std::min<std::ptrdiff_t>(2, end - line_end);
+      make_lower_case(at, colon);  // RFC 9113, section 8.2
+      auto* value = std::min(colon + 1, line_end);
+      while (value != line_end && is_space(*value)) {
+        ++value;
+      }
+      while (value != line_end && is_space(line_end[-1])) {
+        --line_end;
+      }
+      // Who is served is told another one each time.
+      bool const changes =
+          status < 400 && std::string_view(at, static_cast<std::size_t>(colon - at)) == "ratelimit";
+      add(at, colon, value, line_end, changes ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE);
+      at = next;
+    }
+  }
+
+  [[nodiscard]] auto data() const -> nghttp2_nv const* { return fields_.data(); }
+  [[nodiscard]] auto size() const -> std::size_t { return fields_.size(); }
+
+ private:
+  void add(char* name, char* name_end, char* value, char* value_end, std::uint8_t flags) {
+    // nghttp2 does not write to what it is given.
+    fields_.push_back({reinterpret_cast<std::uint8_t*>(name),
+                       reinterpret_cast<std::uint8_t*>(value),
+                       static_cast<std::size_t>(name_end - name),
+                       static_cast<std::size_t>(value_end - value), flags});
+  }
+
+  template <char C>
+  [[nodiscard]] static auto find(char* begin, char* at, char* end) -> char* {
+    return at + (scan::find<scan::exactly<C>>(begin, at, end) - at);
+  }
+
+  std::string text_;
+  std::vector<nghttp2_nv> fields_;
+};
+
+auto fields_of_thread() -> field_list& {
+  static thread_local field_list fields;
+  return fields;
+}
+
+/// Takes an integer of RFC 7541, section 5.1, off `block`: the low `prefix` bits of the first octet, and what
+/// follows when all of them are set.
+auto take_integer(std::string_view& block, unsigned prefix) -> std::size_t {
+  std::size_t const mask = (1U << prefix) - 1;
+  auto out = static_cast<unsigned char>(block[0]) & mask;
+  block.remove_prefix(1);
+  if (out < mask) {
+    return out;
+  }
+  for (unsigned shift = 0; !block.empty(); shift += 7) {
+    auto const octet = static_cast<unsigned char>(block[0]);
+    block.remove_prefix(1);
+    out += static_cast<std::size_t>(octet & 0x7fU) << shift;
+    if (octet < 0x80) {
+      break;
+    }
+  }
+  return out;
+}
+
+void skip_string(std::string_view& block) {
+  if (!block.empty()) {
+    auto const size = take_integer(block, 7);
+    block.remove_prefix(std::min(size, block.size()));
+  }
+}
+
+}  // namespace
+
+field_decoder::field_decoder() {
+  nghttp2_hd_inflater* made = nullptr;
+  if (nghttp2_hd_inflate_new(&made) != 0) {
+    throw std::bad_alloc();
+  }
+  inflater_.reset(made);
+}
+
+field_encoder::field_encoder() {
+  nghttp2_hd_deflater* made = nullptr;
+  if (nghttp2_hd_deflate_new(&made, table_octets_max) != 0) {
+    throw std::bad_alloc();
+  }
+  deflater_.reset(made);
+}
+
+void field_encoder::append(std::string& out, int status, std::string_view field_lines) {
+  if (status == last_status_ && field_lines == last_lines_) {
+    out.append(last_block_);
+    return;
+  }
+  auto& fields = fields_of_thread();
+  fields.read(status, field_lines);
+  auto const at = out.size();
+  auto const room = nghttp2_hd_deflate_bound(deflater_.get(), fields.data(), fields.size());
+  ssize_t size = 0;
+  out.resize_and_overwrite(at + room, [&](char* to, std::size_t /*room*/) {
+    size = nghttp2_hd_deflate_hd(deflater_.get(), reinterpret_cast<std::uint8_t*>(to + at), room,
+                                 fields.data(), fields.size());
+    return at + static_cast<std::size_t>(std::max<ssize_t>(size, 0));
+  });
+  if (size < 0) {
+    throw std::bad_alloc();
+  }
+  auto const block = std::string_view(out).substr(at);
+  if (field_lines.size() <= last_lines_octets_max && changes_no_table(block)) {
+    last_status_ = status;
+    last_lines_.assign(field_lines);
+    last_block_.assign(block);
+  } else {
+    last_status_ = 0;
+  }
+}
+
+void field_encoder::set_table_octets_max(std::uint32_t octets) {
+  last_status_ = 0;
+  if (nghttp2_hd_deflate_change_table_size(deflater_.get(), octets) != 0) {
+    throw std::bad_alloc();
+  }
+}
+
+void field_encoder::rest() {
+  last_status_ = 0;
+  (void)std::exchange(last_lines_, {});  // with its buffer
+  (void)std::exchange(last_block_, {});
+}
+
+auto changes_no_table(std::string_view block) -> bool {
+  while (!block.empty()) {
+    auto const first = static_cast<unsigned char>(block[0]);
+    if ((first & 0x80U) != 0) {  // indexed (section 6.1)
+      (void)take_integer(block, 7);
+    } else if ((first & 0x60U) != 0) {  // to be indexed, or a size (sections 6.2.1, 6.3)
+      return false;
+    } else {  // not to be indexed (sections 6.2.2, 6.2.3)
+      if (take_integer(block, 4) == 0) {
+        skip_string(block);
+      }
+      skip_string(block);
+    }
+  }
+  return true;
+}
+
+}  // namespace tidegate::wire::http2

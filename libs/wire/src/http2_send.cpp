@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http2_state.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace tidegate::wire {
+
+using namespace http2;
+
+namespace {
+
+/// More is scheduled with the content of other streams.
+constexpr std::size_t pending_octets_max = 64 * 1024;
+/// What the output keeps for itself while there is none.
+constexpr std::size_t spare_octets_max = 64 * 1024;
+/// Answers that wait to be taken, as many as nghttp2 lets wait.
+constexpr std::uint32_t answers_waiting_max = 1000;
+
+}  // namespace
+
+auto http2_session::state::may_send(http2_stream const& stream) const -> bool {
+  return !terminated && stream.queue_ != http2_stream::queue::leaving;
+}
+
+/// Blocks are written in the order in which they are sent, at once: no window holds them up.
+void http2_session::state::append_block(std::int32_t id, int status, std::string_view field_lines,
+                                        bool last) {
+  auto const at = pending.size();
+  pending.append(frame_head_octets, '\0');
+  encoder.append(pending, status, field_lines);
+  auto const size = pending.size() - at - frame_head_octets;
+  std::uint8_t const end_stream = last ? flag::end_stream : flag::none;
+  if (size <= frame_octets_max) [[likely]] {
+    auto const flags = static_cast<std::uint8_t>(end_stream | flag::end_headers);
+    write_frame_head(pending.data() + at,
+                     {static_cast<std::uint32_t>(size), frame_type::headers, flags, id});
+    return;
+  }
+  std::string const block(pending, at + frame_head_octets);
+  pending.resize(at);
+  std::string_view rest = block;
+  append_frame_of(pending, frame_type::headers, end_stream, id, rest.substr(0, frame_octets_max));
+  do {
+    rest.remove_prefix(frame_octets_max);
+    append_frame_of(pending, frame_type::continuation,
+                    rest.size() <= frame_octets_max ? flag::end_headers : flag::none, id,
+                    rest.substr(0, frame_octets_max));
+  } while (rest.size() > frame_octets_max);
+}
+
+void http2_session::state::send_head(http2_stream& stream, int status, std::string_view field_lines,
+                                     bool last) {
+  if (!may_send(stream)) {
+    return;
+  }
+  append_block(stream.id_, status, field_lines, last);
+  if (last) {
+    stream.response_complete_ = true;
+    finish(stream);
+  }
+}
+
+void http2_session::state::send_whole(http2_stream& stream, int status,
+                                      std::string_view field_lines, std::string_view content) {
+  if (!may_send(stream)) {
+    return;
+  }
+  append_block(stream.id_, status, field_lines, content.empty());
+  stream.response_complete_ = true;
+  auto const size = static_cast<std::int32_t>(std::min(content.size(), pending_octets_max));
+  if (content.empty()) {
+    finish(stream);
+  } else if (ready.first == nullptr && content.size() <= frame_octets_max &&
+             pending.size() <= pending_octets_max && size <= stream.send_window_ &&
+             size <= send_window) {
+    // Nobody has to wait for it.
+    append_frame_of(pending, frame_type::data, flag::end_stream, stream.id_, content);
+    stream.send_window_ -= size;
+    send_window -= size;
+    finish(stream);
+  } else {
+    stream.out_.append(content);
+    schedule(stream);
+  }
+}
+
+void http2_session::state::send_content(http2_stream& stream, std::string_view bytes) {
+  assert(!stream.response_complete_);
+  if (!may_send(stream)) {
+    return;
+  }
+  if (stream.sent_ > 0 && stream.sent_ >= stream.waiting_octets()) {
+    stream.out_.erase(0, std::exchange(stream.sent_, 0));
+  }
+  stream.out_.append(bytes);
+  schedule(stream);
+}
+
+void http2_session::state::send_end(http2_stream& stream) {
+  if (!may_send(stream) || std::exchange(stream.response_complete_, true)) {
+    return;
+  }
+  if (stream.waiting_octets() == 0) {
+    append_frame(pending, frame_type::data, flag::end_stream, stream.id_);
+    finish(stream);
+  }
+}
+
+void http2_session::state::reset(http2_stream& stream, http2_error why) {
+  if (!may_send(stream)) {
+    return;
+  }
+  append_frame(pending, frame_type::rst_stream, flag::none, stream.id_, why);
+  stream.out_.clear();
+  stream.sent_ = 0;
+  leave(stream);
+}
+
+void http2_session::state::finish(http2_stream& stream) {
+  stream.response_sent_ = true;
+  if (stream.request_complete_) {
+    leave(stream);
+  }
+}
+
+void http2_session::state::leave(http2_stream& stream) {
+  if (current == &stream) {
+    current = nullptr;
+  }
+  remove(stream);
+  stream.leaves_at_ = pending.size();
+  enter(stream, http2_stream::queue::leaving);
+}
+
+void http2_session::state::drain() {
+  if (!terminated) {
+    goaway_sent = true;
+    append_frame(pending, frame_type::goaway, flag::none, 0, last_accepted_id,
+                 http2_error::no_error);
+  }
+}
+
+void http2_session::state::terminate(http2_error why) {
+  if (!std::exchange(terminated, true)) {
+    append_frame(pending, frame_type::goaway, flag::none, 0, last_accepted_id, why);
+  }
+}
+
+void http2_session::state::count_answer() {
+  if (++answers_waiting > answers_waiting_max) {
+    terminate(http2_error::enhance_your_calm);
+  }
+}
+
+/// The most urgent first, and those that are as urgent in the order in which they come (RFC 9218, section 10).
+void http2_session::state::schedule(http2_stream& stream) {
+  if (stream.queue_ != http2_stream::queue::none || stream.waiting_octets() == 0 ||
+      stream.send_window_ <= 0) {
+    return;
+  }
+  http2_stream* before = nullptr;
+  for (auto* each = ready.last; each != nullptr && each->urgency_ > stream.urgency_;
+       each = each->previous_) {
+    before = each;
+  }
+  enter(stream, http2_stream::queue::ready, before);
+}
+
+/// One frame of whose turn it is.
+void http2_session::state::send_data(std::string& out) {
+  auto& stream = *ready.first;
+  auto const waiting = stream.waiting_octets();
+  auto const size = static_cast<std::size_t>(
+      std::min({static_cast<std::int64_t>(waiting), send_window, std::int64_t{stream.send_window_},
+                std::int64_t{frame_octets_max}}));
+  bool const is_all = size == waiting;
+  bool const last = is_all && stream.response_complete_;
+  append_frame_of(out, frame_type::data, last ? flag::end_stream : flag::none, stream.id_,
+                  std::string_view(stream.out_).substr(stream.sent_, size));
+  stream.sent_ += size;
+  stream.send_window_ -= static_cast<std::int32_t>(size);
+  send_window -= static_cast<std::int64_t>(size);
+  if (is_all) {
+    stream.out_.clear();
+    stream.sent_ = 0;
+  }
+  if (last) {
+    finish(stream);
+  }
+  if (stream.queue_ == http2_stream::queue::ready &&
+      (is_all || stream.incremental_ || stream.send_window_ <= 0)) {
+    remove(stream);  // and lets others have their turn
+    schedule(stream);
+  }
+}
+
+void http2_session::state::take_pending(std::string& out, std::size_t octets_max) {
+  if (pending_taken < pending.size() && out.size() < octets_max) {
+    auto const room = octets_max - out.size();
+    auto size = pending.size() - pending_taken;
+    if (size > room) {
+      // Whole frames, until there is no room left.
+      for (size = 0; size < room;) {
+        size += frame_head_octets + read_number<3>(pending.data() + pending_taken + size);
+      }
+    }
+    out.append(pending, pending_taken, size);
+    pending_taken += size;
+  }
+  while (leaving.first != nullptr && leaving.first->leaves_at_ <= pending_taken) {
+    close(*leaving.first);
+  }
+  if (pending_taken == pending.size()) {
+    pending.clear();
+    pending_taken = 0;
+    answers_waiting = 0;
+    if (pending.capacity() > spare_octets_max) {
+      pending.shrink_to_fit();
+    }
+  }
+}
+
+void http2_session::state::take_output(std::string& out, std::size_t octets_max) {
+  take_pending(out, octets_max);
+  while (pending.empty() && out.size() < octets_max && ready.first != nullptr && send_window > 0 &&
+         !terminated) {
+    send_data(out);
+    take_pending(out, octets_max);
+  }
+}
+
+auto http2_session::state::wants_output() const -> bool {
+  return !pending.empty() || leaving.first != nullptr ||
+         (ready.first != nullptr && send_window > 0 && !terminated);
+}
+
+auto http2_session::state::is_over() const -> bool {
+  return !wants_output() && (terminated || ((goaway_sent || goaway_received) && streams.empty()));
+}
+
+}  // namespace tidegate::wire

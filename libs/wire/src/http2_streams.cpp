@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http2_state.hpp"
+
+#include <cassert>
+#include <utility>
+
+namespace tidegate::wire {
+
+namespace {
+
+constexpr std::size_t spare_streams_max = 256;
+/// Streams with more room than this are not kept.
+constexpr std::size_t spare_octets_max = 4096;
+
+/// Of the thread.
+auto spare_streams() -> std::vector<std::unique_ptr<http2_stream>>& {
+  static thread_local std::vector<std::unique_ptr<http2_stream>> spare;
+  return spare;
+}
+
+}  // namespace
+
+http2_session::state::state(http2_limits const& given, http2_events& events_to,
+                            request_head& head_for)
+    : limits(given),
+      events(events_to),
+      request(head_for),
+      resets(given.resets),
+      control_frames(given.control_frames),
+      receive_window(std::max(given.connection_window_octets, http2::default_window_octets)) {}
+
+auto http2_session::state::find(std::int32_t id) const -> http2_stream* {
+  for (auto i = streams.size(); i-- > 0;) {
+    if (streams[i].id == id) {
+      auto* const found = streams[i].stream.get();
+      return found->queue_ == http2_stream::queue::leaving ? nullptr : found;
+    }
+  }
+  return nullptr;
+}
+
+auto http2_session::state::open(std::int32_t id) -> http2_stream& {
+  auto& spare = spare_streams();
+  std::unique_ptr<http2_stream> made;
+  if (spare.empty()) {
+    made = std::make_unique<http2_stream>();
+  } else {
+    made = std::move(spare.back());
+    spare.pop_back();
+  }
+  auto& stream = *made;
+  stream.id_ = id;
+  stream.opened_at_ = now;
+  stream.send_window_ = static_cast<std::int32_t>(initial_send_window);
+  stream.position_ = streams.size();
+  streams.push_back({id, std::move(made)});
+  return stream;
+}
+
+void http2_session::state::close(http2_stream& stream) {
+  assert(current != &stream);
+  remove(stream);
+  events.closed(stream);
+  auto const position = stream.position_;
+  std::swap(streams[position], streams.back());
+  streams[position].stream->position_ = position;
+  auto done = std::move(streams.back().stream);
+  streams.pop_back();
+  // Is kept for reuse.
+  auto& spare = spare_streams();
+  if (spare.size() >= spare_streams_max || done->out_.capacity() > spare_octets_max) {
+    return;
+  }
+  auto text = std::move(done->out_);
+  text.clear();
+  *done = {};
+  done->out_ = std::move(text);
+  spare.push_back(std::move(done));
+}
+
+void http2_session::state::enter(http2_stream& stream, http2_stream::queue which,
+                                 http2_stream* before) {
+  auto& [first, last] = queue_of(which);
+  stream.queue_ = which;
+  stream.next_ = before;
+  stream.previous_ = before != nullptr ? before->previous_ : last;
+  (stream.previous_ != nullptr ? stream.previous_->next_ : first) = &stream;
+  (before != nullptr ? before->previous_ : last) = &stream;
+}
+
+void http2_session::state::remove(http2_stream& stream) {
+  if (stream.queue_ == http2_stream::queue::none) {
+    return;
+  }
+  auto& [first, last] = queue_of(stream.queue_);
+  (stream.previous_ != nullptr ? stream.previous_->next_ : first) = stream.next_;
+  (stream.next_ != nullptr ? stream.next_->previous_ : last) = stream.previous_;
+  stream.queue_ = http2_stream::queue::none;
+}
+
+}  // namespace tidegate::wire
