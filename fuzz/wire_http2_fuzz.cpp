@@ -6,7 +6,8 @@
 // - a request is shown only with a head that HTTP/1.1 would read the same, and at most once a stream;
 // - content comes only between a request and its end, and never more than its length says;
 // - every stream that was told of is told to be over, or is there when the session is destroyed;
-// - what may be under way at once has a bound.
+// - what may be under way at once has a bound;
+// - what is said is whole frames of the kinds that a server sends, none too large, and nothing after the end.
 #include "check.hpp"
 
 #include <tidegate/wire/http1_write.hpp>
@@ -40,7 +41,7 @@ class answers final : public http2_events {
       }
       session.let_send(stream);
       found->second.answered = true;
-      switch (stream.id() / 2 % 4) {
+      switch (stream.id() / 2 % 5) {
         case 0: session.send_head(stream, 204, "Date: now\r\n", true); break;
         case 1:
           session.send_interim(stream, 103, "Link: a\r\n");
@@ -52,6 +53,10 @@ class answers final : public http2_events {
           session.send_head(stream, 200, "", false);
           session.send_content(stream, "cut");
           session.reset(stream, http2_error::internal_error);
+          break;
+        case 3:
+          session.send_whole(stream, 429, "X-A: 1\r\n",
+                             std::string(static_cast<std::size_t>(stream.id() % 64) * 1000, 'x'));
           break;
         default: session.reset(stream, http2_error::cancel);
       }
@@ -107,6 +112,32 @@ class answers final : public http2_events {
   http2_session session;
 };
 
+/// What the session says, of any number of pieces. Its frames are whole when no more is said.
+class listener {
+ public:
+  void take(std::string_view said) {
+    check(!ended_ || said.empty(), "nothing behind the end");
+    rest_.append(said);
+    while (rest_.size() >= 9) {
+      auto const octet = [this](std::size_t at) { return static_cast<unsigned char>(rest_[at]); };
+      auto const length = std::size_t{octet(0)} << 16U | std::size_t{octet(1)} << 8U | octet(2);
+      check(length <= 16'384, "not too large");
+      if (rest_.size() < 9 + length) {
+        return;
+      }
+      auto const type = octet(3);
+      check(type <= 9 && type != 2 && type != 5, "of a server");
+      ended_ = ended_ || (type == 7 && rest_[9 + 7] != 0);  // GOAWAY for an error
+      rest_.erase(0, 9 + length);
+    }
+  }
+  [[nodiscard]] auto is_between_frames() const -> bool { return rest_.empty(); }
+
+ private:
+  std::string rest_;
+  bool ended_ = false;
+};
+
 }  // namespace
 
 extern "C" auto LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) -> int {
@@ -123,6 +154,7 @@ extern "C" auto LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t siz
   instant now{std::chrono::hours(1)};
   bool alive = all->session.receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", now);
   std::string out;
+  listener client;
   while (alive && !bytes.empty()) {
     // A copy of its own, so that a look behind it is seen.
     std::string const part(bytes.substr(0, piece));
@@ -134,6 +166,8 @@ extern "C" auto LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t siz
     }
     out.clear();
     alive = all->session.take_output(out, 64 * 1024) && alive;
+    client.take(out);
+    check(client.is_between_frames(), "whole frames");
     now += std::chrono::milliseconds(10);
   }
   return 0;
