@@ -21,7 +21,7 @@ template <char Bound>
 #endif
 
 // Each kind says which octets it means. It has a quicker test of 16 at once, which sets the highest bit of
-// those and, unless it is `exact`, perhaps of others.
+// those and, unless it is `exact`, perhaps of others; it has a second test then, for just those.
 
 /// What ends a field value, or may not stand in one: controls but HTAB.
 struct control {
@@ -33,6 +33,12 @@ struct control {
   /// Also HTAB and octets from 0x80, both of which are rare.
   [[nodiscard]] static auto may_match(__m128i x) noexcept -> __m128i {
     return below<0x20>(x);
+  }
+  /// Just those.
+  [[nodiscard]] static auto match(__m128i x) noexcept -> __m128i {
+    auto const low = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1f)), x);
+    auto const tab = _mm_cmpeq_epi8(x, _mm_set1_epi8('\t'));
+    return _mm_or_si128(_mm_andnot_si128(tab, low), _mm_cmpeq_epi8(x, _mm_set1_epi8(0x7f)));
   }
 #endif
 };
@@ -126,11 +132,18 @@ template <class Kind>
         p += 16;
         continue;
       }
-      p += static_cast<unsigned>(std::countr_zero(mask));
-      if (Kind::exact || Kind::matches(*p)) [[likely]] {
-        return p;
+      auto const* const found = p + std::countr_zero(mask);
+      if (Kind::exact || Kind::matches(*found)) [[likely]] {
+        return found;
       }
-      ++p;
+      if constexpr (!Kind::exact) {
+        auto const x = _mm_loadu_si128(reinterpret_cast<__m128i const*>(p));
+        if (auto const exact = static_cast<unsigned>(_mm_movemask_epi8(Kind::match(x)));
+            exact != 0) {
+          return p + std::countr_zero(exact);
+        }
+        p += 16;
+      }
     }
     // The last few, looked at with those before them.
     auto const mask = mask_at<Kind>(last) >> (p - last);
