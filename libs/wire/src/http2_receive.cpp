@@ -222,7 +222,8 @@ void http2_session::state::take_fixed(char const* at) {
     case frame_type::priority: take_dependency(at); break;
     case frame_type::rst_stream:
       note(resets);
-      if (auto* const stream = find(frame.stream); stream != nullptr && !terminated) {
+      // Also one of which output is left: for the client it is over now, and so it may open another one.
+      if (auto* const stream = find_any(frame.stream); stream != nullptr && !terminated) {
         close(*stream);
       }
       break;

@@ -31,6 +31,9 @@ void http2_session::state::begin_headers() {
   continuations = 0;
   use = block_use::none;
   if (id > last_id) {
+    if (id != last_id + 2) {
+      note_skipped(id);
+    }
     last_id = id;
     if (goaway_sent) {  // section 6.8
       note(control_frames);
@@ -45,6 +48,9 @@ void http2_session::state::begin_headers() {
       head.clear();
     }
   } else if (auto* const stream = find(id); stream == nullptr) {
+    if (is_skipped(id)) {  // section 5.1.1
+      return terminate(http2_error::protocol_error);
+    }
     note(control_frames);  // trailers that we did not wait for
   } else if (stream->request_complete_) {
     refuse(*stream, http2_error::stream_closed);
@@ -52,6 +58,7 @@ void http2_session::state::begin_headers() {
     current = stream;
     use = block_use::trailers;
     trailers_are_malformed = false;
+    trailer_octets = 0;
   }
   if (fixed != 0) {
     expect_fixed(fixed);
@@ -78,8 +85,10 @@ void http2_session::state::take_block(std::string_view piece) {
       decoder.take(piece, last, [&](std::string_view name, std::string_view value) {
         if (use == block_use::request) {
           head.add(name, value, octets_max);
-        } else if (use == block_use::trailers && is_malformed_trailer(name, value)) {
-          trailers_are_malformed = true;
+        } else if (use == block_use::trailers && !trailers_are_malformed) {
+          // Some octets may stand for many fields, so that there is a bound to what is looked at.
+          trailer_octets += name.size() + value.size() + 4;
+          trailers_are_malformed = trailer_octets > octets_max || is_malformed_trailer(name, value);
         }
       });
   if (!decoded) {
@@ -190,7 +199,7 @@ void http2_session::state::take_content(http2_stream& stream, std::string_view p
       return reset(stream, http2_error::no_error);
     }
   }
-  if (!events.content(stream, piece)) {
+  if (!events.content(stream, piece) && !stream.response_complete_) {
     stream.held_octets_ += piece.size();
   }
 }
@@ -203,8 +212,8 @@ void http2_session::state::end_of_request(http2_stream& stream) {
   stream.request_complete_ = true;
   bool const is_answered = stream.response_sent_;
   events.end_of_request(stream);
-  if (is_answered) {
-    leave(stream);
+  if (is_answered && !stream.is_over()) {
+    leave_answered(stream);
   }
 }
 

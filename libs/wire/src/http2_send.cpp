@@ -17,11 +17,13 @@ constexpr std::size_t pending_octets_max = 64 * 1024;
 constexpr std::size_t spare_octets_max = 64 * 1024;
 /// Answers that wait to be taken, as many as nghttp2 lets wait.
 constexpr std::uint32_t answers_waiting_max = 1000;
+/// Octets that wait to be taken: heads of 16 KiB for as many streams as a client may have.
+constexpr std::size_t waiting_octets_max = 2 * 1024 * 1024;
 
 }  // namespace
 
 auto http2_session::state::may_send(http2_stream const& stream) const -> bool {
-  return !terminated && stream.queue_ != http2_stream::queue::leaving;
+  return !terminated && !stream.is_over();
 }
 
 /// Blocks are written in the order in which they are sent, at once: no window holds them up.
@@ -60,6 +62,7 @@ void http2_session::state::send_head(http2_stream& stream, int status, std::stri
     stream.response_complete_ = true;
     finish(stream);
   }
+  check_pending();  // there may be any number of interim ones
 }
 
 void http2_session::state::send_whole(http2_stream& stream, int status,
@@ -73,7 +76,7 @@ void http2_session::state::send_whole(http2_stream& stream, int status,
   if (content.empty()) {
     finish(stream);
   } else if (ready.first == nullptr && content.size() <= frame_octets_max &&
-             pending.size() <= pending_octets_max && size <= stream.send_window_ &&
+             pending.size() - pending_taken <= pending_octets_max && size <= stream.send_window_ &&
              size <= send_window) {
     // Nobody has to wait for it.
     append_frame_of(pending, frame_type::data, flag::end_stream, stream.id_, content);
@@ -83,6 +86,7 @@ void http2_session::state::send_whole(http2_stream& stream, int status,
   } else {
     stream.out_.append(content);
     schedule(stream);
+    let_send(stream);
   }
 }
 
@@ -105,6 +109,8 @@ void http2_session::state::send_end(http2_stream& stream) {
   if (stream.waiting_octets() == 0) {
     append_frame(pending, frame_type::data, flag::end_stream, stream.id_);
     finish(stream);
+  } else {
+    let_send(stream);
   }
 }
 
@@ -122,6 +128,15 @@ void http2_session::state::finish(http2_stream& stream) {
   stream.response_sent_ = true;
   if (stream.request_complete_) {
     leave(stream);
+  } else {
+    stream.leaves_at_ = pending_begin + pending.size();
+    let_send(stream);
+  }
+}
+
+void http2_session::state::let_send(http2_stream& stream) {
+  if (std::exchange(stream.held_octets_, 0) != 0) {
+    open_window(stream);
   }
 }
 
@@ -130,8 +145,23 @@ void http2_session::state::leave(http2_stream& stream) {
     current = nullptr;
   }
   remove(stream);
-  stream.leaves_at_ = pending.size();
+  stream.leaves_at_ = pending_begin + pending.size();
   enter(stream, http2_stream::queue::leaving);
+}
+
+/// For the client it is over already, so that it is not to be counted longer than its output is there.
+void http2_session::state::leave_answered(http2_stream& stream) {
+  current = nullptr;
+  if (stream.leaves_at_ <= pending_begin + pending_taken) {
+    close(stream);
+    return;
+  }
+  http2_stream* before = nullptr;
+  for (auto* each = leaving.last; each != nullptr && each->leaves_at_ > stream.leaves_at_;
+       each = each->previous_) {
+    before = each;
+  }
+  enter(stream, http2_stream::queue::leaving, before);
 }
 
 void http2_session::state::drain() {
@@ -150,6 +180,12 @@ void http2_session::state::terminate(http2_error why) {
 
 void http2_session::state::count_answer() {
   if (++answers_waiting > answers_waiting_max) {
+    terminate(http2_error::enhance_your_calm);
+  }
+}
+
+void http2_session::state::check_pending() {
+  if (pending.size() - pending_taken > waiting_octets_max) [[unlikely]] {
     terminate(http2_error::enhance_your_calm);
   }
 }
@@ -179,6 +215,7 @@ void http2_session::state::send_data(std::string& out) {
   bool const last = is_all && stream.response_complete_;
   append_frame_of(out, frame_type::data, last ? flag::end_stream : flag::none, stream.id_,
                   std::string_view(stream.out_).substr(stream.sent_, size));
+  content_sent += size;
   stream.sent_ += size;
   stream.send_window_ -= static_cast<std::int32_t>(size);
   send_window -= static_cast<std::int64_t>(size);
@@ -209,16 +246,22 @@ void http2_session::state::take_pending(std::string& out, std::size_t octets_max
     out.append(pending, pending_taken, size);
     pending_taken += size;
   }
-  while (leaving.first != nullptr && leaving.first->leaves_at_ <= pending_taken) {
+  auto const taken = pending_begin + pending_taken;
+  while (leaving.first != nullptr && leaving.first->leaves_at_ <= taken) {
     close(*leaving.first);
   }
   if (pending_taken == pending.size()) {
+    pending_begin = taken;
     pending.clear();
     pending_taken = 0;
     answers_waiting = 0;
     if (pending.capacity() > spare_octets_max) {
       pending.shrink_to_fit();
     }
+  } else if (pending_taken > spare_octets_max && pending_taken > pending.size() / 2) {
+    // There may always be more before all of it is taken.
+    pending_begin = taken;
+    pending.erase(0, std::exchange(pending_taken, 0));
   }
 }
 

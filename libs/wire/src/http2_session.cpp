@@ -37,6 +37,7 @@ http2_session::~http2_session() = default;
 auto http2_session::receive(std::string_view bytes, instant now) -> bool {
   auto& self = *state_;
   self.now = now;
+  self.check_pending();
   while (!self.terminated && self.advance(bytes)) {
   }
   return !self.terminated;
@@ -53,6 +54,10 @@ auto http2_session::wants_output() const noexcept -> bool {
 
 auto http2_session::is_over() const noexcept -> bool {
   return state_->is_over();
+}
+
+auto http2_session::content_octets_sent() const noexcept -> std::uint64_t {
+  return state_->content_sent;
 }
 
 auto http2_session::streams_count() const noexcept -> std::size_t {
@@ -90,9 +95,7 @@ void http2_session::reset(http2_stream& on, http2_error why) {
 }
 
 void http2_session::let_send(http2_stream& on) {
-  if (std::exchange(on.held_octets_, 0) != 0) {
-    state_->open_window(on);
-  }
+  state_->let_send(on);
 }
 
 void http2_session::rest() {

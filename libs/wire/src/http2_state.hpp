@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tidegate::wire {
@@ -68,6 +69,11 @@ struct http2_session::state {
 
   /// Null when there is none, or it is over but for its output.
   [[nodiscard]] auto find(std::int32_t id) const -> http2_stream*;
+  /// As that, but also one of which only output is left.
+  [[nodiscard]] auto find_any(std::int32_t id) const -> http2_stream*;
+  /// True when the client used a higher number before it used this one, as far as that is remembered.
+  [[nodiscard]] auto is_skipped(std::int32_t id) const -> bool;
+  void note_skipped(std::int32_t before);
   /// True for the number of a stream that was never opened. We open none, so all of the even ones.
   [[nodiscard]] auto is_idle(std::int32_t id) const -> bool { return id > last_id || id % 2 == 0; }
   auto open(std::int32_t id) -> http2_stream&;
@@ -146,6 +152,8 @@ struct http2_session::state {
   void terminate(http2_error why);
   /// An answer that the client makes us give: they wait in the output while it takes none of it.
   void count_answer();
+  /// Ends the connection when too much waits for a client that takes none of it.
+  void check_pending();
 
   void take_output(std::string& out, std::size_t octets_max);
   [[nodiscard]] auto wants_output() const -> bool;
@@ -158,7 +166,11 @@ struct http2_session::state {
   void send_data(std::string& out);
   /// All of its response is in the output.
   void finish(http2_stream& stream);
+  /// What was held of its request is gone, or nobody wants it any more.
+  void let_send(http2_stream& stream);
   void leave(http2_stream& stream);
+  /// As that, when the end of the request comes after that of the response.
+  void leave_answered(http2_stream& stream);
   void take_pending(std::string& out, std::size_t octets_max);
 
   // ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -173,14 +185,17 @@ struct http2_session::state {
   http2::field_encoder encoder;
 
   std::vector<open_stream> streams;
-  stream_queue ready;        // have something to send and a window for it, the most urgent first
-  stream_queue leaving;      // are closed when their output is taken, in that order
-  std::int32_t last_id = 0;  // the highest that the client used
+  stream_queue ready;         // have something to send and a window for it, the most urgent first
+  stream_queue leaving;       // are closed when their output is taken, in that order
+  std::int32_t last_id = -1;  // the highest that the client used
   std::int32_t last_accepted_id = 0;  // and that became a stream
+  /// Numbers that the client passed over, the first and the last of each row.
+  std::vector<std::pair<std::int32_t, std::int32_t>> skipped;
   bool terminated = false;
   bool goaway_sent = false;
   bool goaway_received = false;
   bool trailers_are_malformed = false;  // those that are being read
+  std::size_t trailer_octets = 0;       // names and values of these, each with four octets besides
 
   // The frame that is being read.
   step awaited = step::preface;
@@ -212,6 +227,8 @@ struct http2_session::state {
   // Output that waits to be taken: all but DATA, which waits in the streams.
   std::string pending;
   std::size_t pending_taken = 0;
+  std::uint64_t pending_begin = 0;  // which octet of the output its first one is
+  std::uint64_t content_sent = 0;
   std::uint32_t answers_waiting = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http2_state.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -11,6 +12,8 @@ namespace {
 constexpr std::size_t spare_streams_max = 256;
 /// Streams with more room than this are not kept.
 constexpr std::size_t spare_octets_max = 4096;
+/// Clients count without gaps, so that a few rows are more than most have.
+constexpr std::size_t skipped_rows_max = 16;
 
 /// Of the thread.
 auto spare_streams() -> std::vector<std::unique_ptr<http2_stream>>& {
@@ -29,14 +32,31 @@ http2_session::state::state(http2_limits const& given, http2_events& events_to,
       control_frames(given.control_frames),
       receive_window(std::max(given.connection_window_octets, http2::default_window_octets)) {}
 
-auto http2_session::state::find(std::int32_t id) const -> http2_stream* {
+auto http2_session::state::find_any(std::int32_t id) const -> http2_stream* {
   for (auto i = streams.size(); i-- > 0;) {
     if (streams[i].id == id) {
-      auto* const found = streams[i].stream.get();
-      return found->queue_ == http2_stream::queue::leaving ? nullptr : found;
+      return streams[i].stream.get();
     }
   }
   return nullptr;
+}
+
+auto http2_session::state::find(std::int32_t id) const -> http2_stream* {
+  auto* const found = find_any(id);
+  return found == nullptr || found->is_over() ? nullptr : found;
+}
+
+auto http2_session::state::is_skipped(std::int32_t id) const -> bool {
+  return std::ranges::any_of(skipped,
+                             [&](auto const& row) { return id >= row.first && id <= row.second; });
+}
+
+/// Those between the highest one until now and the one that comes.
+void http2_session::state::note_skipped(std::int32_t before) {
+  if (skipped.size() == skipped_rows_max) {
+    skipped.erase(skipped.begin());
+  }
+  skipped.emplace_back(last_id + 2, before - 2);
 }
 
 auto http2_session::state::open(std::int32_t id) -> http2_stream& {
@@ -60,6 +80,7 @@ auto http2_session::state::open(std::int32_t id) -> http2_stream& {
 void http2_session::state::close(http2_stream& stream) {
   assert(current != &stream);
   remove(stream);
+  stream.queue_ = http2_stream::queue::closed;
   events.closed(stream);
   auto const position = stream.position_;
   std::swap(streams[position], streams.back());

@@ -132,6 +132,44 @@ TEST(wire_http2_flow, keeps_to_the_window_of_the_connection) {
   EXPECT_EQ(under_test.session.streams_count(), 0U);
 }
 
+TEST(wire_http2_flow, lets_the_rest_of_a_request_come_when_it_is_answered_while_some_was_held) {
+  http2_limits limits;
+  limits.stream_window_octets = 100'000;
+  auto const large = frame(data, 0, 1, std::string(10'000, 'x'));
+  for (bool const takes_response : {true, false}) {
+    SCOPED_TRACE(takes_response);
+    server under_test(limits);
+    under_test.takes_content = false;
+    ASSERT_TRUE(under_test.take(hello + frame(settings, ack, 0) +
+                                (takes_response ? "" : set(4, 0)) + post(1) + repeat(large, 10)));
+    (void)under_test.said();
+    auto& stream = under_test.stream(1);
+    under_test.session.send_head(stream, 413, "", false);
+    under_test.session.send_content(stream, "too much");
+    EXPECT_THAT(under_test.said_of({window_update}), IsEmpty());
+    under_test.session.send_end(stream);
+    EXPECT_THAT(under_test.said_of({window_update}), ElementsAre("8 1 100000"));
+    // Nothing is held from now on, whatever becomes of it.
+    ASSERT_TRUE(under_test.take(repeat(large, 5)));
+    EXPECT_THAT(under_test.said_of({window_update}), ElementsAre("8 1 50000"));
+    ASSERT_TRUE(under_test.take(repeat(large, 6)));
+    EXPECT_EQ(under_test.said_of({rst_stream}),
+              (takes_response ? std::vector{"3 1 0"s} : std::vector<std::string>{}));
+  }
+}
+
+TEST(wire_http2_flow, lets_the_rest_of_a_request_come_when_all_of_the_response_is_there_at_once) {
+  for (auto const* const content : {"", "too much"}) {
+    server under_test;
+    under_test.takes_content = false;
+    ASSERT_TRUE(under_test.take(hello + frame(settings, ack, 0) + post(1) +
+                                repeat(frame(data, 0, 1, std::string(16'384, 'x')), 8)));
+    (void)under_test.said();
+    under_test.session.send_whole(under_test.stream(1), 413, "", content);
+    EXPECT_THAT(under_test.said_of({window_update}), ElementsAre("8 1 131072"));
+  }
+}
+
 // ---- order ----
 
 TEST(wire_http2_flow, follows_priority_update) {
@@ -178,6 +216,48 @@ TEST(wire_http2_flow, closes_a_stream_as_soon_as_the_last_of_it_is_taken) {
   EXPECT_THAT(under_test.said_of({rst_stream}), ElementsAre("3 7 7"));
   EXPECT_THAT(under_test.log,
               ElementsAre("request 1", "request 3", "closed 1", "request 5", "closed 3"));
+}
+
+TEST(wire_http2_flow, counts_no_stream_that_is_over_for_the_client) {
+  http2_limits limits;
+  limits.concurrent_streams_max = 1;
+  auto const question = frame(ping, 0, 0, "12345678");
+  {
+    // Its response was taken, and then its request comes to an end while other output waits.
+    server under_test(limits);
+    ASSERT_TRUE(under_test.take(hello + post(1)));
+    under_test.session.send_head(under_test.stream(1), 429, "", true);
+    (void)under_test.said();
+    ASSERT_TRUE(under_test.take(question + frame(data, end_stream, 1) + get(3)));
+    EXPECT_THAT(under_test.log, ElementsAre("request 1", "end 1", "closed 1", "request 3"));
+    EXPECT_THAT(under_test.said_of({rst_stream}), IsEmpty());
+  }
+  {
+    // The client resets it before its response is taken.
+    server under_test(limits);
+    ASSERT_TRUE(under_test.take(hello + get(1)));
+    under_test.session.send_head(under_test.stream(1), 429, "", true);
+    ASSERT_TRUE(under_test.take(reset_by_client(1) + get(3)));
+    EXPECT_THAT(under_test.log, ElementsAre("request 1", "closed 1", "request 3"));
+    EXPECT_THAT(under_test.said_of({rst_stream}), IsEmpty());
+  }
+}
+
+TEST(wire_http2_flow, closes_streams_in_the_order_of_their_output) {
+  server under_test;
+  ASSERT_TRUE(under_test.take(hello + post(1) + get(3) + post(5)));
+  (void)under_test.said();
+  for (auto const id : {1, 3, 5}) {
+    under_test.session.send_head(under_test.stream(id), 429, "x-a: 1\r\n", true);
+  }
+  ASSERT_TRUE(under_test.take(frame(data, end_stream, 5) + frame(data, end_stream, 1)));
+  EXPECT_EQ(under_test.session.streams_count(), 3U);
+  std::vector<std::string> const before = under_test.log;
+  for (auto const* const expected : {"closed 1", "closed 3", "closed 5"}) {
+    EXPECT_EQ(under_test.said(1).size(), 1U);
+    EXPECT_EQ(under_test.log.back(), expected);
+  }
+  EXPECT_EQ(under_test.log.size(), before.size() + 3);
 }
 
 // ---- the end ----
@@ -253,6 +333,56 @@ TEST(wire_http2_flow, waits_only_so_long_for_a_client_that_takes_no_answers) {
   }
 }
 
+TEST(wire_http2_flow, keeps_only_so_much_for_a_client_that_takes_nothing) {
+  http2_limits limits;
+  limits.resets = {1'000'000, 1'000'000};
+  auto const lines = "x-a: " + std::string(8000, '!') + "\r\n";
+  // Heads of responses that the client resets.
+  server under_test(limits);
+  ASSERT_TRUE(under_test.take(hello));
+  std::uint32_t id = 1;
+  while (id < 1000 && under_test.take(get(id))) {
+    under_test.session.send_head(under_test.stream(static_cast<std::int32_t>(id)), 200, lines,
+                                 false);
+    if (!under_test.take(reset_by_client(id))) {
+      break;
+    }
+    id += 2;
+  }
+  EXPECT_GT(id, 2U * 200);
+  EXPECT_LT(id, 2U * 300);
+  std::string out;
+  EXPECT_FALSE(under_test.session.take_output(out, 10'000'000));
+  EXPECT_LT(out.size(), 2'200'000U);
+  // Interim responses, for which nothing need come.
+  server other(limits);
+  ASSERT_TRUE(other.take(hello + get(1)));
+  for (int i = 0; i < 1000; ++i) {
+    other.session.send_interim(other.stream(1), 103, lines);
+  }
+  out.clear();
+  EXPECT_FALSE(other.session.take_output(out, 10'000'000));
+  EXPECT_LT(out.size(), 2'200'000U);
+}
+
+TEST(wire_http2_flow, lets_nobody_speak_on_a_stream_that_is_being_closed) {
+  server under_test;
+  under_test.when_closed = [&](http2_stream& on) {
+    EXPECT_TRUE(on.is_over());
+    under_test.session.let_send(on);
+    under_test.session.send_whole(on, 200, "", "hello");
+    under_test.session.reset(on, http2_error::cancel);
+  };
+  ASSERT_TRUE(under_test.take(hello));
+  (void)under_test.said();
+  under_test.takes_content = false;
+  ASSERT_TRUE(under_test.take(post(1) + repeat(frame(data, 0, 1, std::string(16'384, 'x')), 5) +
+                              reset_by_client(1)));
+  EXPECT_THAT(under_test.log, ElementsAre("request 1", "closed 1"));
+  EXPECT_THAT(under_test.said(), IsEmpty());
+  EXPECT_EQ(under_test.session.streams_count(), 0U);
+}
+
 TEST(wire_http2_flow, says_nothing_after_the_end) {
   server under_test;
   ASSERT_TRUE(under_test.take(hello + get(1) + post(3)));
@@ -288,6 +418,33 @@ TEST(wire_http2_flow, allocates_nothing_for_a_refusal_once_it_is_warm) {
                                   "content-type: text/plain\r\ncontent-length: 2\r\n", "no");
     EXPECT_TRUE(under_test.session.take_output(out, 10'000));
     if (id > 20) {
+      allocated += tidegate::test::allocations() - before;
+    }
+  }
+  EXPECT_EQ(allocated, 0U);
+}
+
+TEST(wire_http2_flow, keeps_no_output_that_is_taken_while_there_is_always_more) {
+  server under_test;
+  ASSERT_TRUE(under_test.take(hello + open_window(0, 1'000'000'000)));
+  (void)under_test.said();
+  under_test.log.reserve(50'000);
+  std::string const content(1000, 'x');
+  std::string out;
+  std::size_t allocated = 0;
+  for (std::uint32_t i = 0; i < 10'000; ++i) {
+    auto const in = get(2 * i + 1);
+    out.clear();
+    auto const before = tidegate::test::allocations();
+    EXPECT_TRUE(under_test.session.receive(in, under_test.now));
+    under_test.session.send_whole(under_test.stream(static_cast<std::int32_t>(2 * i + 1)), 429,
+                                  "content-length: 1000\r\n", content);
+    if (i >= 40) {
+      EXPECT_TRUE(under_test.session.take_output(out, 1));               // a head
+      EXPECT_TRUE(under_test.session.take_output(out, out.size() + 1));  // and its content
+      ASSERT_EQ(under_test.session.streams_count(), 40U);
+    }
+    if (i >= 2000) {
       allocated += tidegate::test::allocations() - before;
     }
   }

@@ -153,6 +153,11 @@ TEST(wire_http2_frames, of_settings_have_rules) {
 
 TEST(wire_http2_frames, of_headers_have_rules) {
   auto const dependency = number(4, 0x80000003) + "\x10";
+  // A field of 4061 octets that goes into the table, and the same once more by one octet each.
+  auto const large_field =
+      "\x40\x01"
+      "a\x7f\xdd\x1e" +
+      std::string(4060, '\x80');
   check_all({
       {"of no stream", get(0), goes_away(http2_error::protocol_error)},
       {"of a stream of ours", get(2), goes_away(http2_error::protocol_error)},
@@ -189,7 +194,11 @@ TEST(wire_http2_frames, of_headers_have_rules) {
        frame(headers, end_headers, 1, "\x82\x86\x84\x41\x84\xff\xff\xff\xff"),
        goes_away(http2_error::compression_error)},
       {"of a stream that is closed", get(1) + reset_by_client(1) + get(1), nothing},
-      {"of a stream that was skipped", get(3) + get(1), nothing},
+      {"of a stream that was skipped", get(3) + get(1), goes_away(http2_error::protocol_error)},
+      {"of a stream that was skipped later", get(1) + get(3) + get(9) + get(11) + get(7),
+       goes_away(http2_error::protocol_error)},
+      {"of a stream that is closed, after some were skipped",
+       get(3) + reset_by_client(3) + get(9) + get(3), nothing},
       {"after the end of the request", get(1) + get(1), resets(1, http2_error::stream_closed)},
       {"that cannot be read, of a stream that is closed",
        get(1) + reset_by_client(1) + frame(headers, end_headers, 1, "\x80"),
@@ -197,9 +206,50 @@ TEST(wire_http2_frames, of_headers_have_rules) {
       {"as trailers without an end", post(1) + frame(headers, end_headers, 1, ""),
        resets(1, http2_error::protocol_error)},
       {"as trailers", post(1) + frame(headers, end_headers | end_stream, 1, "\x10\1x\1y"), nothing},
+      {"as trailers that say as much as a head may",
+       post(1) + frame(headers, end_headers | end_stream, 1, large_field + std::string(7, '\xbe')),
+       nothing},
+      {"as trailers that say more than a head may",
+       post(1) + frame(headers, end_stream, 1, large_field + std::string(12'000, '\xbe')) +
+           frame(continuation, end_headers, 1, std::string(16'000, '\xbe')),
+       resets(1, http2_error::protocol_error)},
       {"as trailers with a method", post(1) + frame(headers, end_headers | end_stream, 1, "\x82"),
        resets(1, http2_error::protocol_error)},
   });
+}
+
+TEST(wire_http2_frames, of_headers_have_no_controls_among_octets_beyond_ascii) {
+  http2_limits limits;
+  limits.resets = {1'000'000, 1'000'000};
+  server under_test(limits);
+  ASSERT_TRUE(under_test.take(hello));
+  std::uint32_t id = 1;
+  auto const is_taken = [&](std::string const& value) {
+    auto const block = get_block + "\x10\x01x" + static_cast<char>(value.size()) + value;
+    EXPECT_TRUE(under_test.take(frame(headers, end_headers | end_stream, id, block)));
+    bool const taken = under_test.log.back() == "request " + std::to_string(id);
+    if (taken) {
+      EXPECT_TRUE(under_test.take(reset_by_client(id)));
+    }
+    (void)under_test.said();
+    id += 2;
+    return taken;
+  };
+  for (std::size_t const size : {1U, 15U, 16U, 17U, 33U, 50U}) {
+    SCOPED_TRACE(size);
+    std::string value(size, '\x80');
+    for (std::size_t i = 1; i + 1 < size; i += 3) {
+      value[i] = i % 2 == 0 ? '\t' : '\xff';
+    }
+    EXPECT_TRUE(is_taken(value));
+    for (std::size_t at = 0; at < size; ++at) {
+      for (char const control : {'\0', '\n', '\r', '\x1f', '\x7f'}) {
+        auto broken = value;
+        broken[at] = control;
+        EXPECT_FALSE(is_taken(broken)) << at;
+      }
+    }
+  }
 }
 
 TEST(wire_http2_frames, of_continuation_follow_their_headers) {

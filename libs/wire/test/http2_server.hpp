@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -167,6 +168,7 @@ class server final : private http2_events {
   std::string received;
   instant now{std::chrono::hours(1)};
   bool takes_content = true;
+  std::function<void(http2_stream&)> when_closed;
 
  private:
   void request(http2_stream& on, request_head const& /*head*/) override {
@@ -182,7 +184,12 @@ class server final : private http2_events {
   void end_of_request(http2_stream& on) override {
     log.push_back("end " + std::to_string(on.id()));
   }
-  void closed(http2_stream& on) override { log.push_back("closed " + std::to_string(on.id())); }
+  void closed(http2_stream& on) override {
+    log.push_back("closed " + std::to_string(on.id()));
+    if (when_closed) {
+      when_closed(on);
+    }
+  }
 
   request_head head_;
 

@@ -56,6 +56,8 @@ class http2_stream {
   [[nodiscard]] auto opened_at() const noexcept -> instant { return opened_at_; }
   /// True when all of the request has come.
   [[nodiscard]] auto request_is_complete() const noexcept -> bool { return request_complete_; }
+  /// True when nothing more is received or sent: at most its output waits to be taken.
+  [[nodiscard]] auto is_over() const noexcept -> bool { return queue_ >= queue::leaving; }
   /// How much of the response's content waits for the client to take it.
   [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t { return out_.size() - sent_; }
 
@@ -66,7 +68,7 @@ class http2_stream {
   friend class http2_session;
 
   /// Where it waits. A stream that is `leaving` is over, and is closed when the last of its output is taken.
-  enum class queue : std::uint8_t { none, ready, leaving };
+  enum class queue : std::uint8_t { none, ready, leaving, closed };
 
   std::int32_t id_ = 0;
   std::int32_t send_window_ = 0;  // less than nothing after some changes of settings
@@ -74,7 +76,7 @@ class http2_stream {
   std::size_t position_ = 0;  // among the streams of the session
   http2_stream* next_ = nullptr;
   http2_stream* previous_ = nullptr;
-  std::size_t leaves_at_ = 0;  // where in the output its last octet is
+  std::uint64_t leaves_at_ = 0;  // which octet of the output comes after its last one
   queue queue_ = queue::none;
   std::uint8_t urgency_ = 3;
   bool incremental_ = false;
@@ -135,6 +137,8 @@ class http2_session {
   [[nodiscard]] auto wants_output() const noexcept -> bool;
   /// True when nothing more is to be received or sent.
   [[nodiscard]] auto is_over() const noexcept -> bool;
+  /// How much content had to wait for its turn or for a window, and was given to `take_output` then.
+  [[nodiscard]] auto content_octets_sent() const noexcept -> std::uint64_t;
   [[nodiscard]] auto streams_count() const noexcept -> std::size_t;
   /// The first `streams_count()` numbers stand for the streams that are open, in no order.
   [[nodiscard]] auto stream_at(std::size_t position) noexcept -> http2_stream&;
