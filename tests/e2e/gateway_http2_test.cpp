@@ -6,11 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <future>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@ namespace tidegate::e2e {
 
 namespace {
 
+using namespace std::chrono_literals;
 using namespace std::string_view_literals;
 using testing::HasSubstr;
 using testing::Not;
@@ -299,6 +302,52 @@ TEST(gateway_http2, gives_up_a_body_that_does_not_come) {
   (void)to_gateway.read_head();
   EXPECT_THAT(client.read(data).payload, HasSubstr("\"status\":408"));
   EXPECT_TRUE(to_gateway.is_closed());
+}
+
+TEST(gateway_http2, counts_a_body_that_does_not_come_once) {
+  origin upstream;
+  gateway const under_test(proxy_config(upstream.url(), "http: {body-timeout: 200ms}\n"));
+  raw_client client(under_test.connect());
+  client.post(1);
+  EXPECT_THAT(client.read(data).payload, HasSubstr("\"status\":408"));
+  // Its rest is waited for as long again.
+  EXPECT_EQ(client.read(rst_stream).stream, 1U);
+  EXPECT_EQ(under_test.metric("tidegate_requests_malformed_total"), 1);
+}
+
+TEST(gateway_http2, closes_a_connection_on_which_the_client_takes_nothing) {
+  origin upstream;
+  gateway const under_test(proxy_config(upstream.url(), "http: {idle-timeout: 200ms}\n"));
+  raw_client client(under_test.connect());
+  client.send(settings, 0, 0, "\0\4\x7f\xff\xff\xff"sv);
+  client.send(window_update, 0, 0, "\x7f\0\0\0"sv);
+  client.get(1);
+  auto to_gateway = upstream.accept();
+  (void)to_gateway.read_request();
+  to_gateway.send("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
+  EXPECT_LT(to_gateway.send_until_blocked(std::string(100'000'000, 'x')), 100'000'000U);
+  expect_eventually([&] { return under_test.metric("tidegate_connections_open") == 0; },
+                    "the connection is closed");
+}
+
+TEST(gateway_http2, resets_a_response_that_is_not_taken_though_the_client_sends_pings) {
+  origin upstream;
+  gateway const under_test(proxy_config(upstream.url(), "http: {idle-timeout: 200ms}\n"));
+  raw_client client(under_test.connect());
+  client.send(settings, 0, 0, "\0\4\0\0\0\0"sv);  // no window
+  client.get(1);
+  auto to_gateway = upstream.accept();
+  (void)to_gateway.read_request();
+  to_gateway.send(response("200 OK", "hello"));
+  EXPECT_EQ(client.read(headers).stream, 1U);
+  frame last;
+  for (int i = 0; i < 200 && last.type != rst_stream; ++i) {
+    std::this_thread::sleep_for(20ms);
+    client.send(ping, 0, 0, "12345678");
+    last = client.read();
+  }
+  EXPECT_EQ(last.type, rst_stream);
+  EXPECT_EQ(last.stream, 1U);
 }
 
 TEST(gateway_http2, drains_with_goaway_after_what_is_under_way) {

@@ -10,7 +10,15 @@
 
 namespace tidegate::e2e {
 
-enum frame_type : std::uint8_t { data = 0, headers = 1, rst_stream = 3, goaway = 7 };
+enum frame_type : std::uint8_t {
+  data = 0,
+  headers = 1,
+  rst_stream = 3,
+  settings = 4,
+  ping = 6,
+  goaway = 7,
+  window_update = 8,
+};
 
 struct frame {
   std::uint8_t type = 0;
@@ -61,13 +69,17 @@ class raw_client {
     send(rst_stream, 0, stream, std::string_view("\0\0\0\x08", 4));
   }
 
+  /// The next frame.
+  auto read() -> frame {
+    auto const head = connection_.read(9);
+    frame out{static_cast<std::uint8_t>(head[3]), number_of(head.substr(5)), {}};
+    out.payload = connection_.read(number_of(head.substr(0, 3)));
+    return out;
+  }
   /// The next frame of a type, whatever comes before it.
   auto read(frame_type type) -> frame {
     for (;;) {
-      auto const head = connection_.read(9);
-      frame out{static_cast<std::uint8_t>(head[3]), number_of(head.substr(5)), {}};
-      out.payload = connection_.read(number_of(head.substr(0, 3)));
-      if (out.type == type) {
+      if (auto out = read(); out.type == type) {
         return out;
       }
     }

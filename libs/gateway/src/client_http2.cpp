@@ -51,6 +51,7 @@ class client_http2::stream final : public client_stream {
     head_sent_ = false;
     clogged_ = false;
     body_octets_ = 0;
+    waiting_since_ = {};
   }
 
   void begin(wire::request_head const& head) {
@@ -98,8 +99,10 @@ class client_http2::stream final : public client_stream {
     if (on.log != nullptr && !exchange_ && !head_sent_) {
       on.log_malformed(connection_.from_.peer, protocol(), status);
     }
+    if (exchange_ || !head_sent_) {  // else it is one that was answered before
+      on.metrics->requests_malformed.add();
+    }
     abandon(status);
-    on.metrics->requests_malformed.add();
     if (head_sent_) {
       connection_.session_.reset(*stream_, wire::http2_error::cancel);
       connection_.write_soon();
@@ -131,6 +134,8 @@ class client_http2::stream final : public client_stream {
     return !stream_->request_is_complete() && !(exchange_ && exchange_->upstream_is_clogged());
   }
   [[nodiscard]] auto received_at() const -> instant { return received_at_; }
+  /// When content of the response began to wait for the client.
+  [[nodiscard]] auto waiting_since() const -> instant { return waiting_since_; }
 
   // For the exchange.
 
@@ -168,6 +173,9 @@ class client_http2::stream final : public client_stream {
 
   void send_body(std::string_view bytes) override {
     if (!bytes.empty()) {
+      if (stream_->waiting_octets() == 0) {
+        waiting_since_ = connection_.worker_.loop.now();
+      }
       connection_.session_.send_content(*stream_, bytes);
       connection_.write_soon();
     }
@@ -195,6 +203,9 @@ class client_http2::stream final : public client_stream {
     head_sent_ = true;
     connection_.session_.send_whole(*stream_, response.status, lines,
                                     is_head_request_ ? std::string_view() : response.content);
+    if (stream_->waiting_octets() > 0) {
+      waiting_since_ = on.loop.now();
+    }
     is_over();
   }
 
@@ -255,6 +266,7 @@ class client_http2::stream final : public client_stream {
   mutable bool clogged_ = false;  // the upstream was told so
   std::uint64_t body_octets_ = 0;
   instant received_at_{};
+  instant waiting_since_{};
 };
 
 client_http2::client_http2(worker& on, worker::client_place at, engine::transport transport,
@@ -346,7 +358,7 @@ auto client_http2::add_stream(wire::http2_stream& on) -> stream& {
     spare_streams_.pop_back();
     made->reuse(on);
   }
-  if (session_.streams_count() == 1) {
+  if (session_.streams_count() == 1 && writable_) {
     auto const& settings = worker_.current->settings->settings.http;
     set_deadline(std::min(settings.body_timeout, settings.idle_timeout));
   }
@@ -380,7 +392,9 @@ void client_http2::closed(wire::http2_stream& on) {
   if (session_.streams_count() == 1) {
     std::chrono::nanoseconds const wait = worker_.current->settings->settings.http.idle_timeout;
     idle_until_ = worker_.loop.now() + wait;
-    set_deadline(std::min<std::chrono::nanoseconds>(wait, rest_after));
+    if (writable_) {  // else nothing that the client does gives it more time to take what waits
+      set_deadline(std::min<std::chrono::nanoseconds>(wait, rest_after));
+    }
   }
 }
 
@@ -423,7 +437,7 @@ auto client_http2::write_some() -> bool {
   // What waits for the socket goes first; most of the time nothing does, and no buffer is kept.
   auto& gathered = worker_.http2_output;
   gathered.assign(out_);
-  if (!session_.take_output(gathered, write_octets_max)) {
+  if (!session_.take_output(gathered, write_octets_max) && phase_ == phase::open) {
     phase_ = phase::ending;
     set_deadline(linger_timeout);
   }
@@ -437,8 +451,13 @@ auto client_http2::write_some() -> bool {
     return false;
   }
   writable_ = sent == gathered.size();
-  if (sent > 0) {
+  if (sent > 0 || out_.empty()) {
     written_at_ = worker_.loop.now();
+  }
+  // Answers to PING give nobody more time to take content.
+  if (auto const octets = session_.content_octets_sent();
+      std::exchange(content_octets_sent_, octets) != octets) {
+    content_sent_at_ = worker_.loop.now();
   }
   if (writable_) {
     (void)std::exchange(out_, {});  // with its buffer
@@ -485,11 +504,16 @@ void client_http2::expired() {
     close();
     return;
   }
-  if (session_.streams_count() == 0 && worker_.loop.now() < idle_until_) {
+  auto const now = worker_.loop.now();
+  if (!writable_ && now - written_at_ >= settings.idle_timeout) {
+    close();  // it takes nothing, so that there is nothing to tell it
+    return;
+  }
+  if (session_.streams_count() == 0 && now < idle_until_) {
     session_.rest();
     spare_streams_.clear();
     spare_streams_.shrink_to_fit();
-    set_deadline(idle_until_ - worker_.loop.now());
+    set_deadline(idle_until_ - now);
     return;
   }
   if (session_.streams_count() == 0) {  // idle
@@ -499,7 +523,6 @@ void client_http2::expired() {
     write_soon();
     return;
   }
-  auto const now = worker_.loop.now();
   for (std::size_t i = 0; i < session_.streams_count(); ++i) {
     auto& on = session_.stream_at(i);
     auto* const each = stream::of(on);
@@ -511,9 +534,13 @@ void client_http2::expired() {
       }
       continue;
     }
+    if (on.is_over()) {
+      continue;
+    }
     if (each->waits_for_content() && now - each->received_at() >= settings.body_timeout) {
       each->refuse(408);
-    } else if (on.waiting_octets() > 0 && now - written_at_ >= settings.idle_timeout) {
+    } else if (on.waiting_octets() > 0 &&
+               now - std::max(content_sent_at_, each->waiting_since()) >= settings.idle_timeout) {
       each->abandon();
       session_.reset(on, wire::http2_error::cancel);
       write_soon();

@@ -75,8 +75,10 @@ class client_http2 final : public engine::watched,
   bool writes_soon_ = false;  // at the end of the turn
   bool drains_ = false;
   instant idle_until_{};  // while there are no streams
-  instant written_at_{};  // when the client last took something
-  std::string out_;       // what the socket has not taken
+  instant written_at_{};  // when the client last took something, or began to take nothing
+  instant content_sent_at_{};
+  std::uint64_t content_octets_sent_ = 0;
+  std::string out_;  // what the socket has not taken
   std::vector<std::unique_ptr<stream>> spare_streams_;
   worker::client_place place_;
 };
