@@ -124,14 +124,9 @@ void http2_session::state::reset(http2_stream& stream, http2_error why) {
   leave(stream);
 }
 
-void http2_session::state::finish(http2_stream& stream) {
-  stream.response_sent_ = true;
-  if (stream.request_complete_) {
-    leave(stream);
-  } else {
-    stream.leaves_at_ = pending_begin + pending.size();
-    let_send(stream);
-  }
+void http2_session::state::finish_early(http2_stream& stream) {
+  stream.leaves_at_ = pending_begin + pending.size();
+  let_send(stream);
 }
 
 void http2_session::state::let_send(http2_stream& stream) {

@@ -165,7 +165,16 @@ struct http2_session::state {
   void schedule(http2_stream& stream);
   void send_data(std::string& out);
   /// All of its response is in the output.
-  void finish(http2_stream& stream);
+  void finish(http2_stream& stream) {
+    stream.response_sent_ = true;
+    if (stream.request_complete_) [[likely]] {
+      leave(stream);
+    } else {
+      finish_early(stream);
+    }
+  }
+  /// The rest of the request is to come.
+  void finish_early(http2_stream& stream);
   /// What was held of its request is gone, or nobody wants it any more.
   void let_send(http2_stream& stream);
   void leave(http2_stream& stream);

@@ -82,10 +82,12 @@ void http2_session::state::close(http2_stream& stream) {
   remove(stream);
   stream.queue_ = http2_stream::queue::closed;
   events.closed(stream);
-  auto const position = stream.position_;
-  std::swap(streams[position], streams.back());
-  streams[position].stream->position_ = position;
-  auto done = std::move(streams.back().stream);
+  auto& place = streams[stream.position_];
+  auto done = std::move(place.stream);
+  if (auto& last = streams.back(); &last != &place) {
+    last.stream->position_ = done->position_;
+    place = std::move(last);
+  }
   streams.pop_back();
   // Is kept for reuse.
   auto& spare = spare_streams();

@@ -67,7 +67,8 @@ class http2_stream {
  private:
   friend class http2_session;
 
-  /// Where it waits. A stream that is `leaving` is over, and is closed when the last of its output is taken.
+  /// Where it waits. A stream that is `leaving` is over, and is closed when the last of its output is taken;
+  /// one that is `closed` waits nowhere any more.
   enum class queue : std::uint8_t { none, ready, leaving, closed };
 
   std::int32_t id_ = 0;
