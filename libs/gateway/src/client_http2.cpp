@@ -454,9 +454,9 @@ auto client_http2::write_some() -> bool {
   if (sent > 0 || out_.empty()) {
     written_at_ = worker_.loop.now();
   }
-  // Answers to PING give nobody more time to take content.
+  // Answers to PING give nobody more time to take content, as long as nothing else waits for the socket.
   if (auto const octets = session_.content_octets_sent();
-      std::exchange(content_octets_sent_, octets) != octets) {
+      std::exchange(content_octets_sent_, octets) != octets || (sent > 0 && !out_.empty())) {
     content_sent_at_ = worker_.loop.now();
   }
   if (writable_) {
