@@ -86,6 +86,11 @@ auto statement_text(sql which) noexcept -> std::string_view {
     case sql::keys_down:
       return "SELECT rid, key FROM entry WHERE index_id = ? AND (key, rid) <= (?, ?)"
              " AND rid <= ? ORDER BY key DESC, rid DESC LIMIT -1 OFFSET ?";
+    case sql::all_keys_up:
+      return "SELECT rid, key FROM entry WHERE index_id = ? ORDER BY key, rid LIMIT 1 OFFSET ?";
+    case sql::all_keys_down:
+      return "SELECT rid, key FROM entry WHERE index_id = ?"
+             " ORDER BY key DESC, rid DESC LIMIT 1 OFFSET ?";
     case sql::sorted_up:
       return "SELECT r.rid, r.id, r.in_groups, r.text, e.key"
              " FROM entry AS e CROSS JOIN resource AS r ON r.rid = e.rid"

@@ -56,6 +56,8 @@ enum class sql : std::uint8_t {
   rids_down,
   keys_up,
   keys_down,
+  all_keys_up,
+  all_keys_down,
   sorted_up,
   sorted_down,
   equal_up,
