@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -271,20 +271,27 @@ auto is_ascii(char c) noexcept -> bool {
   return static_cast<std::uint8_t>(c) < 0x80;
 }
 
+void append_folded_ascii(std::string& out, std::string_view text) {
+  auto const size = out.size();
+  out += text;
+  std::transform(text.begin(), text.end(), out.begin() + static_cast<std::ptrdiff_t>(size),
+                 fold_ascii);
+}
+
 }  // namespace
 
 void append_case_fold(std::string& out, std::string_view text) {
   std::vector<std::uint32_t> characters;
   auto const* const end = text.data() + text.size();
   for (auto const* at = text.data(); at != end;) {
-    auto const* other = std::find_if_not(at, end, is_ascii);
+    auto const* const other = std::find_if_not(at, end, is_ascii);
     if (other == end) {
-      std::transform(at, end, std::back_inserter(out), fold_ascii);
+      append_folded_ascii(out, {at, end});
       return;
     }
     // A mark may belong to the last character before it. ASCII itself is no mark and belongs to nothing before it.
     auto const* const begin = other == at ? at : other - 1;
-    std::transform(at, begin, std::back_inserter(out), fold_ascii);
+    append_folded_ascii(out, {at, begin});
     at = std::find_if(other, end, is_ascii);
     append_folded(out, {begin, at}, characters);
   }
