@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "writer.hpp"
 
-#include "seal.hpp"
-
 #include <tidegate/base/fail_point.hpp>
 
 #include <algorithm>
@@ -310,7 +308,7 @@ auto idempotency_store::writer::write(idempotency::change const& change,
     append_response(text, *response);
     auto const keys =
         change.seal ? std::span<seal_key const>(options_.seal_keys) : std::span<seal_key const>();
-    TIDEGATE_TRY(sealed, seal(keys, {change.key, change.next->token}, text));
+    TIDEGATE_TRY(sealed, store::seal(keys, {change.key, change.next->token}, text));
   }
   auto const octets = octets_of(*change.next);
   auto row = before ? before->row : 0;
@@ -395,7 +393,8 @@ auto idempotency_store::writer::read_response_of(lookup_key const& key, entry co
   if (!sealed) {
     return failure(store_error{store_fault::damaged, options_.file + ": a response is missing"});
   }
-  TIDEGATE_TRY(auto const text, unseal(options_.seal_keys, {key, entry.record.token}, *sealed));
+  TIDEGATE_TRY(auto const text,
+               store::unseal(options_.seal_keys, {key, entry.record.token}, *sealed));
   auto read = idempotency::read_response(text);
   if (!read) {
     return failure(store_error{store_fault::damaged,

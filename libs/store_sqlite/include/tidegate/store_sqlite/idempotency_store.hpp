@@ -3,8 +3,8 @@
 
 #include <tidegate/base/result.hpp>
 #include <tidegate/store/idempotency_store.hpp>
+#include <tidegate/store/seal.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,11 +14,7 @@
 /// Records of idempotency keys in a file of SQLite, for one process.
 namespace tidegate::store_sqlite {
 
-/// A key of AES-256-GCM, by which responses are sealed.
-struct seal_key {
-  std::uint32_t id = 0;  ///< stored with what it seals; never given to another key
-  std::array<std::byte, 32> octets{};
-};
+using store::seal_key;
 
 struct options {
   std::string file;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "seal.hpp"
+#include <tidegate/store/seal.hpp>
 
 #include <tidegate/aead/aes_256_gcm.hpp>
 
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidegate::store_sqlite {
+namespace tidegate::store {
 
 namespace {
 
@@ -35,16 +35,16 @@ void append_big_endian(std::string& out, std::uint64_t value, std::size_t size) 
 }
 
 [[nodiscard]] auto failed(std::string text) {
-  return failure(store::store_error{store::store_fault::unavailable, std::move(text)});
+  return failure(store_error{store_fault::unavailable, std::move(text)});
 }
 [[nodiscard]] auto damaged(std::string text) {
-  return failure(store::store_error{store::store_fault::damaged, std::move(text)});
+  return failure(store_error{store_fault::damaged, std::move(text)});
 }
 
 }  // namespace
 
 auto seal(std::span<seal_key const> keys, seal_place const& place, std::string_view text)
-    -> result<std::string, store::store_error> {
+    -> result<std::string, store_error> {
   if (keys.empty()) {
     return in_clear + std::string(text);
   }
@@ -66,7 +66,7 @@ auto seal(std::span<seal_key const> keys, seal_place const& place, std::string_v
 }
 
 auto unseal(std::span<seal_key const> keys, seal_place const& place, std::string_view sealed)
-    -> result<std::string, store::store_error> {
+    -> result<std::string, store_error> {
   if (sealed.starts_with(in_clear)) {
     return std::string(sealed.substr(1));
   }
@@ -93,4 +93,4 @@ auto unseal(std::span<seal_key const> keys, seal_place const& place, std::string
   return out;
 }
 
-}  // namespace tidegate::store_sqlite
+}  // namespace tidegate::store

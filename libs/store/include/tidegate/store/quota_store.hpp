@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/instant.hpp>
+#include <tidegate/base/result.hpp>
+#include <tidegate/store/idempotency_store.hpp>
+#include <tidegate/store/quota_table.hpp>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+
+/// Quotas that several gateways share.
+namespace tidegate::store {
+
+/// How a policy is counted where several gateways share it.
+enum class counting : std::uint8_t {
+  exact,  ///< the store is asked for every request
+  lease,  ///< slices of the quota are taken ahead and spent here; what is left is given back
+};
+
+/// A charge with what names it outside of this process.
+struct shared_charge {
+  charge of;
+  std::string_view policy_name;
+  counting how = counting::exact;
+};
+
+/// What became of the charges of one request, in their order.
+struct spent {
+  bool admitted = false;  ///< as `quota_table::spend` says it
+  std::array<charged, quota_table::charges_max> results{};
+};
+
+using spend_answer = result<spent, store_error>;
+
+/// The quotas of one thread: calls and answers are made on it, and answers come in later turns of its loop.
+///
+/// Time is that of the store; `now` is that of the thread and only tells how long ago something was heard.
+/// Policies that a charge points to live until it is answered; partitions and names only during the call.
+class quota_store {
+ public:
+  quota_store() = default;
+  virtual ~quota_store() = default;
+  quota_store(quota_store const&) = delete;
+  auto operator=(quota_store const&) -> quota_store& = delete;
+
+  /// Decides as `quota_table::spend` does, where that can be done without asking: by slices that were taken
+  /// ahead, or since nothing will be left until a time that was heard of. Nothing: `spend` has to be
+  /// asked. An error: it is known that the store gives no answers now.
+  [[nodiscard]] virtual auto spend_here(std::span<shared_charge const> charges, instant now,
+                                        std::span<charged> results)
+      -> result<std::optional<bool>, store_error> = 0;
+
+  /// Asks the store. There is an answer within a bounded time, which may be an error; then it is not known
+  /// whether something was spent.
+  virtual void spend(std::span<shared_charge const> charges, instant now,
+                     std::move_only_function<void(spend_answer)> answer) = 0;
+
+  /// Corrects a charge after the fact, as `ratelimit::settle` says, without an answer. What the store does not
+  /// hear is lost.
+  virtual void settle(shared_charge const& charge, instant admitted_at, instant now,
+                      std::int64_t units) = 0;
+
+  /// What was last heard of a partition, without asking; as if unused when nothing was.
+  [[nodiscard]] virtual auto look(shared_charge const& charge, instant now) const
+      -> ratelimit::service = 0;
+
+  /// How many gateways were heard of lately, with this one; at least 1.
+  [[nodiscard]] virtual auto gateways() const -> std::size_t = 0;
+
+  struct counts {
+    std::uint64_t asked = 0;        ///< questions that went to the store
+    std::uint64_t here = 0;         ///< decisions without one
+    std::uint64_t round_trips = 0;  ///< writes to the store that held one or more questions
+    std::uint64_t failed = 0;       ///< questions without an answer
+  };
+  [[nodiscard]] virtual auto counted() const -> counts = 0;
+};
+
+}  // namespace tidegate::store
