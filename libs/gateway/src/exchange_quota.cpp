@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an exchange does about quotas: whom a request counts against, whether it may go on, and what is told of it.
+#include "exchange.hpp"
+#include "field_names.hpp"
+#include "request_values.hpp"
+
+#include <tidegate/http/cookie.hpp>
+#include <tidegate/http/query.hpp>
+#include <tidegate/http/target.hpp>
+#include <tidegate/ratelimit/merge.hpp>
+#include <tidegate/ratelimit/read.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+using ratelimit::partition_source_kind;
+using ratelimit::quota_unit;
+using wire::known_field;
+
+/// The states of abuse detection are kept under numbers that no policy has.
+constexpr std::uint32_t abuse_domain = 0x8000'0000;
+
+/// The value of a header field, its lines joined with ", ": `scratch` is for that.
+[[nodiscard]] auto header_value(wire::request_head const& request, std::string_view name,
+                                known_field known, std::string& scratch) -> std::string_view {
+  if (!request.has(known)) {
+    return {};
+  }
+  std::string_view value;
+  bool is_first = true;
+  for (auto const& field : request.fields()) {
+    if (field.known != known || (known == known_field::other && !equal_names(field.name, name))) {
+      continue;
+    }
+    if (is_first) {
+      value = field.value;
+    } else {
+      if (value.data() != scratch.data()) {
+        scratch.assign(value);
+      }
+      scratch.append(", ").append(field.value);
+      value = scratch;
+    }
+    is_first = false;
+  }
+  return value;
+}
+
+/// True when a RateLimit field says of one of its limits that nothing remains.
+[[nodiscard]] auto says_exhausted(std::string_view field) -> bool {
+  auto const read = ratelimit::read_limits({&field, 1});
+  return read &&
+         std::ranges::any_of(read->limits, [](auto const& limit) { return limit.remaining == 0; });
+}
+
+}  // namespace
+
+auto exchange::value_of(ratelimit::partition_source const& source, known_field field,
+                        wire::request_head const& request, std::string_view path,
+                        client_address const& from) -> std::string_view {
+  auto& scratch = scratch_;
+  switch (source.kind) {
+    case partition_source_kind::client_ip: {
+      auto const client =
+          find_client(request, from, runtime_->settings->trusted_proxies, worker_.lines);
+      if (client.is_v4() && client == from.peer) {
+        return from.peer_text();
+      }
+      scratch.clear();
+      http::append_client_key(scratch, client);
+      return scratch;
+    }
+    case partition_source_kind::header: return header_value(request, source.name, field, scratch);
+    case partition_source_kind::query: {
+      auto query = request.query();
+      query.remove_prefix(std::min<std::size_t>(1, query.size()));
+      return http::query_value(query, source.name, scratch).value_or("");
+    }
+    case partition_source_kind::cookie:
+      return http::find_cookie(lines_of(request, known_field::cookie, worker_.lines), source.name)
+          .value_or("");
+    case partition_source_kind::method: return request.method_text();
+    case partition_source_kind::host:
+      if (auto const host = http::parse_host(request.authority())) {
+        scratch.clear();
+        http::append_normal_host(scratch, *host);
+        return scratch;
+      }
+      return "";
+    case partition_source_kind::path: return path;
+    case partition_source_kind::route: return route_of().settings->name;
+    case partition_source_kind::principal:
+      return token_ != nullptr ? std::string_view(token_->name) : "";
+  }
+  return "";
+}
+
+void exchange::find_partitions(wire::request_head const& request, std::string_view path,
+                               client_address const& from) {
+  std::span const limits = route_of().limits;
+  partitions_.clear();
+  std::array<std::size_t, limits_max> ends;  // NOLINT: as many as there are limits
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (limits[i].partition_of == i) {
+      auto const& rule = limits[i].policy->partition;
+      for (std::size_t j = 0; j < limits[i].source_fields.size(); ++j) {
+        rule.append_source(
+            partitions_, j,
+            value_of(rule.sources()[j], limits[i].source_fields[j], request, path, from));
+      }
+    }
+    ends[i] = partitions_.size();
+  }
+  // The text does not move any more.
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const of = limits[i].partition_of;
+    auto const begin = of == 0 ? 0 : ends[of - 1];
+    charges_[i] = {&limits[i].policy->policy, limits[i].id,
+                   std::string_view(partitions_).substr(begin, ends[of] - begin), 1,
+                   !limits[i].policy->shadow};
+  }
+}
+
+/// For a refusal that no quota is the reason of: how they stand.
+void exchange::look_at_all() {
+  for (std::size_t i = 0; i < route_of().limits.size(); ++i) {
+    results_[i] = {};
+    results_[i].decision.left = worker_.shared.quotas.look(charges_[i], worker_.loop.now());
+  }
+  advertise_all(true);
+}
+
+auto exchange::is_overloaded() -> bool {
+  auto* const load = route_->pool == nullptr ? nullptr : route_->pool->settings().load.get();
+  if (load == nullptr) {
+    return false;
+  }
+  {
+    std::lock_guard const lock(load->mutex);
+    share_ = load->guard.capacity();
+    if (load->guard.admits(load->in_flight)) {
+      ++load->in_flight;
+      load_ = load;
+      return false;
+    }
+  }
+  look_at_all();
+  log_decision("overloaded", {});
+  auto& content = worker_.text;
+  content.clear();
+  ratelimit::append_problem(content, ratelimit::problem_type::temporary_reduced_capacity, {});
+  refuse(ratelimit::problem_type::temporary_reduced_capacity, content, 1s);
+  return true;
+}
+
+auto exchange::is_blocked() -> bool {
+  std::span const limits = route_of().limits;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const& policy = *limits[i].policy;
+    if (!policy.abuse || policy.shadow) {
+      continue;
+    }
+    auto const state = worker_.shared.quotas.peek<ratelimit::refusal_state>(
+        abuse_domain + limits[i].id, charges_[i].partition, worker_.loop.now());
+    if (auto const left = ratelimit::blocked_for(state, worker_.loop.now()); left > 0ns) {
+      route_->policies[i]->blocked.add();
+      look_at_all();
+      auto const name = std::string_view(policy.name);
+      log_decision("blocked", {&name, 1});
+      auto& content = worker_.text;
+      content.clear();
+      ratelimit::append_problem(content, ratelimit::problem_type::abnormal_usage_detected,
+                                {&name, 1});
+      refuse(ratelimit::problem_type::abnormal_usage_detected, content, left);
+      return true;
+    }
+  }
+  return false;
+}
+
+void exchange::find_costs(wire::request_head const& request, std::string_view path) {
+  auto const& route = route_of();
+  std::span const limits = route.limits;
+  if (limits.empty()) {
+    return;
+  }
+  auto const cost = route.costs.cost(request.method_text(), path);
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    switch (limits[i].policy->policy.unit()) {
+      case quota_unit::content_bytes:
+        charges_[i].cost = request.body().kind == wire::body_kind::content_length
+                               ? static_cast<std::int64_t>(std::min<std::uint64_t>(
+                                     request.body().length, 999'999'999'999'999))
+                               : 0;
+        break;
+      case quota_unit::concurrent_requests: charges_[i].cost = 1; break;
+      default: charges_[i].cost = cost;
+    }
+  }
+}
+
+auto exchange::admit() -> bool {
+  auto const& route = route_of();
+  std::span const limits = route.limits;
+  if (limits.empty()) {
+    return true;
+  }
+  if (route.watches_abuse && is_blocked()) {
+    return false;
+  }
+  auto const now = worker_.loop.now();
+  auto const admitted = worker_.shared.quotas.spend({charges_.data(), limits.size()}, now,
+                                                    {results_.data(), limits.size()});
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto& counts = *route_->policies[i];
+    if (results_[i].shared) {
+      counts.shared.add();
+    }
+    if (results_[i].decision.admitted) {
+      counts.admitted.add();
+    } else if (limits[i].policy->shadow) {
+      counts.shadow_refused.add();
+    } else {
+      counts.refused.add();
+    }
+  }
+  if (admitted) {
+    charged_ = true;
+    advertise_all(true);
+    return true;
+  }
+  refuse_by_quota();
+  return false;
+}
+
+void exchange::refuse_by_quota() {
+  std::span const limits = route_of().limits;
+  auto const now = worker_.loop.now();
+  advertise_all(false);
+  auto retry_after = 0ns;
+  limit const* last = nullptr;
+  std::size_t refusals = 0;
+  for (std::size_t i = 0, view = 0; i < limits.size(); ++i) {
+    auto const& policy = *limits[i].policy;
+    if (policy.shadow) {
+      continue;
+    }
+    auto const reset = views_[view++].reset.value_or(1s);
+    if (results_[i].decision.admitted) {
+      continue;
+    }
+    last = &limits[i];
+    ++refusals;
+    retry_after = std::max({retry_after, reset, 1ns});
+    if (policy.abuse) {
+      worker_.shared.quotas.update<ratelimit::refusal_state>(
+          abuse_domain + limits[i].id, charges_[i].partition, now,
+          [&](ratelimit::refusal_state& state) {
+            state = ratelimit::count_refusal(*policy.abuse, state, now).next;
+            return ratelimit::expires(state);
+          });
+    }
+  }
+  if (refusals == 1) {
+    auto const name = std::string_view(last->policy->name);
+    log_decision("refused", {&name, 1});
+    refuse(ratelimit::problem_type::quota_exceeded, last->problem, retry_after, last->problem_head);
+    return;
+  }
+  std::vector<std::string_view> violated;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (!results_[i].decision.admitted && !limits[i].policy->shadow) {
+      violated.emplace_back(limits[i].policy->name);
+    }
+  }
+  log_decision("refused", violated);
+  auto& content = worker_.text;
+  content.clear();
+  ratelimit::append_problem(content, ratelimit::problem_type::quota_exceeded, violated);
+  refuse(ratelimit::problem_type::quota_exceeded, content, retry_after);
+}
+
+void exchange::advertise_all(bool admitted) {
+  std::span const limits = route_of().limits;
+  views_count_ = 0;
+  auto const random = worker_.random();
+  // All keys first: then the text does not move any more.
+  std::array<std::size_t, limits_max> key_ends;  // NOLINT: as many as there are limits
+  if (route_of().tells_keys) {
+    partition_keys_.clear();
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      limits[i].policy->partition.append_key(partition_keys_, charges_[i].partition);
+      key_ends[i] = partition_keys_.size();
+    }
+  }
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const& policy = *limits[i].policy;
+    if (policy.shadow) {
+      continue;
+    }
+    auto const& decided = results_[i].decision;
+    auto const* how = &policy.advertisement;
+    ratelimit::advertisement lowered;
+    if (share_ < 1) {
+      lowered = *how;
+      lowered.share = share_;
+      how = &lowered;
+    }
+    std::optional<std::string_view> key;
+    if (policy.partition.form() != ratelimit::partition_key_form::none) {
+      auto const begin = i == 0 ? 0 : key_ends[i - 1];
+      key = std::string_view(partition_keys_).substr(begin, key_ends[i] - begin);
+    }
+    ratelimit::policy_outcome const outcome{
+        &policy.policy, decided.left, decided.retry, !admitted && !decided.admitted, how, key};
+    views_[views_count_++] = ratelimit::advertise(outcome, random);
+  }
+}
+
+void exchange::append_limit_fields(std::string& out, wire::response_head const* origin,
+                                   int status) {
+  auto const& fields = runtime_->settings->settings.fields;
+  if (route_ == nullptr) {
+    return;
+  }
+  auto const& route = route_of();
+  std::span<ratelimit::service_limit_view const> const views{views_.data(), views_count_};
+  bool const is_redirect = status >= 300 && status < 400;
+  bool const is_exhausted =
+      std::ranges::any_of(views, [](auto const& view) { return view.remaining == 0; });
+  if (fields.ratelimit && origin != nullptr &&
+      (origin->has(known_field::ratelimit) || origin->has(known_field::ratelimit_policy))) {
+    std::string policy;
+    std::string limit;
+    std::vector<std::string_view> more_lines;
+    auto const policy_lines = lines_of(*origin, known_field::ratelimit_policy, worker_.lines);
+    auto const limit_lines = lines_of(*origin, known_field::ratelimit, more_lines);
+    auto const dropped = ratelimit::merge_fields({policy_lines, limit_lines}, route.policies, views,
+                                                 *fields.ratelimit, policy, limit);
+    if (dropped.policy || dropped.limit) {
+      worker_.metrics->origin_fields_dropped.add();
+    }
+    if (!policy.empty()) {
+      wire::append_field(out, "RateLimit-Policy", policy);
+    }
+    if (!limit.empty() && !(is_redirect && says_exhausted(limit))) {
+      wire::append_field(out, "RateLimit", limit);
+    }
+  } else if (fields.ratelimit && !views.empty()) {
+    route.fields.append_lines(out, views, !(is_redirect && is_exhausted));
+  }
+  if (fields.legacy) {
+    if (auto const closest = ratelimit::find_expiring_limit(route.policies, views)) {
+      wire::append_field(out, "X-RateLimit-Limit", static_cast<std::uint64_t>(closest->limit));
+      wire::append_field(out, "X-RateLimit-Remaining",
+                         static_cast<std::uint64_t>(closest->remaining));
+      wire::append_field(out, "X-RateLimit-Reset", static_cast<std::uint64_t>(closest->reset));
+    }
+  }
+}
+
+void exchange::refuse(ratelimit::problem_type type, std::string_view content,
+                      std::chrono::nanoseconds retry_after, std::string_view content_head) {
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  status_ = ratelimit::status_of(type);
+  append_limit_fields(lines, nullptr, status_);
+  wire::append_parts(lines, "Retry-After: ",
+                     static_cast<std::uint64_t>(ratelimit::seconds_until(retry_after)), "\r\n");
+  auto* const client = end(content.size());
+  client->send_local({ratelimit::status_of(type), "application/problem+json", lines, content, false,
+                      content_head});
+}
+
+void exchange::settle() {
+  if (!std::exchange(charged_, false) || !route_of().gives_back) {
+    return;
+  }
+  std::span const limits = route_of().limits;
+  auto const now = worker_.loop.now();
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const& policy = *limits[i].policy;
+    if (!results_[i].decision.admitted) {
+      continue;  // a shadow policy that would have refused was not charged
+    }
+    std::int64_t units = 0;
+    if (policy.policy.unit() == quota_unit::concurrent_requests) {
+      units = -1;
+    } else if (policy.count == counted::successful && status_ >= 400) {
+      units = -charges_[i].cost;
+    } else if (policy.policy.unit() == quota_unit::content_bytes) {
+      units = static_cast<std::int64_t>(request_octets_ + response_octets_) - charges_[i].cost;
+    }
+    if (units != 0) {
+      worker_.shared.quotas.settle(charges_[i], results_[i], admitted_at_, now, units);
+    }
+  }
+}
+
+}  // namespace tidegate::gateway
