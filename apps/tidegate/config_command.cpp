@@ -2,6 +2,7 @@
 #include "config_command.hpp"
 
 #include "exit_status.hpp"
+#include "stores.hpp"
 
 #include <tidegate/gateway/config.hpp>
 #include <tidegate/gateway/server.hpp>
@@ -36,6 +37,10 @@ auto check(std::string const& file_name) -> int {
   }
   if (auto const schemas = gateway::check_schemas(*made); !schemas) {
     std::cerr << file_name << ":1:1: " << schemas.error() << '\n';
+    return exit_usage;
+  }
+  if (auto const stores = check_stores(*made); !stores) {
+    std::cerr << file_name << ":1:1: " << stores.error() << '\n';
     return exit_usage;
   }
   std::cout << file_name << ": ok\n";

@@ -2,16 +2,11 @@
 #include "serve_command.hpp"
 
 #include "exit_status.hpp"
-#include "secrets.hpp"
+#include "stores.hpp"
 
-#include <tidegate/base/sha256.hpp>
 #include <tidegate/engine/activation.hpp>
 #include <tidegate/gateway/config.hpp>
 #include <tidegate/gateway/server.hpp>
-#include <tidegate/http/date.hpp>
-#include <tidegate/store/memory_idempotency_store.hpp>
-#include <tidegate/store_sqlite/directory.hpp>
-#include <tidegate/store_sqlite/idempotency_store.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -108,60 +103,6 @@ void raise_descriptor_limit() {
   }
 }
 
-/// The store of idempotency keys that the configuration names, with what it is sealed by.
-auto open_idempotency(config const& settings) -> result<gateway::idempotency_parts, std::string> {
-  TIDEGATE_TRY_VOID(make_data_folder(settings.data));
-  TIDEGATE_TRY(auto const secret, read_secret(settings.secrets));
-  gateway::idempotency_parts parts;
-  parts.secret = secret;
-  if (!settings.idempotency_file) {
-    parts.store = std::make_unique<store::memory_idempotency_store>(
-        store::memory_idempotency_store::options{});
-    return parts;
-  }
-  hmac_sha256 derive{std::span<std::byte const>(secret)};
-  derive.update("tidegate idempotency seal");
-  store_sqlite::options options{.file = *settings.idempotency_file};
-  options.seal_keys.push_back({1, derive.finish()});
-  auto const now =
-      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  auto opened = store_sqlite::idempotency_store::open(std::move(options), now);
-  if (!opened) {
-    return failure(opened.error().text);
-  }
-  if ((*opened)->newest() > now + std::chrono::minutes(1)) {
-    std::string newest;
-    http::append_rfc3339(newest, std::chrono::floor<std::chrono::seconds>((*opened)->newest()));
-    std::cerr
-        << "warning: " << *settings.idempotency_file << " has records of " << newest
-        << ", which is yet to come: the clock was set back, and keys are remembered that much "
-           "longer\n";
-  }
-  parts.store = *std::move(opened);
-  return parts;
-}
-
-/// The directory of SCIM resources that the configuration names.
-auto open_directory(config const& settings, std::shared_ptr<scim::model const> model)
-    -> result<gateway::directory_parts, std::string> {
-  TIDEGATE_TRY_VOID(make_data_folder(settings.data));
-  TIDEGATE_TRY(auto const secret, read_secret(settings.secrets));
-  gateway::directory_parts parts;
-  parts.secret = secret;
-  auto opened = store_sqlite::directory::open({.file = settings.directory_file}, std::move(model));
-  if (!opened) {
-    return failure(opened.error().text);
-  }
-  parts.directory = *std::move(opened);
-  return parts;
-}
-
-/// The secret of the gateway, made when there is none yet.
-auto open_secret(config const& settings) -> result<std::array<std::byte, 32>, std::string> {
-  TIDEGATE_TRY_VOID(make_data_folder(settings.data));
-  return read_secret(settings.secrets);
-}
-
 /// Memory of a large answer is kept for the next one: to give it back and to get it again, page by page, takes
 /// longer than to fill it.
 void keep_memory() {
@@ -198,8 +139,7 @@ auto serve(serve_settings const& settings) -> int {
     return exit_failure;
   }
   auto started =
-      gateway::server::start(*std::move(loaded), randomness,
-                             {open_idempotency, open_directory, open_secret}, *std::move(passed));
+      gateway::server::start(*std::move(loaded), randomness, store_openers(), *std::move(passed));
   if (!started) {
     std::cerr << "error: " << started.error() << '\n';
     return exit_failure;

@@ -218,11 +218,19 @@ auto read_reference(option const&, scalar const& given) -> value<std::string> {
                                  : no(given, "URL or absolute path");
 }
 
-auto read_sqlite_file(option const&, scalar const& given) -> value<std::string> {
-  constexpr std::string_view sqlite = "sqlite:";
-  return given.text.starts_with(sqlite) && given.text.size() > sqlite.size()
-             ? value<std::string>(std::string(given.text.substr(sqlite.size())))
-             : no(given, "store");
+auto read_store(option const& rule, scalar const& given) -> value<store_place> {
+  for (auto const form : split_words(rule.forms)) {
+    auto const begin = beginning_of(form);
+    if (!given.text.starts_with(begin) || given.text.size() == begin.size()) {
+      continue;
+    }
+    if (begin == "sqlite:") {
+      return store_place{store_kind::sqlite, std::string(given.text.substr(begin.size()))};
+    }
+    return store_place{begin.starts_with("redis") ? store_kind::redis : store_kind::postgres,
+                       std::string(given.text)};
+  }
+  return no(given, "store");
 }
 
 auto read_digest(option const&, scalar const& given) -> value<sha256_digest> {
@@ -525,21 +533,31 @@ class config_reader {
     made.secrets = secrets ? beside_file(*secrets)
                            : (std::filesystem::path(made.data) / "secrets.key").string();
     auto const stores = open_at(top, "stores");
-    (void)take(stores, "quota", read_choice);  // checked only: there is one so far
+    made.quota_store = take_store(stores, "quota");
     made.quota_partitions = take_or_default(stores, "quota-partitions", read_integer);
-    if (stores.find("idempotency") == nullptr) {
-      made.idempotency_file = (std::filesystem::path(made.data) / "idempotency.db").string();
-    } else if (auto const file = take(stores, "idempotency", read_sqlite_file)) {
-      made.idempotency_file = beside_file(*file);
-    }
-    auto const directory = take(stores, "directory", read_sqlite_file);
-    made.directory_file = directory ? beside_file(*directory)
-                                    : (std::filesystem::path(made.data) / "directory.db").string();
-    if (made.directory_file == made.idempotency_file) {
-      fault(stores.place_of(directory ? "directory" : "idempotency"),
+    auto const in_data = [&](char const* file) {
+      return store_place{store_kind::sqlite, (std::filesystem::path(made.data) / file).string()};
+    };
+    bool const has_idempotency = stores.find("idempotency") != nullptr;
+    bool const has_directory = stores.find("directory") != nullptr;
+    made.idempotency_store =
+        has_idempotency ? take_store(stores, "idempotency") : in_data("idempotency.db");
+    made.directory_store =
+        has_directory ? take_store(stores, "directory") : in_data("directory.db");
+    if (made.directory_store == made.idempotency_store &&
+        made.directory_store.kind == store_kind::sqlite) {
+      fault(stores.place_of(has_directory ? "directory" : "idempotency"),
             "directory: the file of \"idempotency\" too; allowed: another file");
     }
     read_access_log(top, made);
+  }
+
+  auto take_store(section const& stores, std::string_view key) -> store_place {
+    auto place = take_or_default(stores, key, read_store);
+    if (place.kind == store_kind::sqlite) {
+      place.where = beside_file(place.where);
+    }
+    return place;
   }
 
   void read_access_log(section const& top, config& made) {
@@ -726,9 +744,15 @@ class config_reader {
     auto const jitter = take_or_default(from, "jitter", read_duration);
     auto const max_rate = take(from, "max-advertised-rate", read_rate);
     auto const abuse = read_abuse(from);
+    bool const leases = take(from, "counting", read_choice) == "lease";
     auto const failure = take(from, "on-store-failure", read_choice);
     if (!policy) {
       return std::nullopt;
+    }
+    // What was taken ahead drains before it is used: more than the burst could come at once.
+    if (leases && policy->algorithm() == ratelimit::algorithm::gcra &&
+        policy->unit() != ratelimit::quota_unit::concurrent_requests) {
+      fault(from.place_of("counting"), "counting: gcra cannot be counted by lease; allowed: exact");
     }
     using ratelimit::partition_key_form;
     return policy_config{
@@ -742,6 +766,7 @@ class config_reader {
         .shadow = shadow,
         .count = count == "successful" ? counted::successful : counted::all,
         .abuse = abuse,
+        .counting = leases ? store::counting::lease : store::counting::exact,
         .on_store_failure = failure == "allow"  ? store_failure::allow
                             : failure == "deny" ? store_failure::deny
                                                 : store_failure::local,

@@ -70,11 +70,12 @@ constexpr option table[] = {
 
     {.path = "stores", .doc = "Where state is kept."},
     {.path = "stores.quota",
-     .type = choice,
+     .type = option_type::store,
      .initial = "memory",
      .words = "memory",
-     .later = "redis://|redis+cluster://",
-     .doc = "What is left of quotas."},
+     .forms = "redis://HOST:PORT|rediss://HOST:PORT|redis+cluster://HOST:PORT,...|"
+              "redis+sentinel://HOST:PORT,.../NAME",
+     .doc = "What is left of quotas: in this process, or where several gateways share it."},
     {.path = "stores.quota-partitions",
      .type = integer,
      .initial = "1000000",
@@ -82,14 +83,15 @@ constexpr option table[] = {
      .max = 1'000'000'000,
      .doc = "How many partitions are kept in memory at once; beyond, new ones share a quota."},
     {.path = "stores.idempotency",
-     .type = sqlite_file,
+     .type = option_type::store,
      .words = "memory",
-     .later = "redis://|redis+cluster://|postgres://",
+     .forms = "sqlite:FILE|redis://HOST:PORT|rediss://HOST:PORT|redis+cluster://HOST:PORT,...|"
+              "redis+sentinel://HOST:PORT,.../NAME|postgres://HOST:PORT/DATABASE",
      .doc = "Idempotency keys and responses. `memory` forgets them at the end of the process. Left "
             "out: `idempotency.db` in `data`."},
     {.path = "stores.directory",
-     .type = sqlite_file,
-     .later = "postgres://",
+     .type = option_type::store,
+     .forms = "sqlite:FILE|postgres://HOST:PORT/DATABASE",
      .doc = "The resources of `service: scim`. Left out: `directory.db` in `data`."},
 
     {.path = "upstreams",
@@ -242,6 +244,13 @@ constexpr option table[] = {
      .min = 1,
      .max = 366 * day,
      .doc = "...block the partition for so long."},
+    {.path = "policies.counting",
+     .type = choice,
+     .initial = "exact",
+     .words = "exact|lease",
+     .doc =
+         "Where gateways share quotas: ask for every request, or take slices of the quota ahead. "
+         "Both never admit more than the quota."},
     {.path = "policies.on-store-failure",
      .type = choice,
      .initial = "local",
@@ -661,7 +670,7 @@ auto allowed_besides_words(option const& option) -> std::string {
     case name: return "printable ASCII without spaces at its ends";
     case pointer: return "a JSON pointer such as /order/id";
     case reference: return "a URL or an absolute path, without a fragment";
-    case option_type::sqlite_file: return "sqlite:FILE";
+    case option_type::store: return "";
     case digest: return "64 hexadecimal digits in lower case";
     case policy_name: return "the name of a policy";
     case upstream_name: return "the name of an upstream";
@@ -709,10 +718,18 @@ auto split_words(std::string_view words) -> std::vector<std::string_view> {
   return found;
 }
 
+auto beginning_of(std::string_view form) -> std::string_view {
+  auto const end =
+      std::find_if(form.begin(), form.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  return {form.begin(), end};
+}
+
 auto allowed_values(option const& option) -> std::string {
   std::vector<std::string> values;
-  for (auto const word : split_words(option.words)) {
-    values.emplace_back(word);
+  for (auto const words : {option.words, option.forms}) {
+    for (auto const word : split_words(words)) {
+      values.emplace_back(word);
+    }
   }
   if (auto other = allowed_besides_words(option); !other.empty()) {
     values.push_back(std::move(other));

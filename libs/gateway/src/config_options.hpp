@@ -32,8 +32,8 @@ enum class option_type : std::uint8_t {
   name,
   pointer,    ///< a JSON pointer
   reference,  ///< a URI reference
-  sqlite_file,
-  digest,  ///< of SHA-256, in hexadecimal
+  store,      ///< as `forms` lists them
+  digest,     ///< of SHA-256, in hexadecimal
   policy_name,
   upstream_name,
 };
@@ -61,8 +61,10 @@ struct option {
   availability available = availability::optional;
   std::string_view initial{};  ///< the default as it would be written; empty: none
   std::string_view words{};    ///< allowed words with `|` between, for a choice or besides a value
-  std::string_view later{};    ///< beginnings of values that are promised, refused until they exist
-  std::int64_t min = 0;        ///< of numbers, sizes in octets and durations in milliseconds
+  /// Of a store, with `|` between: how each begins, up to its first capital letter, and what follows.
+  std::string_view forms{};
+  std::string_view later{};  ///< beginnings of values that are promised, refused until they exist
+  std::int64_t min = 0;      ///< of numbers, sizes in octets and durations in milliseconds
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
   std::string_view doc{};
 
@@ -78,8 +80,11 @@ struct option {
 /// The keys of the mapping at `path`, in the order of the table; "" is the file itself.
 [[nodiscard]] auto options_under(std::string_view path) -> std::vector<option const*>;
 
-/// What stands between the `|` of `words` or `later`.
+/// What stands between the `|` of `words`, `forms` or `later`.
 [[nodiscard]] auto split_words(std::string_view words) -> std::vector<std::string_view>;
+
+/// How values of a form of a store begin: `sqlite:` of `sqlite:FILE`.
+[[nodiscard]] auto beginning_of(std::string_view form) -> std::string_view;
 
 /// What one value of the option may be, for people.
 [[nodiscard]] auto allowed_values(option const& option) -> std::string;

@@ -53,7 +53,17 @@ auto value_schemas(option const& rule) -> std::vector<std::string> {
           string_like("^(client-ip|method|host|path|route|principal|(header|query|cookie):.+)$")};
     case option_type::pointer: return {string_like("^(/.*)?$")};
     case option_type::reference: return {string_like("^(/|https?://)[^#]*$")};
-    case option_type::sqlite_file: return {string_like("^sqlite:.+")};
+    case option_type::store: {
+      std::vector<std::string> schemas;
+      for (auto const form : split_words(rule.forms)) {
+        std::string begin;
+        for (char const c : beginning_of(form)) {
+          begin += c == '+' ? "\\+" : std::string(1, c);
+        }
+        schemas.push_back(string_like("^" + begin + ".+"));
+      }
+      return schemas;
+    }
     case option_type::digest: return {string_like("^[0-9a-f]{64}$")};
     case option_type::name:
     case option_type::policy_name:

@@ -68,6 +68,9 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   status_ = 0;
   head_sent_ = false;
   charged_ = false;
+  without_store_ = false;
+  denied_ = false;
+  verdict_.reset();
   load_ = nullptr;
   share_ = 1;
   answered_at_ = instant::min();
@@ -113,7 +116,12 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   token_ = auth ? find_token(auth->tokens, bearer_token_of(request)) : nullptr;
   find_partitions(request, path, from);
   find_costs(request, path);
-  if (auth && !is_let_in(request, path)) {
+  begin_on_route(request, path, from);
+}
+
+void exchange::begin_on_route(wire::request_head const& request, std::string_view path,
+                              client_address const& from) {
+  if (route_of().settings->auth && !is_let_in(request, path, from)) {
     return;
   }
   if (route_of().settings->bridge && begin_bridge(request, path, from)) {
@@ -122,7 +130,8 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   if (route_of().settings->idempotency && begin_keyed(request, path, from)) {
     return;
   }
-  if (is_overloaded() || !admit()) {
+  holdable const held{request, from};
+  if (is_overloaded() || admit(&held) != admission::admitted) {
     return;
   }
   switch (route_of().settings->service) {
@@ -148,7 +157,8 @@ void exchange::answer_problem(int status, std::string_view title, std::string_vi
   client->send_local({status, "application/problem+json", lines, worker_.text, status == 413});
 }
 
-auto exchange::is_let_in(wire::request_head const& request, std::string_view path) -> bool {
+auto exchange::is_let_in(wire::request_head const& request, std::string_view path,
+                         client_address const& from) -> bool {
   bool const is_safe = method_ == wire::method::get || method_ == wire::method::head ||
                        method_ == wire::method::options || method_ == wire::method::trace;
   bool const is_scim = route_of().settings->service == route_service::scim;
@@ -160,7 +170,8 @@ auto exchange::is_let_in(wire::request_head const& request, std::string_view pat
   if (is_scim && is_safe && path_below_base(path) == "/ServiceProviderConfig") {
     return true;
   }
-  if (!admit()) {  // guessing is limited as everything else is
+  holdable const held{request, from};
+  if (admit(&held) != admission::admitted) {  // guessing is limited as everything else is
     return false;
   }
   if (token_ != nullptr) {
@@ -312,6 +323,12 @@ void exchange::send_upstream(bool fresh) {
 }
 
 void exchange::body(std::string_view bytes, std::uint64_t content_octets, bool last) {
+  if (asked_ && asked_->waits) {
+    asked_->body.append(bytes);
+    asked_->content_octets += content_octets;
+    asked_->body_is_last = last;
+    return;
+  }
   request_octets_ += content_octets;
   request_done_ = last;
   if (upstream_ != nullptr) {
@@ -453,6 +470,9 @@ auto exchange::end(std::size_t local_octets) -> client_stream* {
     end_log_line(local_octets);
   }
   bridge_.reset();
+  if (asked_) {
+    std::exchange(asked_, nullptr)->of = nullptr;  // what is spent meanwhile is given back
+  }
   settle();
   unload();
   if (route_ != nullptr) {

@@ -4,6 +4,7 @@
 #include "bridge_call.hpp"
 #include "exchange_service.hpp"
 #include "keyed_request.hpp"
+#include "quota_call.hpp"
 #include "upstream_pool.hpp"
 #include "worker.hpp"
 
@@ -104,7 +105,7 @@ class exchange final : private upstream_user {
   /// The client takes more of the response.
   void client_takes_more();
   [[nodiscard]] auto upstream_is_clogged() const -> bool {
-    return upstream_ != nullptr && upstream_->is_clogged();
+    return upstream_ != nullptr ? upstream_->is_clogged() : asked_ && asked_->waits;
   }
 
   /// True while a keyed request goes on for which nobody waits: the exchange must stay.
@@ -114,8 +115,14 @@ class exchange final : private upstream_user {
 
   [[nodiscard]] auto has_client() const noexcept -> bool { return client_ != nullptr; }
   void end_unheard();  // ends
-  /// Spends what the request costs; false when that was refused, which ended the exchange.
-  [[nodiscard]] auto admit_run() -> bool;
+  /// What became of the wish to spend what a request costs.
+  enum class admission : std::uint8_t {
+    admitted,
+    over,     ///< it was refused, which ended the exchange
+    waiting,  ///< a store was asked; the request goes on when it has answered
+  };
+  /// When it waits, `keyed_request::quotas_decided` is called, after which this does not wait again.
+  [[nodiscard]] auto admit_run() -> admission;
   void give_charges_back();
   /// What was charged is settled, as at the end of an exchange.
   void close_charges();
@@ -168,7 +175,27 @@ class exchange final : private upstream_user {
                               wire::request_head const& request, std::string_view path,
                               client_address const& from) -> std::string_view;
   void find_costs(wire::request_head const& request, std::string_view path);
-  [[nodiscard]] auto admit() -> bool;
+  /// From the route on. Called again when a store has decided about quotas.
+  void begin_on_route(wire::request_head const& request, std::string_view path,
+                      client_address const& from);
+  /// A request that can be held until a store has decided about it.
+  struct holdable {
+    wire::request_head const& request;
+    client_address const& from;
+  };
+  /// Nothing to hold: whoever asks sees to that.
+  [[nodiscard]] auto admit(holdable const* what) -> admission;
+  [[nodiscard]] auto shared_charge_of(std::size_t i) const -> store::shared_charge;
+  /// False when the store was asked.
+  [[nodiscard]] auto decide_shared() -> bool;
+  [[nodiscard]] auto decide_without_store() -> bool;
+  /// Spends by what was last heard of the store, without waiting for it.
+  [[nodiscard]] auto take_unasked() -> bool;
+  void hold(holdable const& what);
+  void quotas_answered(store::spend_answer const& answer);
+  void go_on();
+  /// Gives back `units` of the charge, or takes more.
+  void settle_charge(std::size_t i, std::int64_t units);
   [[nodiscard]] auto begin_keyed(wire::request_head const& request, std::string_view path,
                                  client_address const& from) -> bool;
   /// How a head goes on to an upstream.
@@ -186,6 +213,7 @@ class exchange final : private upstream_user {
   [[nodiscard]] auto is_overloaded() -> bool;
   void look_at_all();
   void refuse_by_quota();
+  void refuse_without_store();
   void refuse(ratelimit::problem_type type, std::string_view content,
               std::chrono::nanoseconds retry_after, std::string_view content_head = {});
   void advertise_all(bool admitted);
@@ -198,7 +226,8 @@ class exchange final : private upstream_user {
   void answer_problem(int status, std::string_view title, std::string_view detail,
                       std::string_view field_lines = {});
   /// True when the request may go on; else it was answered with 401 or 403.
-  [[nodiscard]] auto is_let_in(wire::request_head const& request, std::string_view path) -> bool;
+  [[nodiscard]] auto is_let_in(wire::request_head const& request, std::string_view path,
+                               client_address const& from) -> bool;
   void answer_echo(wire::request_head const& request, std::string_view path);
   void answer_description(wire::request_head const& request);
 
@@ -253,6 +282,9 @@ class exchange final : private upstream_user {
   bool head_sent_ = false;
   bool request_done_ = false;
   bool charged_ = false;
+  bool without_store_ = false;     // of quotas, which did not answer
+  bool denied_ = false;            // since it did not
+  std::optional<bool> verdict_;    // of the store of quotas
   upstream_load* load_ = nullptr;  // in which this exchange is counted
   double share_ = 1;               // of what remains that is told
   instant answered_at_;            // when the head of the response came
@@ -274,6 +306,7 @@ class exchange final : private upstream_user {
   std::string log_line_;  // so far; empty while nothing is logged
   bool decision_is_logged_ = false;
   std::string_view server_;                // the last that was asked, when that is logged
+  std::shared_ptr<quota_call> asked_;      // while the store of quotas is waited for
   std::shared_ptr<keyed_request> keyed_;   // a request with an Idempotency-Key, until its end
   std::shared_ptr<service_call> service_;  // a request to a service of our own, until its end
   std::unique_ptr<bridge_call> bridge_;    // while an answer has to be changed

@@ -87,7 +87,8 @@ auto exchange::begin_bridge(wire::request_head const& request, std::string_view 
   } else {
     return false;
   }
-  if (is_overloaded() || !admit()) {
+  holdable const held{request, from};
+  if (is_overloaded() || admit(&held) != admission::admitted) {
     return true;
   }
   // Who asks: as the gateway knows it, else by what the upstream knows it by.

@@ -200,16 +200,16 @@ void exchange::end_unheard() {
   (void)end_keyed();
 }
 
-auto exchange::admit_run() -> bool {
+auto exchange::admit_run() -> admission {
   // A refusal ends the exchange, which is then nobody's any more.
-  auto const keyed = std::exchange(keyed_, nullptr);
+  auto keyed = std::exchange(keyed_, nullptr);
   admitted_at_ = worker_.loop.now();
-  if (is_overloaded() || !admit()) {
-    return false;
+  auto const what = is_overloaded() ? admission::over : admit(nullptr);
+  if (what != admission::over) {
+    tries_ = 1;
+    keyed_ = std::move(keyed);
   }
-  tries_ = 1;
-  keyed_ = keyed;
-  return true;
+  return what;
 }
 
 void exchange::close_charges() {
@@ -225,8 +225,7 @@ void exchange::give_charges_back() {
   std::span const limits = route_of().limits;
   for (std::size_t i = 0; i < limits.size(); ++i) {
     if (results_[i].decision.admitted && charges_[i].cost != 0) {
-      worker_.shared.quotas.settle(charges_[i], results_[i], admitted_at_, worker_.loop.now(),
-                                   -charges_[i].cost);
+      settle_charge(i, -charges_[i].cost);
     }
   }
 }
@@ -242,8 +241,11 @@ void exchange::replay(idempotency::stored_response const& response, std::int64_t
       bool const counts = limits[i].policy->policy.unit() == ratelimit::quota_unit::requests;
       charges_[i].cost = counts ? std::min(cost, limits[i].policy->policy.cost_max()) : 0;
     }
+    if (worker_.quotas) {
+      verdict_ = take_unasked();
+    }
     auto const keyed = std::exchange(keyed_, nullptr);
-    if (!admit()) {
+    if (admit(nullptr) != admission::admitted) {
       return;
     }
     charged_ = false;  // nothing is settled afterwards

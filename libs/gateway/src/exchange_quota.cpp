@@ -132,14 +132,16 @@ void exchange::find_partitions(wire::request_head const& request, std::string_vi
 void exchange::look_at_all() {
   for (std::size_t i = 0; i < route_of().limits.size(); ++i) {
     results_[i] = {};
-    results_[i].decision.left = worker_.shared.quotas.look(charges_[i], worker_.loop.now());
+    results_[i].decision.left = worker_.quotas
+                                    ? worker_.quotas->look(shared_charge_of(i), worker_.loop.now())
+                                    : worker_.shared.quotas.look(charges_[i], worker_.loop.now());
   }
   advertise_all(true);
 }
 
 auto exchange::is_overloaded() -> bool {
   auto* const load = route_->pool == nullptr ? nullptr : route_->pool->settings().load.get();
-  if (load == nullptr) {
+  if (load == nullptr || load_ != nullptr) {
     return false;
   }
   {
@@ -206,18 +208,28 @@ void exchange::find_costs(wire::request_head const& request, std::string_view pa
   }
 }
 
-auto exchange::admit() -> bool {
+auto exchange::admit(holdable const* what) -> admission {
   auto const& route = route_of();
   std::span const limits = route.limits;
   if (limits.empty()) {
-    return true;
+    return admission::admitted;
   }
-  if (route.watches_abuse && is_blocked()) {
-    return false;
+  bool admitted = false;
+  if (verdict_) {
+    admitted = *std::exchange(verdict_, std::nullopt);
+  } else if (route.watches_abuse && is_blocked()) {
+    return admission::over;
+  } else if (!worker_.quotas) {
+    admitted = worker_.shared.quotas.spend({charges_.data(), limits.size()}, worker_.loop.now(),
+                                           {results_.data(), limits.size()});
+  } else if (decide_shared()) {
+    admitted = *std::exchange(verdict_, std::nullopt);
+  } else {
+    if (what != nullptr) {
+      hold(*what);
+    }
+    return admission::waiting;
   }
-  auto const now = worker_.loop.now();
-  auto const admitted = worker_.shared.quotas.spend({charges_.data(), limits.size()}, now,
-                                                    {results_.data(), limits.size()});
   for (std::size_t i = 0; i < limits.size(); ++i) {
     auto& counts = *route_->policies[i];
     if (results_[i].shared) {
@@ -234,10 +246,14 @@ auto exchange::admit() -> bool {
   if (admitted) {
     charged_ = true;
     advertise_all(true);
-    return true;
+    return admission::admitted;
   }
-  refuse_by_quota();
-  return false;
+  if (denied_) {
+    refuse_without_store();
+  } else {
+    refuse_by_quota();
+  }
+  return admission::over;
 }
 
 void exchange::refuse_by_quota() {
@@ -384,7 +400,6 @@ void exchange::settle() {
     return;
   }
   std::span const limits = route_of().limits;
-  auto const now = worker_.loop.now();
   for (std::size_t i = 0; i < limits.size(); ++i) {
     auto const& policy = *limits[i].policy;
     if (!results_[i].decision.admitted) {
@@ -399,7 +414,7 @@ void exchange::settle() {
       units = static_cast<std::int64_t>(request_octets_ + response_octets_) - charges_[i].cost;
     }
     if (units != 0) {
-      worker_.shared.quotas.settle(charges_[i], results_[i], admitted_at_, now, units);
+      settle_charge(i, units);
     }
   }
 }

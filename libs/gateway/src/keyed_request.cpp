@@ -337,12 +337,32 @@ void keyed_request::refuse(idempotency::problem_details problem, std::chrono::se
 // ---- the run ----
 
 void keyed_request::run() {
-  if (!std::exchange(charged_, true) && !exchange_->admit_run()) {
-    stage_ = stage::over;  // the exchange has said why, and is over
-    cancel();
-    exchange_ = nullptr;
+  if (charged_) {
+    run_admitted();
     return;
   }
+  stage_ = stage::admitting;
+  switch (exchange_->admit_run()) {
+    case exchange::admission::admitted:
+      charged_ = true;
+      run_admitted();
+      break;
+    case exchange::admission::over:  // it has said why
+      stage_ = stage::over;
+      cancel();
+      exchange_ = nullptr;
+      break;
+    case exchange::admission::waiting: break;
+  }
+}
+
+void keyed_request::quotas_decided() {
+  if (stage_ == stage::admitting) {
+    run();
+  }
+}
+
+void keyed_request::run_admitted() {
   if (!head_.service) {
     connect(false);
   } else if (claim_.next) {
@@ -821,6 +841,7 @@ auto keyed_request::client_has_gone() -> bool {
     case stage::content:
     case stage::looking:
     case stage::waiting:
+    case stage::admitting:
     case stage::connecting:
       if (claimed_) {
         return false;

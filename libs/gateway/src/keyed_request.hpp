@@ -67,6 +67,8 @@ class keyed_request final : public upstream_user,
   [[nodiscard]] auto client_has_gone() -> bool;
   /// The client takes more of a response that is too large to be kept.
   void client_takes_more();
+  /// Whoever was asked by `exchange::admit_run` has answered.
+  void quotas_decided();
   /// The record of the key may have changed.
   void look_again();
 
@@ -91,6 +93,7 @@ class keyed_request final : public upstream_user,
     content,     // is coming
     looking,     // the store is asked
     waiting,     // for the answer to another request
+    admitting,   // the store of quotas is asked
     connecting,  // nothing is claimed yet
     claiming,    // the store is asked to
     running,     // a byte may have been sent
@@ -109,6 +112,7 @@ class keyed_request final : public upstream_user,
   void follow(idempotency::decision const& what, std::optional<store::found_record> const& found);
   void wait_for_answer();
   void run();
+  void run_admitted();
   void connect(bool fresh);
   void claim();
   void claimed(store::apply_answer answer);

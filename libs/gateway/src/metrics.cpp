@@ -128,6 +128,10 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   std::uint64_t malformed = 0;
   std::uint64_t dropped = 0;
   std::uint64_t store_failures = 0;
+  std::uint64_t quotas_asked = 0;
+  std::uint64_t quotas_here = 0;
+  std::uint64_t quotas_without = 0;
+  std::uint64_t quota_round_trips = 0;
   auto log_lines_lost = process.log_lines_lost;
   for (auto const& worker : workers) {
     accepted += worker->connections_accepted.value();
@@ -140,6 +144,10 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
     dropped += worker->origin_fields_dropped.value();
     log_lines_lost += worker->log_lines_dropped.value();
     store_failures += worker->idempotency_store_failures.value();
+    quotas_asked += worker->quota_store_asked.value();
+    quotas_here += worker->quota_store_here.value();
+    quotas_without += worker->quota_store_failures.value();
+    quota_round_trips += worker->quota_store_round_trips.value();
     std::lock_guard const lock(worker->mutex);
     for (auto const& [name, route] : worker->routes) {
       auto& sum = routes[name];
@@ -250,6 +258,20 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   single(out, "tidegate_idempotency_store_failures_total", "counter",
          "Times that the store of idempotency keys gave no answer or took no change.",
          static_cast<double>(store_failures));
+  describe(
+      out, "tidegate_quota_store_decisions_total", "counter",
+      "Requests whose quotas are shared, by who decided: the store, this gateway by what it was "
+      "given or told, or this gateway since the store did not answer.");
+  auto const decided_by = [&](char const* who, std::uint64_t count) {
+    line(out, "tidegate_quota_store_decisions_total", std::string("by=\"") + who + "\"",
+         static_cast<double>(count));
+  };
+  decided_by("store", quotas_asked);
+  decided_by("gateway", quotas_here);
+  decided_by("failure", quotas_without);
+  single(out, "tidegate_quota_store_round_trips_total", "counter",
+         "Writes to the store of quotas; one may hold many questions.",
+         static_cast<double>(quota_round_trips));
   single(out, "tidegate_quota_buckets", "gauge", "Buckets and states in the quota table.",
          static_cast<double>(process.quota_buckets));
   single(out, "tidegate_quota_table_bytes", "gauge", "Memory of the quota table.",

@@ -91,6 +91,10 @@ struct worker_metrics {
   counter origin_fields_dropped;
   counter log_lines_dropped;  // found no room
   counter idempotency_store_failures;
+  counter quota_store_failures;  // decisions without the store of quotas
+  counter quota_store_asked;
+  counter quota_store_here;
+  counter quota_store_round_trips;
 
   [[nodiscard]] auto of_route(std::string const& name) -> route_metrics&;
   [[nodiscard]] auto of_policy(std::string const& name) -> policy_metrics&;

@@ -98,7 +98,7 @@ class sweeper final : private engine::timer {
 
 /// What a directory was opened with.
 struct directory_shape {
-  std::string file;
+  store_place place;
   std::vector<std::string> schemas;
   std::vector<std::string> indexes;
   auto operator==(directory_shape const&) const -> bool = default;
@@ -136,7 +136,7 @@ struct server::state {
     if (found == nullptr) {
       return {};
     }
-    directory_shape const wanted{used.settings.directory_file, found->schemas, found->indexes};
+    directory_shape const wanted{used.settings.directory_store, found->schemas, found->indexes};
     if (shared.scim) {
       if (wanted != directory) {
         return failure(
@@ -174,6 +174,7 @@ struct server::state {
   std::vector<std::string> addresses;
   std::string admin_address;
   store_openers open;
+  store_place quota_place;          // that is open
   directory_shape directory;        // that is open
   std::unique_ptr<sweeper> sweeps;  // of the first thread
 };
@@ -212,7 +213,11 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
                                           made->log.add_source(),
                                           randomness[i % 4] + i * 0x9e3779b97f4a7c15);
     each.works->use(used);
+    if (used->settings.quota_store.kind != store_kind::memory) {
+      TIDEGATE_TRY(each.works->quotas, made->open.quotas(used->settings, *each.loop));
+    }
   }
+  made->quota_place = used->settings.quota_store;
   TIDEGATE_TRY_VOID(made->see_to_idempotency(*used));
   TIDEGATE_TRY_VOID(made->see_to_directory(*used));
   TIDEGATE_TRY_VOID(made->see_to_bridges(*used));
@@ -273,6 +278,9 @@ auto server::admin_address() const -> std::string const& {
 auto server::reload(config settings) -> result<void, std::string> {
   TIDEGATE_TRY(auto used, runtime::make(std::move(settings), state_->ids));
   TIDEGATE_TRY(auto file, access_log::open(used->settings.access_log));
+  if (used->settings.quota_store != state_->quota_place) {
+    return failure(std::string("another store of quotas needs a new start"));
+  }
   TIDEGATE_TRY_VOID(state_->see_to_idempotency(*used));
   TIDEGATE_TRY_VOID(state_->see_to_directory(*used));
   TIDEGATE_TRY_VOID(state_->see_to_bridges(*used));

@@ -30,6 +30,7 @@ worker::~worker() {
   while (!clients.empty()) {
     clients.front()->drop();
   }
+  quotas.reset();  // what it still has to answer is nobody's any more, but of these runtimes
 }
 
 void worker::use(std::shared_ptr<runtime const> settings) {
@@ -60,6 +61,11 @@ void worker::use(std::shared_ptr<runtime const> settings) {
   current = made.get();
   std::erase_if(runtimes_, [](auto const& old) { return old->retired && old->users == 0; });
   runtimes_.push_back(std::move(made));
+}
+
+void worker::count_round_trips() {
+  auto const trips = quotas->counted().round_trips;
+  metrics->quota_store_round_trips.add(trips - std::exchange(round_trips_, trips));
 }
 
 void worker::release(worker_runtime& used) {

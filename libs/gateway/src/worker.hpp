@@ -14,6 +14,7 @@
 #include <tidegate/idempotency/lookup.hpp>
 #include <tidegate/idempotency/wall_time.hpp>
 #include <tidegate/store/idempotency_store.hpp>
+#include <tidegate/store/quota_store.hpp>
 #include <tidegate/store/quota_table.hpp>
 #include <tidegate/wire/http1_head.hpp>
 
@@ -136,6 +137,8 @@ class worker {
   /// by itself.
   void record_later(idempotency::change change);
   void release(worker_runtime& used);
+  /// Has metrics say how often the store of quotas was written to.
+  void count_round_trips();
 
   /// Nothing happens when the log was turned off meanwhile.
   void write_log(std::string_view line);
@@ -152,6 +155,7 @@ class worker {
   }
 
   engine::loop& loop;
+  std::unique_ptr<store::quota_store> quotas;  // null where they are in memory
   idempotency::part_memo fingerprint_parts;
   shared_state& shared;
   std::shared_ptr<worker_metrics> metrics;
@@ -181,6 +185,7 @@ class worker {
   std::unordered_map<exchange*, std::unique_ptr<exchange>> detached_;
   std::unique_ptr<late_records> late_records_;
   std::uint64_t random_;
+  std::uint64_t round_trips_ = 0;  // that were counted
   instant date_until_{instant::min()};
   std::string date_line_;
   std::chrono::sys_seconds wall_clock_{};

@@ -251,10 +251,25 @@ TEST(gateway_config, reads_every_option_of_idempotency) {
 TEST(gateway_config, has_no_idempotency_unless_a_route_says_so) {
   EXPECT_FALSE(parsed(with_keys("mode: off")).routes[0].idempotency);
   EXPECT_FALSE(parsed(with("")).routes[0].idempotency);
-  EXPECT_EQ(parsed(with("")).idempotency_file, "dir/data/idempotency.db");
-  EXPECT_EQ(parsed(with("stores: {idempotency: memory}\n")).idempotency_file, std::nullopt);
-  EXPECT_EQ(parsed(with("stores: {idempotency: 'sqlite:x/k.db'}\n")).idempotency_file,
-            "dir/x/k.db");
+  EXPECT_EQ(parsed(with("")).idempotency_store,
+            (store_place{store_kind::sqlite, "dir/data/idempotency.db"}));
+  EXPECT_EQ(parsed(with("stores: {idempotency: memory}\n")).idempotency_store, store_place{});
+  EXPECT_EQ(parsed(with("stores: {idempotency: 'sqlite:x/k.db'}\n")).idempotency_store,
+            (store_place{store_kind::sqlite, "dir/x/k.db"}));
+}
+
+TEST(gateway_config, takes_the_url_of_a_server_as_it_is) {
+  auto const made = parsed(with(
+      "stores: {quota: 'redis+cluster://a:1,b:2', idempotency: 'postgres://u:p@h/d', directory: "
+      "'postgres://h:5432/d?sslmode=require'}\n"));
+  EXPECT_EQ(made.quota_store, (store_place{store_kind::redis, "redis+cluster://a:1,b:2"}));
+  EXPECT_EQ(made.idempotency_store, (store_place{store_kind::postgres, "postgres://u:p@h/d"}));
+  EXPECT_EQ(made.directory_store,
+            (store_place{store_kind::postgres, "postgres://h:5432/d?sslmode=require"}));
+  EXPECT_EQ(parsed(with("")).quota_store, store_place{});
+}
+
+TEST(gateway_config, has_keys_as_the_draft_says_unless_a_route_says_otherwise) {
   auto const keys = *parsed(with_keys("mode: optional")).routes[0].idempotency;
   EXPECT_FALSE(keys.required);
   EXPECT_THAT(keys.methods, ElementsAre("POST", "PATCH"));
@@ -607,16 +622,21 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:19: trusted-proxies: \"10.0.0.1/8\" has bits behind its prefix; did you mean "
       "\"10.0.0.0/8\"?"}},
     {"an_empty_path", with("data: ''\n"), {"2:7: data: \"\" is no path"}},
-    // ---- what does not exist yet ----
-    {"redis",
-     with("stores: {quota: 'redis://h:1'}\n"),
-     {"2:17: quota: \"redis://h:1\" is not available in this version; allowed: memory"}},
-    {"other_stores",
-     with("stores: {idempotency: 'redis://h:1', directory: 'postgres://h/d'}\n"),
-     {"2:23: idempotency: \"redis://h:1\" is not available in this version; allowed: memory or "
-      "sqlite:FILE",
-      "2:49: directory: \"postgres://h/d\" is not available in this version; allowed: "
-      "sqlite:FILE"}},
+    // ---- stores ----
+    {"quotas_where_they_cannot_be",
+     with("stores: {quota: 'postgres://h/d'}\n"),
+     {"2:17: quota: \"postgres://h/d\" is no store; allowed: memory, redis://HOST:PORT, "
+      "rediss://HOST:PORT, redis+cluster://HOST:PORT,... or redis+sentinel://HOST:PORT,.../NAME"}},
+    {"a_directory_where_it_cannot_be",
+     with("stores: {directory: 'redis://h:1'}\n"),
+     {"2:21: directory: \"redis://h:1\" is no store; allowed: sqlite:FILE or "
+      "postgres://HOST:PORT/DATABASE"}},
+    {"a_server_without_a_host",
+     with("stores: {idempotency: 'redis://'}\n"),
+     {"2:23: idempotency: \"redis://\" is no store"}},
+    {"a_lease_of_what_drains",
+     with_policy("quota: 1, window: 1s, algorithm: gcra, counting: lease"),
+     {"3:56: counting: gcra cannot be counted by lease; allowed: exact"}},
     // ---- scim ----
     {"scim_at_one_path",
      "routes: [{match: {path: /scim}, service: scim}]\n",

@@ -14,6 +14,7 @@
 #include <tidegate/ratelimit/partition.hpp>
 #include <tidegate/ratelimit/policy.hpp>
 #include <tidegate/scim/list_request.hpp>
+#include <tidegate/store/quota_store.hpp>
 
 #include <chrono>
 #include <compare>
@@ -102,6 +103,7 @@ struct policy_config {
   bool shadow = false;                     ///< counted, never refuses and not in the fields
   counted count = counted::all;
   std::optional<ratelimit::abuse_settings> abuse;
+  store::counting counting = store::counting::exact;  ///< where gateways share quotas
   store_failure on_store_failure = store_failure::local;
 };
 
@@ -199,6 +201,15 @@ struct access_log_config {
   auto operator==(access_log_config const&) const -> bool = default;
 };
 
+enum class store_kind : std::uint8_t { memory, sqlite, redis, postgres };
+
+/// Where state is kept: one of `stores`.
+struct store_place {
+  store_kind kind = store_kind::memory;
+  std::string where{};  ///< a file of SQLite, or the URL of a server
+  auto operator==(store_place const&) const -> bool = default;
+};
+
 /// The whole of it. Paths of files are relative to the working directory: those of a configuration file
 /// were relative to its folder.
 struct config {
@@ -208,9 +219,9 @@ struct config {
   std::string data;                     ///< folder of what outlives a request
   std::string secrets;                  ///< file that keys are derived from
   std::int64_t quota_partitions = 0;    ///< `stores.quota-partitions`: how many are kept in memory
-  /// `stores.idempotency`: the file; missing for `memory`.
-  std::optional<std::string> idempotency_file;
-  std::string directory_file;  ///< `stores.directory`
+  store_place quota_store;
+  store_place idempotency_store;
+  store_place directory_store;
   std::vector<upstream_config> upstreams;
   std::vector<policy_config> policies;
   std::vector<route_config> routes;

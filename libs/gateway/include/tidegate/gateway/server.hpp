@@ -3,10 +3,12 @@
 
 #include <tidegate/base/result.hpp>
 #include <tidegate/engine/activation.hpp>
+#include <tidegate/engine/loop.hpp>
 #include <tidegate/gateway/config.hpp>
 #include <tidegate/scim/model.hpp>
 #include <tidegate/store/directory.hpp>
 #include <tidegate/store/idempotency_store.hpp>
+#include <tidegate/store/quota_store.hpp>
 
 #include <array>
 #include <chrono>
@@ -39,6 +41,10 @@ struct directory_parts {
 using open_directory = std::function<result<directory_parts, std::string>(
     config const&, std::shared_ptr<scim::model const> model)>;
 
+/// Opens the quotas that gateways share, for one thread. An error is one line for people.
+using open_quotas = std::function<result<std::unique_ptr<store::quota_store>, std::string>(
+    config const&, engine::loop&)>;
+
 /// Reads the secret of a gateway, or makes it. An error is one line for people.
 using open_secret = std::function<result<std::array<std::byte, 32>, std::string>(config const&)>;
 
@@ -47,6 +53,7 @@ struct store_openers {
   open_idempotency idempotency;
   open_directory directory;
   open_secret secret;  ///< for cursors in front of an upstream
+  open_quotas quotas;  ///< called at the start, for each thread, where `stores.quota` is no memory
 };
 
 /// Reads the files with schemas that a configuration names, as `server::start` does. An error is one line for
