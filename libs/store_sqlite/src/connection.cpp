@@ -82,14 +82,15 @@ void connection::rollback() noexcept {
   }
 }
 
-auto connection::open(std::string const& file, sharing who) -> outcome<connection> {
+auto connection::open(std::string const& file, sharing who, char const* vfs)
+    -> outcome<connection> {
   connection made;
   made.file_ = file;
   sqlite3* opened = nullptr;
   int const code = sqlite3_open_v2(
       file.c_str(), &opened,
       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-      nullptr);
+      vfs);
   made.connection_.reset(opened);
   if (code != SQLITE_OK) {
     return failure(made.error());

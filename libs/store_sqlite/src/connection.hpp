@@ -32,7 +32,9 @@ enum class sharing : std::uint8_t {
 /// An open file of SQLite, in WAL mode. For one thread at a time.
 class connection {
  public:
-  [[nodiscard]] static auto open(std::string const& file, sharing who) -> outcome<connection>;
+  /// `vfs` is the name of a file layer; nothing: the default one.
+  [[nodiscard]] static auto open(std::string const& file, sharing who, char const* vfs = nullptr)
+      -> outcome<connection>;
 
   [[nodiscard]] auto execute(char const* sql) -> outcome<void>;
   /// The number that a statement gives; 0 when it gives none.

@@ -3,6 +3,8 @@
 
 #include <tidegate/base/fail_point.hpp>
 
+#include "log_vfs.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -221,8 +223,9 @@ void directory::threads::checkpoint(bool idle) {
 namespace {
 
 /// A connection with the settings of a directory.
-[[nodiscard]] auto connect(directory_options const& options) -> outcome<connection> {
-  TIDEGATE_TRY(auto made, connection::open(options.file, sharing::in_process));
+[[nodiscard]] auto connect(directory_options const& options, char const* vfs)
+    -> outcome<connection> {
+  TIDEGATE_TRY(auto made, connection::open(options.file, sharing::in_process, vfs));
   TIDEGATE_TRY_VOID(made.execute("PRAGMA temp_store=MEMORY"));
   TIDEGATE_TRY_VOID(made.execute("PRAGMA mmap_size=2147418112"));
   TIDEGATE_TRY_VOID(made.execute("PRAGMA wal_autocheckpoint=0"));
@@ -236,7 +239,7 @@ namespace {
 auto directory::open(directory_options options, std::shared_ptr<scim::model const> model)
     -> result<std::unique_ptr<directory>, store_error> {
   TIDEGATE_TRY(auto lock, file_lock::take(options.file));
-  TIDEGATE_TRY(auto file, connect(options));
+  TIDEGATE_TRY(auto file, connect(options, log_vfs_name()));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA cache_size=-65536"));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=4096"));
   TIDEGATE_TRY_VOID(prepare_directory(file, *model));
@@ -245,7 +248,7 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
   auto writer = std::make_unique<directory_session>(std::move(file), model);
   std::vector<std::unique_ptr<directory_session>> readers;
   for (std::size_t i = 0; i < std::max<std::size_t>(1, options.readers); ++i) {
-    TIDEGATE_TRY(auto another, connect(options));
+    TIDEGATE_TRY(auto another, connect(options, nullptr));
     readers.push_back(std::make_unique<directory_session>(std::move(another), model));
   }
   return std::unique_ptr<directory>(new directory(std::make_unique<threads>(
