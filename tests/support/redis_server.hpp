@@ -17,6 +17,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -211,6 +213,70 @@ class redis_server {
   std::filesystem::path folder_;
   std::uint16_t port_ = 0;
   pid_t process_ = -1;
+};
+
+/// A Redis Cluster: masters that share the slots in their order, and perhaps a replica of the first one.
+class redis_cluster {
+ public:
+  explicit redis_cluster(std::size_t masters = 3, bool has_replica = false) {
+    for (std::size_t i = 0; i < masters + (has_replica ? 1 : 0); ++i) {
+      // By itself Redis adds 10000 to the port, which may be too much.
+      bus_ports_.push_back(std::to_string(free_port()));
+      nodes_.push_back(std::make_unique<redis_server>(
+          std::vector<std::string>{"--cluster-enabled", "yes", "--cluster-port", bus_ports_.back(),
+                                   "--cluster-node-timeout", "1000", "--appendonly", "yes"}));
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      nodes_[i]->cli("CLUSTER SET-CONFIG-EPOCH " + std::to_string(i + 1));
+      if (i < masters) {
+        auto const first = 16'384 * i / masters;
+        auto const last = 16'384 * (i + 1) / masters - 1;
+        nodes_[i]->cli("CLUSTER ADDSLOTSRANGE " + std::to_string(first) + " " +
+                       std::to_string(last));
+      }
+      if (i > 0) {
+        nodes_[i]->cli("CLUSTER MEET 127.0.0.1 " + std::to_string(nodes_[0]->port()) + " " +
+                       bus_ports_[0]);
+      }
+    }
+    wait_until_well();
+    if (has_replica) {
+      nodes_.back()->cli("CLUSTER REPLICATE " + nodes_[0]->cli("CLUSTER MYID"));
+      if (!eventually([&] {
+            return nodes_.back()->cli("INFO replication").find("master_link_status:up") !=
+                       std::string::npos &&
+                   nodes_[1]->cli("CLUSTER NODES").find(" slave ") != std::string::npos;
+          })) {
+        throw std::runtime_error("the replica of the cluster does not follow");
+      }
+    }
+  }
+
+  [[nodiscard]] auto node(std::size_t at) const -> redis_server& { return *nodes_.at(at); }
+  [[nodiscard]] auto url() const -> std::string {
+    std::string out = "redis+cluster://";
+    for (auto const& each : nodes_) {
+      out += (each == nodes_.front() ? "" : ",") + each->address();
+    }
+    return out;
+  }
+  /// Waits until every node that runs says so.
+  void wait_until_well() const {
+    auto const known = "cluster_known_nodes:" + std::to_string(nodes_.size());
+    for (auto const& each : nodes_) {
+      if (!eventually([&] {
+            auto const info = each->cli("CLUSTER INFO");
+            return info.find("cluster_state:ok") != std::string::npos &&
+                   info.find(known) != std::string::npos;
+          })) {
+        throw std::runtime_error("the cluster does not come together:\n" + each->log());
+      }
+    }
+  }
+
+ private:
+  std::vector<std::string> bus_ports_;
+  std::vector<std::unique_ptr<redis_server>> nodes_;
 };
 
 }  // namespace tidegate::test

@@ -75,6 +75,13 @@ class connection {
     std::uint64_t writes = 0;    ///< system calls that took commands
     std::uint64_t failed = 0;    ///< commands without an answer
     std::uint64_t connects = 0;  ///< times that the server began to take commands
+    auto operator+=(counts const& more) noexcept -> counts& {
+      commands += more.commands;
+      writes += more.writes;
+      failed += more.failed;
+      connects += more.connects;
+      return *this;
+    }
   };
   [[nodiscard]] auto counted() const noexcept -> counts const&;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.hpp"
 #include "support/redis_server.hpp"
+#include "turned_loop.hpp"
 
 #include <tidegate/engine/loop.hpp>
 
@@ -24,43 +25,11 @@ using store::store_error;
 using store::store_fault;
 using test::redis_server;
 
-/// A loop that a test turns by hand.
-class store_redis_connection : public testing::Test {
+class store_redis_connection : public turned_loop {
  protected:
-  void SetUp() override {
-    if (!redis_server::is_installed()) {
-      GTEST_SKIP() << redis_server::missing;
-    }
-  }
-
   [[nodiscard]] static auto to(std::uint16_t port) -> connection_options {
     return {.server = {"127.0.0.1", port}};
   }
-  [[nodiscard]] auto on() -> engine::loop& { return *loop_; }
-
-  /// Turns the loop until `holds`.
-  template <class Condition>
-  [[nodiscard]] auto until(Condition holds) -> bool {
-    auto const end = std::chrono::steady_clock::now() + 30s;
-    while (!holds() && std::chrono::steady_clock::now() < end) {
-      loop_->turn(10ms);
-    }
-    return holds();
-  }
-  /// Sends and waits for the answer.
-  auto ask(connection& to, command const& what) -> answer {
-    std::optional<answer> got;
-    to.send(what, [&](answer a) { got = std::move(a); });
-    EXPECT_TRUE(until([&] { return got.has_value(); }));
-    return got.value_or(failure(store_error{}));
-  }
-  auto text(connection& to, command const& what) -> std::string {
-    auto const got = ask(to, what);
-    return got ? got->text : "error: " + got.error().text;
-  }
-
- private:
-  std::unique_ptr<engine::loop> loop_ = *engine::loop::make();
 };
 
 TEST_F(store_redis_connection, answers_commands_in_their_order_and_sends_those_of_a_turn_at_once) {
@@ -95,8 +64,8 @@ TEST_F(store_redis_connection, passes_a_megabyte_in_both_directions) {
   redis_server const redis;
   connection to_it(on(), to(redis.port()));
   std::string const much(10 << 20, 'x');
-  EXPECT_EQ(text(to_it, {"SET", "a", much}), "OK");
-  EXPECT_EQ(text(to_it, {"GET", "a"}), much);
+  EXPECT_EQ(text(to_it, command{"SET", "a", much}), "OK");
+  EXPECT_EQ(text(to_it, command{"GET", "a"}), much);
 }
 
 TEST_F(store_redis_connection, answers_several_commands_in_one_by_an_array) {
@@ -119,13 +88,13 @@ TEST_F(store_redis_connection, says_who_it_is_and_which_database_it_wants) {
   options.database = 3;
   {
     connection to_it(on(), options);
-    EXPECT_EQ(text(to_it, {"SET", "a", "1"}), "OK");
+    EXPECT_EQ(text(to_it, command{"SET", "a", "1"}), "OK");
   }
   EXPECT_EQ(redis.cli("-n 3 GET a", "-a secret --no-auth-warning"), "1");
   redis.cli("ACL SETUSER somebody on '>password' '+@all' '~*'", "-a secret --no-auth-warning");
   options.login = {"somebody", "password"};
   connection to_it(on(), options);
-  EXPECT_EQ(text(to_it, {"ACL", "WHOAMI"}), "somebody");
+  EXPECT_EQ(text(to_it, command{"ACL", "WHOAMI"}), "somebody");
 }
 
 TEST_F(store_redis_connection, fails_at_once_after_the_server_has_refused_it) {
@@ -168,7 +137,7 @@ TEST_F(store_redis_connection, refuses_a_server_that_is_no_master_where_it_needs
   EXPECT_EQ(refused.error().text, replica.address() + ": it is not the master");
   options.server.port = master.port();
   connection to_master(on(), options);
-  EXPECT_EQ(text(to_master, {"PING"}), "PONG");
+  EXPECT_EQ(text(to_master, command{"PING"}), "PONG");
 }
 
 TEST_F(store_redis_connection, comes_back_after_the_server_was_restarted) {
@@ -178,7 +147,7 @@ TEST_F(store_redis_connection, comes_back_after_the_server_was_restarted) {
   connection to_it(on(), options);
   int changes = 0;
   to_it.on_change([&] { ++changes; });
-  EXPECT_EQ(text(to_it, {"SET", "a", "1"}), "OK");
+  EXPECT_EQ(text(to_it, command{"SET", "a", "1"}), "OK");
   EXPECT_EQ(changes, 1);
   redis.kill();
   ASSERT_TRUE(until([&] { return !to_it.is_up(); }));
@@ -187,7 +156,7 @@ TEST_F(store_redis_connection, comes_back_after_the_server_was_restarted) {
   EXPECT_FALSE(ask(to_it, {"GET", "a"}).has_value());
   redis.restart();
   ASSERT_TRUE(until([&] { return to_it.is_connected(); }));
-  EXPECT_EQ(text(to_it, {"GET", "a"}), "1");
+  EXPECT_EQ(text(to_it, command{"GET", "a"}), "1");
   EXPECT_GE(changes, 3);
 }
 
@@ -198,7 +167,7 @@ TEST_F(store_redis_connection, gives_a_server_up_that_does_not_answer_in_time) {
   options.connect_timeout = 100ms;
   options.backoff_max = 20ms;
   connection to_it(on(), options);
-  EXPECT_EQ(text(to_it, {"PING"}), "PONG");
+  EXPECT_EQ(text(to_it, command{"PING"}), "PONG");
   redis.freeze();
   auto const late = ask(to_it, {"PING"});
   ASSERT_FALSE(late.has_value());
@@ -209,7 +178,7 @@ TEST_F(store_redis_connection, gives_a_server_up_that_does_not_answer_in_time) {
   EXPECT_FALSE(to_it.is_up());
   redis.thaw();
   ASSERT_TRUE(until([&] { return to_it.is_connected(); }));
-  EXPECT_EQ(text(to_it, {"PING"}), "PONG");
+  EXPECT_EQ(text(to_it, command{"PING"}), "PONG");
 }
 
 TEST_F(store_redis_connection, finds_out_about_a_silent_server_before_it_is_needed) {
@@ -241,7 +210,7 @@ TEST_F(store_redis_connection, bounds_what_waits) {
   }
   EXPECT_EQ(refused, 3);
   EXPECT_TRUE(until([&] { return good == 10; }));
-  EXPECT_EQ(text(to_it, {"PING"}), "PONG") << "there is room again";
+  EXPECT_EQ(text(to_it, command{"PING"}), "PONG") << "there is room again";
 }
 
 TEST_F(store_redis_connection, answers_everything_when_it_is_destroyed) {
@@ -299,9 +268,9 @@ TEST_F(store_redis_connection, speaks_tls_with_a_server_that_it_can_check) {
   options.tls = *engine::tls_context::for_client({true, folder + "/cert.pem"});
   {
     connection to_it(on(), options);
-    EXPECT_EQ(text(to_it, {"SET", "a", std::string(1 << 20, 'x')}), "OK");
-    EXPECT_EQ(text(to_it, {"STRLEN", "a"}), "");
-    EXPECT_EQ(text(to_it, {"GET", "a"}).size(), 1U << 20);
+    EXPECT_EQ(text(to_it, command{"SET", "a", std::string(1 << 20, 'x')}), "OK");
+    EXPECT_EQ(text(to_it, command{"STRLEN", "a"}), "");
+    EXPECT_EQ(text(to_it, command{"GET", "a"}).size(), 1U << 20);
   }
   options.tls = *engine::tls_context::for_client({true, std::nullopt});
   connection to_stranger(on(), options);
@@ -365,7 +334,7 @@ TEST_F(store_redis_connection, takes_answers_octet_by_octet_and_leaves_pushes_ou
   connection to_it(on(), to(server.port()));
   std::optional<answer> first;
   to_it.send({"A"}, [&](answer a) { first = std::move(a); });
-  EXPECT_EQ(text(to_it, {"B"}), "second");
+  EXPECT_EQ(text(to_it, command{"B"}), "second");
   ASSERT_TRUE(first.has_value() && first->has_value());
   EXPECT_EQ((*first)->items.at(0).text, "a\r\n");
   EXPECT_EQ((*first)->items.at(1).integer, 7);
