@@ -80,8 +80,9 @@ auto read_secret(std::string const& file) -> result<master_secret, std::string> 
   if (from.number < 0 || ::fstat(from.number, &is) != 0) {
     return failure("cannot read " + file + ": " + why());
   }
-  if ((is.st_mode & 077) != 0) {
-    return failure(file + " holds secrets, and others may read it; allowed: mode 0600");
+  // A group may read it: so secrets are mounted for containers that do not run as root.
+  if ((is.st_mode & 037) != 0) {
+    return failure(file + " holds secrets, and others may read it; allowed: mode 0600 or 0640");
   }
   master_secret secret{};
   std::byte more{};

@@ -1148,6 +1148,8 @@ class config_reader {
         static_cast<std::size_t>(take_or_default(from, "waiters-max", read_integer));
     policy.keys_max = static_cast<std::size_t>(take_or_default(from, "keys-max", read_integer));
     made.max_execution = take_or_default(from, "max-execution", read_duration);
+    policy.lease = std::chrono::duration_cast<std::chrono::milliseconds>(
+        take_or_default(from, "lease", read_duration));
     policy.store_5xx = take_or_default(from, "store-5xx", read_boolean);
     policy.upstream_deduplicates = take_or_default(from, "upstream-deduplicates", read_boolean);
     policy.retry_unknown = take(from, "on-unknown-outcome", read_choice) == "retry";

@@ -74,7 +74,8 @@ constexpr option table[] = {
      .initial = "memory",
      .words = "memory",
      .forms = "redis://HOST:PORT|rediss://HOST:PORT|redis+cluster://HOST:PORT,...|"
-              "redis+sentinel://HOST:PORT,.../NAME",
+              "rediss+cluster://HOST:PORT,...|redis+sentinel://HOST:PORT,.../NAME|"
+              "rediss+sentinel://HOST:PORT,.../NAME",
      .doc = "What is left of quotas: in this process, or where several gateways share it."},
     {.path = "stores.quota-partitions",
      .type = integer,
@@ -86,7 +87,8 @@ constexpr option table[] = {
      .type = option_type::store,
      .words = "memory",
      .forms = "sqlite:FILE|redis://HOST:PORT|rediss://HOST:PORT|redis+cluster://HOST:PORT,...|"
-              "redis+sentinel://HOST:PORT,.../NAME|postgres://HOST:PORT/DATABASE",
+              "rediss+cluster://HOST:PORT,...|redis+sentinel://HOST:PORT,.../NAME|"
+              "rediss+sentinel://HOST:PORT,.../NAME|postgres://HOST:PORT/DATABASE",
      .doc = "Idempotency keys and responses. `memory` forgets them at the end of the process. Left "
             "out: `idempotency.db` in `data`."},
     {.path = "stores.directory",
@@ -400,6 +402,14 @@ constexpr option table[] = {
      .min = second,
      .max = day,
      .doc = "How long a late answer is still recorded after the client got 504."},
+    {.path = "routes.idempotency.lease",
+     .type = duration,
+     .initial = "30s",
+     .min = second,
+     .max = hour,
+     .doc =
+         "Where gateways share the store: how long one that is not heard of counts as alive. Then "
+         "the outcome of what it had under way is unknown."},
     {.path = "routes.idempotency.store-5xx",
      .type = boolean,
      .initial = "false",

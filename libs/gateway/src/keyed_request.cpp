@@ -265,6 +265,7 @@ void keyed_request::follow(idempotency::decision const& what,
 void keyed_request::wait_for_answer() {
   stage_ = stage::waiting;
   if (std::exchange(waits_for_record_, true)) {
+    set_wait();
     return;
   }
   if (wait_until_ == instant::max()) {
@@ -272,9 +273,20 @@ void keyed_request::wait_for_answer() {
     auto const wait = head_.wait ? std::min<std::chrono::nanoseconds>(*head_.wait, bound) : bound;
     wait_until_ = worker_.loop.now() + wait;
   }
-  set(worker_.loop.timers(), wait_until_);
+  set_wait();
   worker_.shared.idempotency->room.enter(head_.key, worker_.loop, weak_from_this());
   worker_.shared.idempotency->store->find(head_.key, on_own_thread(&keyed_request::found));
+}
+
+/// Nobody wakes this one when another gateway answers: it looks again, less and less often.
+void keyed_request::set_wait() {
+  constexpr std::chrono::milliseconds longest{1000};
+  auto until = wait_until_;
+  if (worker_.shared.idempotency->store->is_shared()) {
+    until = std::min(until, worker_.loop.now() + look_after_);
+    look_after_ = std::min(2 * look_after_, longest);
+  }
+  set(worker_.loop.timers(), until);
 }
 
 void keyed_request::look_again() {
@@ -524,6 +536,10 @@ void keyed_request::upstream_takes_more() {
 
 void keyed_request::expired() {
   if (stage_ == stage::waiting) {
+    if (worker_.loop.now() < wait_until_) {
+      worker_.shared.idempotency->store->find(head_.key, on_own_thread(&keyed_request::found));
+      return;
+    }
     worker_.shared.idempotency->room.leave(head_.key, *this);
     waits_for_record_ = false;
     refuse({.code = problem_code::in_flight}, settings().policy.retry_in_flight);

@@ -111,6 +111,7 @@ class keyed_request final : public upstream_user,
   void decide(std::optional<store::found_record> const& found);
   void follow(idempotency::decision const& what, std::optional<store::found_record> const& found);
   void wait_for_answer();
+  void set_wait();
   void run();
   void run_admitted();
   void connect(bool fresh);
@@ -152,6 +153,7 @@ class keyed_request final : public upstream_user,
   bool charged_ = false;
   bool waits_for_record_ = false;  // is in the waiting room
   instant wait_until_{instant::max()};
+  std::chrono::milliseconds look_after_{50};
   std::int64_t tries_ = 0;
 
   upstream_connection* upstream_ = nullptr;

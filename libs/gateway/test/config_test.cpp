@@ -626,7 +626,8 @@ auto const fault_rows = std::vector<fault_row>{
     {"quotas_where_they_cannot_be",
      with("stores: {quota: 'postgres://h/d'}\n"),
      {"2:17: quota: \"postgres://h/d\" is no store; allowed: memory, redis://HOST:PORT, "
-      "rediss://HOST:PORT, redis+cluster://HOST:PORT,... or redis+sentinel://HOST:PORT,.../NAME"}},
+      "rediss://HOST:PORT, redis+cluster://HOST:PORT,..., rediss+cluster://HOST:PORT,..., "
+      "redis+sentinel://HOST:PORT,.../NAME or rediss+sentinel://HOST:PORT,.../NAME"}},
     {"a_directory_where_it_cannot_be",
      with("stores: {directory: 'redis://h:1'}\n"),
      {"2:21: directory: \"redis://h:1\" is no store; allowed: sqlite:FILE or "

@@ -71,6 +71,9 @@ class idempotency_store {
   /// of it. To be called every now and then; it is never in the way for long.
   virtual void sweep(idempotency::wall_time now, std::size_t records) = 0;
 
+  /// Whether others change records too: then whoever waits for a change has to look again.
+  [[nodiscard]] virtual auto is_shared() const -> bool { return false; }
+
   struct usage {
     std::size_t records = 0;
     std::size_t response_octets = 0;  ///< of the responses in memory
