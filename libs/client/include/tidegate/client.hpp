@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// An HTTP client that does what servers say: paced by their RateLimit fields, with Idempotency-Keys and
+/// safe retries.
+
+#include <tidegate/client/error.hpp>
+#include <tidegate/client/message.hpp>
+#include <tidegate/client/session.hpp>

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange.hpp"
+
+#include <tidegate/http/target.hpp>
+#include <tidegate/idempotency/make_key.hpp>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace tidegate::client {
+
+namespace {
+
+constexpr std::size_t method_octets_max = 32;
+constexpr std::size_t url_octets_max = 64 * 1024;
+constexpr std::size_t key_octets_max = 255;
+constexpr std::string_view key_name = "idempotency-key";
+
+[[nodiscard]] auto lower(char c) noexcept -> char {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+/// A token (RFC 9110, section 5.6.2).
+[[nodiscard]] auto is_token(std::string_view text) noexcept -> bool {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  });
+}
+
+/// A field value (RFC 9110, section 5.5): nothing in it ends the line.
+[[nodiscard]] auto is_value(std::string_view text) noexcept -> bool {
+  return std::ranges::all_of(text, [](char c) {
+    return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
+  });
+}
+
+/// Fields that say how a message is framed or where it goes are not the caller's.
+[[nodiscard]] auto is_framing(std::string_view name) noexcept -> bool {
+  constexpr std::array<std::string_view, 5> framing = {"content-length", "transfer-encoding",
+                                                       "connection", "host", "expect"};
+  return std::ranges::any_of(framing, [&](auto each) { return same_name(name, each); });
+}
+
+[[nodiscard]] auto invalid(std::string detail) -> std::unexpected<client_error> {
+  return failure(client_error{.fault = client_fault::invalid_request, .detail = std::move(detail)});
+}
+
+/// What the fields say of the partition: each value behind its place in the list.
+void append_partition(std::string& out, request const& wanted, session_options const& options) {
+  for (std::size_t i = 0; i < options.partition_fields.size(); ++i) {
+    for (auto const& [name, value] : wanted.fields) {
+      if (same_name(name, options.partition_fields[i])) {
+        out.append(std::to_string(i)).append("=").append(value).push_back('\n');
+      }
+    }
+  }
+}
+
+/// Origin, route and partition in one text. No part but the last has a line feed in it: where a route does,
+/// its length keeps it apart.
+[[nodiscard]] auto name_lane(http::target_view const& target, request const& wanted,
+                             session_options const& options) -> std::string {
+  std::string out;
+  std::ranges::transform(target.scheme, std::back_inserter(out), lower);
+  auto const default_port = out == "https" ? 443 : 80;
+  out.append("://");
+  http::append_normal_host(out, *target.host);
+  if (auto const port = target.host->port.value_or(default_port); port != default_port) {
+    out.append(":").append(std::to_string(port));
+  }
+  out.push_back('\n');
+  if (!wanted.route.empty()) {
+    out.append(std::to_string(wanted.route.size())).append(":").append(wanted.route);
+  }
+  out.push_back('\n');
+  if (!wanted.partition.empty()) {
+    out.append("=").append(wanted.partition);
+  } else {
+    append_partition(out, wanted, options);
+  }
+  return out;
+}
+
+}  // namespace
+
+auto same_name(std::string_view a, std::string_view b) noexcept -> bool {
+  return a.size() == b.size() &&
+         std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+}
+
+auto prepare(request wanted, session_options const& options, origination const& at)
+    -> result<std::unique_ptr<exchange>, client_error> {
+  if (!is_token(wanted.method) || wanted.method.size() > method_octets_max ||
+      wanted.method == "CONNECT") {
+    return invalid("no method that can be sent");
+  }
+  if (!wanted.body.empty() && (wanted.method == "HEAD" || wanted.method == "TRACE")) {
+    return invalid(wanted.method + " has no content");
+  }
+  if (wanted.url.size() > url_octets_max) {
+    return invalid("the URL is too long");
+  }
+  wanted.url.resize(std::min(wanted.url.find('#'), wanted.url.size()));
+  auto const target = http::parse_target("GET", wanted.url);
+  if (!target) {
+    return invalid("URL, offset " + std::to_string(target.error().offset) + ": " +
+                   std::string(http::message(target.error().fault)));
+  }
+  if (target->form != http::target_form::absolute) {
+    return invalid("the URL does not begin with http:// or https://");
+  }
+  auto made = std::make_unique<exchange>();
+  made->repeats.idempotent_method = idempotency::is_idempotent(wanted.method);
+  for (auto const& [name, value] : wanted.fields) {
+    if (!is_token(name) || !is_value(value)) {
+      return invalid("no field that can be sent: " + (is_token(name) ? name : "its name"));
+    }
+    if (is_framing(name)) {
+      return invalid("the field is the client's own: " + name);
+    }
+    made->repeats.has_key = made->repeats.has_key || same_name(name, key_name);
+  }
+  if (!wanted.key.empty() && (wanted.key.size() > key_octets_max || !is_value(wanted.key) ||
+                              wanted.key.find('\t') != std::string::npos ||
+                              std::ranges::any_of(wanted.key, [](char c) { return c < 0; }))) {
+    return invalid("the key is not printable ASCII, or longer than 255 characters");
+  }
+  if ((wanted.idempotent || !wanted.key.empty()) && !made->repeats.has_key) {
+    made->repeats.has_key = true;
+    made->key = wanted.key.empty() ? idempotency::make_key(at.wall_clock, at.randomness)
+                                   : std::move(wanted.key);
+  }
+  made->lane_name = name_lane(*target, wanted, options);
+  auto const time = wanted.time_max.value_or(options.time_max);
+  made->sent_at = at.now;
+  made->deadline = at.now > instant::max() - time ? instant::max() : at.now + time;
+  made->wanted = std::move(wanted);
+  return made;
+}
+
+}  // namespace tidegate::client

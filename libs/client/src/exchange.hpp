@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/instant.hpp>
+#include <tidegate/base/result.hpp>
+#include <tidegate/client/error.hpp>
+#include <tidegate/client/message.hpp>
+#include <tidegate/client/session.hpp>
+#include <tidegate/idempotency/retry.hpp>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace tidegate::client {
+
+struct lane;
+struct transfer;
+
+/// One request from `send` to its outcome, over all attempts.
+struct exchange {
+  enum class place : std::uint8_t {
+    queued,     ///< in its lane
+    waiting,    ///< to be sent again
+    under_way,  ///< the transport has it
+    finished,
+  };
+
+  request_id id = 0;
+  request wanted;
+  completion done;
+  std::string key;        ///< without quotes; empty when there is none, or when `fields` have one
+  std::string lane_name;  ///< origin, route and partition
+  idempotency::repeatability repeats;
+  instant sent_at;
+  instant deadline;
+
+  place where = place::queued;
+  lane* in = nullptr;
+  std::list<exchange*>::iterator in_queue;  ///< when `queued`
+  instant timer = instant::max();           ///< when the scheduler looks at it, if nothing happens
+  std::uint64_t ticket = 0;                 ///< of the pacer, when `under_way`
+  std::uint32_t attempts = 0;
+  std::uint32_t retries = 0;  ///< those that count
+  bool may_have_run = false;
+  bool cancelled = false;
+  instant began;           ///< the last attempt
+  response answer;         ///< to the last attempt; the transport fills it
+  transfer* on = nullptr;  ///< when `under_way`
+};
+
+/// Time and randomness of a new request.
+struct origination {
+  instant now;
+  std::chrono::sys_time<std::chrono::milliseconds> wall_clock;
+  std::span<std::uint8_t const, 10> randomness;
+};
+
+/// Judges a request and makes an exchange of it: the key, whether it may be sent twice, and its lane. On
+/// error nothing can be sent; what is wrong is in `detail`.
+[[nodiscard]] auto prepare(request wanted, session_options const& options, origination const& at)
+    -> result<std::unique_ptr<exchange>, client_error>;
+
+/// Whether two field names are the same, in any case.
+[[nodiscard]] auto same_name(std::string_view a, std::string_view b) noexcept -> bool;
+
+}  // namespace tidegate::client
