@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "client.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::store_redis {
+
+/// Words for a command, one after the other in one piece of memory.
+class word_list {
+ public:
+  void add(std::string_view word) {
+    text_ += word;
+    ends_.push_back(text_.size());
+  }
+  [[nodiscard]] auto size() const noexcept -> std::size_t { return ends_.size(); }
+  [[nodiscard]] auto operator[](std::size_t i) const noexcept -> std::string_view {
+    auto const begin = i == 0 ? 0 : ends_[i - 1];
+    return std::string_view(text_).substr(begin, ends_[i] - begin);
+  }
+
+ private:
+  std::string text_;
+  std::vector<std::size_t> ends_;
+};
+
+/// A text in Lua, and the name that servers know it by: the SHA-1 of the text.
+class script {
+ public:
+  explicit script(std::string_view text);
+
+  [[nodiscard]] auto text() const noexcept -> std::string const& { return text_; }
+  [[nodiscard]] auto name() const noexcept -> std::string const& { return name_; }
+
+ private:
+  std::string text_;
+  std::string name_;
+};
+
+/// Has the server of the first key run a script, by its name, or by its text where that is not known. It must
+/// live until the answer.
+void run(client& on, script const& what, word_list keys, word_list arguments,
+         answer_function answer);
+
+}  // namespace tidegate::store_redis

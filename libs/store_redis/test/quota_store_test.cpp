@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "script.hpp"
+#include "support/redis_server.hpp"
+#include "turned_loop.hpp"
+
+#include <tidegate/store_redis/quota_store.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tidegate::store_redis {
+namespace {
+
+using namespace std::chrono_literals;
+using ratelimit::algorithm;
+using ratelimit::policy;
+using ratelimit::quota_unit;
+using store::counting;
+using store::shared_charge;
+using test::redis_cluster;
+using test::redis_server;
+
+auto limit(std::int64_t quota, std::chrono::seconds window, algorithm how = algorithm::fixed,
+           std::optional<std::int64_t> burst = {}) -> policy {
+  return *policy::make({quota, window, quota_unit::requests, how, burst});
+}
+auto slots(std::int64_t quota) -> policy {
+  return *policy::make({quota, 0s, quota_unit::concurrent_requests, algorithm::fixed, {}});
+}
+
+auto charge(policy const& of, std::string_view partition, counting how = counting::exact,
+            std::int64_t cost = 1, std::uint32_t id = 1) -> shared_charge {
+  return {{&of, id, partition, cost, true}, "policy", how};
+}
+
+class store_redis_quota_store : public turned_loop {
+ protected:
+  [[nodiscard]] static auto open(engine::loop& on, std::string const& url,
+                                 quota_store_options const& options = {.gateway = "a"})
+      -> std::unique_ptr<store::quota_store> {
+    return *open_quota_store(on, *parse_server_url(url), options);
+  }
+  [[nodiscard]] static auto url_of(redis_server const& redis) -> std::string {
+    return "redis://" + redis.address();
+  }
+
+  struct decided {
+    bool admitted = false;
+    bool here = false;
+    std::vector<store::charged> results{};
+    std::optional<store::store_error> error{};
+  };
+
+  /// As a gateway does it.
+  auto spend(store::quota_store& quotas, std::vector<shared_charge> const& charges) -> decided {
+    decided got;
+    std::array<store::charged, 16> results{};
+    auto const here = quotas.spend_here(charges, on().now(), results);
+    if (!here || *here) {
+      got.here = true;
+      if (here) {
+        got.admitted = **here;
+        got.results.assign(results.begin(), results.begin() + std::ssize(charges));
+      } else {
+        got.error = here.error();
+      }
+      return got;
+    }
+    bool is_answered = false;
+    quotas.spend(charges, on().now(), [&](store::spend_answer answer) {
+      is_answered = true;
+      if (answer) {
+        got.admitted = answer->admitted;
+        got.results.assign(answer->results.begin(), answer->results.begin() + std::ssize(charges));
+      } else {
+        got.error = answer.error();
+      }
+    });
+    EXPECT_FALSE(is_answered) << "answers come later";
+    EXPECT_TRUE(until([&] { return is_answered; }));
+    return got;
+  }
+  auto spend(store::quota_store& quotas, shared_charge const& one) -> decided {
+    return spend(quotas, std::vector{one});
+  }
+  /// Asks again and again.
+  auto is_admitted_in_the_end(store::quota_store& quotas, shared_charge const& one) -> bool {
+    bool is_admitted = false;
+    return until([&] { return is_admitted = is_admitted || spend(quotas, one).admitted; });
+  }
+};
+
+// ---- exact ----
+
+TEST_F(store_redis_quota_store, admits_the_quota_and_knows_a_refusal_until_the_cost_will_fit) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const five = limit(5, 3600s);
+  for (int i = 0; i < 5; ++i) {
+    auto const got = spend(*quotas, charge(five, "p"));
+    EXPECT_TRUE(got.admitted);
+    EXPECT_FALSE(got.here);
+    ASSERT_EQ(got.results.size(), 1U);
+    EXPECT_EQ(got.results[0].decision.left.remaining, 4 - i);
+  }
+  auto const refused = spend(*quotas, charge(five, "p"));
+  EXPECT_FALSE(refused.admitted || refused.here || refused.error);
+  EXPECT_GT(refused.results[0].decision.retry, 3590s);
+  EXPECT_LE(refused.results[0].decision.retry, 3600s);
+  auto const again = spend(*quotas, charge(five, "p"));
+  EXPECT_TRUE(!again.admitted && again.here);
+  EXPECT_GT(again.results[0].decision.retry, 3590s);
+  EXPECT_LE(again.results[0].decision.retry, refused.results[0].decision.retry);
+  EXPECT_TRUE(spend(*quotas, charge(five, "other")).admitted);
+  EXPECT_EQ(quotas->counted().asked, 7U);
+  EXPECT_EQ(quotas->counted().here, 1U);
+  EXPECT_EQ(quotas->look(charge(five, "p"), on().now()).remaining, 0);
+  EXPECT_EQ(quotas->look(charge(five, "other"), on().now()).remaining, 4);
+  EXPECT_EQ(quotas->look(charge(five, "new"), on().now()).remaining, 5);
+}
+
+TEST_F(store_redis_quota_store, asks_again_when_a_refusal_has_been_believed_for_long_enough) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis), {.gateway = "a", .refusals_believed = 20ms});
+  auto const one = limit(1, 3600s);
+  EXPECT_TRUE(spend(*quotas, charge(one, "p")).admitted);
+  EXPECT_FALSE(spend(*quotas, charge(one, "p")).admitted);
+  redis.cli("FLUSHALL");
+  EXPECT_TRUE(is_admitted_in_the_end(*quotas, charge(one, "p")));
+}
+
+TEST_F(store_redis_quota_store, decides_the_requests_of_a_turn_by_one_call) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const most = limit(40, 3600s, algorithm::sliding);
+  EXPECT_TRUE(spend(*quotas, charge(most, "p")).admitted);
+  redis.cli("CONFIG RESETSTAT");
+  auto const before = quotas->counted().round_trips;
+  int admitted = 0;
+  int answered = 0;
+  for (int i = 0; i < 60; ++i) {
+    std::array const charges{charge(most, "p")};
+    quotas->spend(charges, on().now(), [&](store::spend_answer const& answer) {
+      ++answered;
+      admitted += answer && answer->admitted ? 1 : 0;
+    });
+  }
+  ASSERT_TRUE(until([&] { return answered == 60; }));
+  EXPECT_EQ(admitted, 39);
+  EXPECT_EQ(quotas->counted().round_trips - before, 1U);
+  EXPECT_NE(redis.cli("INFO commandstats").find("evalsha:calls=1,"), std::string::npos);
+}
+
+TEST_F(store_redis_quota_store, spends_all_charges_of_a_request_or_none) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const ten = limit(10, 3600s, algorithm::gcra);
+  auto const two = limit(2, 3600s);
+  auto const shadow = limit(1, 3600s);
+  auto const both = [&] {
+    std::vector charges{charge(ten, "p"), charge(two, "q", counting::exact, 1, 2),
+                        charge(shadow, "r", counting::exact, 1, 3)};
+    charges[0].policy_name = "ten";
+    charges[1].policy_name = "two";
+    charges[2].policy_name = "shadow";
+    charges[2].of.enforced = false;
+    return charges;
+  };
+  EXPECT_TRUE(spend(*quotas, both()).admitted);
+  auto const second = spend(*quotas, both());
+  EXPECT_TRUE(second.admitted) << "a shadow refuses nobody";
+  EXPECT_FALSE(second.results[2].decision.admitted);
+  auto const third = spend(*quotas, both());
+  EXPECT_FALSE(third.admitted || third.here);
+  EXPECT_TRUE(third.results[0].decision.admitted);
+  EXPECT_EQ(third.results[0].decision.left.remaining, 8);
+  EXPECT_FALSE(third.results[1].decision.admitted);
+  auto const fourth = spend(*quotas, both());
+  EXPECT_TRUE(!fourth.admitted && fourth.here);
+  EXPECT_EQ(fourth.results[0].decision.left.remaining, 8);
+  EXPECT_EQ(spend(*quotas, charge(ten, "p", counting::exact, 8)).error, std::nullopt);
+}
+
+TEST_F(store_redis_quota_store, gives_back_what_is_settled) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis), {.gateway = "a", .refusals_believed = 1ms});
+  for (auto const kind : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {
+    auto const one = limit(1, 3600s, kind);
+    auto const what = charge(one, std::to_string(static_cast<int>(kind)), counting::exact, 1,
+                             static_cast<std::uint32_t>(kind));
+    auto const admitted_at = on().now();
+    EXPECT_TRUE(spend(*quotas, what).admitted);
+    EXPECT_FALSE(spend(*quotas, what).admitted);
+    quotas->settle(what, admitted_at, on().now(), -1);
+    EXPECT_TRUE(is_admitted_in_the_end(*quotas, what));
+    quotas->settle(what, admitted_at, on().now(), 5);
+    quotas->settle(what, admitted_at, on().now(), -5);
+    EXPECT_FALSE(spend(*quotas, what).admitted);
+  }
+}
+
+TEST_F(store_redis_quota_store, keeps_no_partition_readable_in_redis) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const one = limit(1, 3600s);
+  EXPECT_TRUE(spend(*quotas, charge(one, "{secret}")).admitted);
+  auto const keys = redis.cli("KEYS '*'");
+  EXPECT_EQ(keys.find("secret"), std::string::npos);
+  EXPECT_NE(keys.find("}:policy"), std::string::npos) << keys;
+}
+
+TEST_F(store_redis_quota_store, names_its_scripts_as_servers_do) {
+  redis_server const redis;
+  for (std::size_t const size : {0U, 1U, 55U, 56U, 63U, 64U, 119U, 120U, 1'000U}) {
+    std::string const text(size, ' ');
+    EXPECT_EQ(script(text).name(), redis.cli("SCRIPT LOAD '" + text + "'"));
+  }
+}
+
+// ---- trouble ----
+
+TEST_F(store_redis_quota_store, goes_on_when_the_scripts_are_forgotten) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const many = limit(100, 3600s);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(spend(*quotas, charge(many, "p")).admitted);
+    EXPECT_EQ(redis.cli("SCRIPT FLUSH"), "OK");
+  }
+  EXPECT_EQ(spend(*quotas, charge(many, "p")).results.at(0).decision.left.remaining, 96);
+}
+
+TEST_F(store_redis_quota_store, says_at_once_that_the_store_is_down_and_comes_back) {
+  redis_server redis;
+  auto const quotas = open(on(), url_of(redis), {.gateway = "a", .command_timeout = 200ms});
+  auto const many = limit(100, 3600s);
+  EXPECT_TRUE(spend(*quotas, charge(many, "p")).admitted);
+  redis.kill();
+  ASSERT_TRUE(until([&] { return spend(*quotas, charge(many, "p")).here; }));
+  EXPECT_TRUE(spend(*quotas, charge(many, "p")).error.has_value());
+  redis.restart();
+  ASSERT_TRUE(is_admitted_in_the_end(*quotas, charge(many, "p")));
+  EXPECT_GT(quotas->counted().failed, 0U);
+}
+
+TEST_F(store_redis_quota_store, answers_within_its_time_when_the_store_is_silent) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis), {.gateway = "a", .command_timeout = 100ms});
+  auto const many = limit(100, 3600s);
+  EXPECT_TRUE(spend(*quotas, charge(many, "p")).admitted);
+  redis.freeze();
+  auto const begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(spend(*quotas, charge(many, "p")).error.has_value());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+  redis.thaw();
+}
+
+TEST_F(store_redis_quota_store, answers_what_waits_when_it_is_closed) {
+  redis_server const redis;
+  auto quotas = open(on(), url_of(redis));
+  auto const many = limit(100, 3600s);
+  EXPECT_TRUE(spend(*quotas, charge(many, "p")).admitted);
+  std::vector<store::store_fault> faults;
+  auto const ask = [&] {
+    std::array const charges{charge(many, "p")};
+    quotas->spend(charges, on().now(), [&](store::spend_answer const& answer) {
+      ASSERT_FALSE(answer.has_value());
+      faults.push_back(answer.error().fault);
+    });
+  };
+  ask();
+  redis.freeze();
+  on().turn(0ms);
+  on().turn(0ms);
+  ask();
+  quotas.reset();
+  EXPECT_EQ(faults, (std::vector{store::store_fault::stopped, store::store_fault::stopped}));
+}
+
+// ---- concurrent requests ----
+
+TEST_F(store_redis_quota_store, holds_slots_of_concurrent_requests_until_they_are_settled) {
+  redis_server const redis;
+  auto const a = open(on(), url_of(redis));
+  auto const b = open(on(), url_of(redis), {.gateway = "b"});
+  auto const three = slots(3);
+  EXPECT_TRUE(spend(*a, charge(three, "p")).admitted);
+  EXPECT_TRUE(spend(*a, charge(three, "p")).admitted);
+  EXPECT_TRUE(spend(*b, charge(three, "p")).admitted);
+  EXPECT_FALSE(spend(*b, charge(three, "p")).admitted);
+  a->settle(charge(three, "p"), on().now(), on().now(), -1);
+  EXPECT_TRUE(is_admitted_in_the_end(*b, charge(three, "p")));
+  EXPECT_FALSE(spend(*a, charge(three, "p")).admitted);
+}
+
+TEST_F(store_redis_quota_store, frees_the_slots_of_a_gateway_that_died_and_of_no_other) {
+  redis_server const redis;
+  auto a = open(on(), url_of(redis), {.gateway = "a", .alive_for = 300ms});
+  auto const b = open(on(), url_of(redis), {.gateway = "b", .alive_for = 300ms});
+  auto const three = slots(3);
+  EXPECT_TRUE(spend(*a, charge(three, "p", counting::exact, 2)).admitted);
+  EXPECT_TRUE(spend(*b, charge(three, "p")).admitted);
+  EXPECT_TRUE(until([&] { return b->gateways() == 2; }));
+  a.reset();
+  auto const died = std::chrono::steady_clock::now();
+  EXPECT_TRUE(is_admitted_in_the_end(*b, charge(three, "p", counting::exact, 2)));
+  EXPECT_GT(std::chrono::steady_clock::now() - died, 150ms) << "it might have lived";
+  EXPECT_FALSE(spend(*b, charge(three, "p")).admitted) << "three are held by one that lives";
+  EXPECT_TRUE(until([&] { return b->gateways() == 1; }));
+}
+
+TEST_F(store_redis_quota_store, says_what_it_holds_to_a_store_that_has_forgotten) {
+  redis_server redis;
+  auto const a =
+      open(on(), url_of(redis), {.gateway = "a", .command_timeout = 200ms, .alive_for = 600ms});
+  auto const b = open(on(), url_of(redis), {.gateway = "b", .command_timeout = 200ms});
+  auto const three = slots(3);
+  EXPECT_TRUE(spend(*a, charge(three, "p", counting::exact, 2)).admitted);
+  redis.restart();
+  bool is_told = false;
+  EXPECT_TRUE(until([&] {
+    auto const got = spend(*b, charge(three, "p"));
+    if (got.admitted) {
+      b->settle(charge(three, "p"), on().now(), on().now(), -1);
+    }
+    is_told = is_told || (got.admitted && got.results[0].decision.left.remaining == 0);
+    return is_told;
+  }));
+}
+
+// ---- lease ----
+
+/// What many clients of several gateways get, each gateway with a thread of its own.
+class crowd {
+ public:
+  struct outcome {
+    std::int64_t admitted = 0;
+    store::quota_store::counts counts;
+    bool is_over_time = false;
+  };
+
+  crowd(std::string url, std::size_t gateways, std::size_t clients)
+      : url_(std::move(url)), gateways_(gateways), clients_(clients) {}
+
+  /// Every client asks again and again until `is_done` says so of what was admitted, and `more` times after.
+  auto run(policy const& of, counting how, std::function<bool(std::int64_t)> is_done, int more)
+      -> outcome {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < gateways_; ++i) {
+      threads.emplace_back([&, i] { work(i, of, how, is_done, more); });
+    }
+    threads.clear();
+    outcome_.admitted = admitted_;
+    return outcome_;
+  }
+
+ private:
+  void work(std::size_t number, policy const& of, counting how,
+            std::function<bool(std::int64_t)> const& is_done, int more) {
+    auto const loop = *engine::loop::make();
+    auto const quotas = *open_quota_store(*loop, *parse_server_url(url_),
+                                          {.gateway = "gateway" + std::to_string(number)});
+    auto const one = charge(of, "partition", how);
+    auto const end = std::chrono::steady_clock::now() + 60s;
+    std::size_t waiting = 0;
+    int afterwards = 0;
+    while (afterwards < more && std::chrono::steady_clock::now() < end) {
+      for (auto idle = clients_ - waiting; idle > 0; --idle) {
+        afterwards += is_done(admitted_) ? 1 : 0;
+        std::array<store::charged, 1> result{};
+        std::array const charges{one};
+        auto const here = quotas->spend_here(charges, loop->now(), result);
+        if (here && *here) {
+          admitted_ += **here ? 1 : 0;
+        } else if (here) {
+          ++waiting;
+          quotas->spend(charges, loop->now(), [&](store::spend_answer const& answer) {
+            --waiting;
+            admitted_ += answer && answer->admitted ? 1 : 0;
+          });
+        }
+      }
+      loop->turn(waiting == clients_ ? 10ms : 0ms);
+    }
+    while (waiting > 0) {
+      loop->turn(10ms);
+    }
+    std::lock_guard const lock(mutex_);
+    auto const counts = quotas->counted();
+    outcome_.counts.asked += counts.asked;
+    outcome_.counts.here += counts.here;
+    outcome_.counts.round_trips += counts.round_trips;
+    outcome_.counts.failed += counts.failed;
+    outcome_.is_over_time = outcome_.is_over_time || afterwards < more;
+  }
+
+  std::string url_;
+  std::size_t gateways_;
+  std::size_t clients_;
+  std::atomic<std::int64_t> admitted_ = 0;
+  std::mutex mutex_;
+  outcome outcome_;
+};
+
+void print(std::string const& what, crowd::outcome const& got) {
+  auto const decisions = got.counts.asked + got.counts.here;
+  std::cout << "[          ] " << what << ": " << got.admitted << " admitted, " << decisions
+            << " decisions, " << got.counts.here << " of them here, " << got.counts.round_trips
+            << " round trips\n";
+}
+
+TEST_F(store_redis_quota_store, never_admits_more_than_the_quota_to_three_gateways_and_nearly_all) {
+  redis_server const redis;
+  constexpr std::int64_t quota = 20'000;
+  for (auto const kind : {algorithm::fixed, algorithm::sliding}) {
+    for (auto const how : {counting::exact, counting::lease}) {
+      redis.cli("FLUSHALL");
+      crowd of(url_of(redis), 3, 21);
+      auto const p = limit(quota, 3600s * 24, kind);
+      auto const got = of.run(
+          p, how, [](std::int64_t admitted) { return admitted >= quota * 99 / 100; }, 50'000);
+      EXPECT_FALSE(got.is_over_time);
+      EXPECT_LE(got.admitted, quota);
+      EXPECT_GE(got.admitted, quota * 99 / 100);
+      EXPECT_EQ(got.counts.failed, 0U);
+      EXPECT_LT(got.counts.round_trips, got.counts.asked + got.counts.here);
+      print(std::string(kind == algorithm::fixed ? "fixed" : "sliding") +
+                (how == counting::exact ? ", exact" : ", lease"),
+            got);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tidegate::store_redis
