@@ -2,8 +2,10 @@
 #include <tidegate/http/json_string.hpp>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace tidegate::http {
 
@@ -17,6 +19,55 @@ constexpr auto plain = [] {
   }
   return table;
 }();
+
+template <class Word>
+[[nodiscard]] auto load(char const* from) noexcept -> Word {
+  Word octets{};
+  std::memcpy(&octets, from, sizeof octets);
+  return octets;
+}
+
+/// The high bit of every octet that is not plain, and maybe of some that are more significant than such a one.
+template <class Word>
+[[nodiscard]] constexpr auto not_plain(Word octets) noexcept -> Word {
+  constexpr auto each = static_cast<Word>(0x0101010101010101);
+  return (octets | (octets - 0x20 * each) | ((octets ^ '"' * each) - each) |
+          ((octets ^ '\\' * each) - each)) &
+         0x80 * each;
+}
+
+/// Copies words that may overlap, so that there is no rest. False when they are not plain.
+template <class Word>
+[[nodiscard]] auto copy_words(char* to, std::string_view text) noexcept -> bool {
+  Word other = 0;
+  auto const copy = [&](std::size_t i) {
+    auto const octets = load<Word>(text.data() + i);
+    other |= not_plain(octets);
+    std::memcpy(to + i, &octets, sizeof octets);
+  };
+  auto const last = text.size() - sizeof(Word);
+  for (std::size_t i = 0; i < last; i += sizeof(Word)) {
+    copy(i);
+  }
+  copy(last);
+  return other == 0;
+}
+
+/// Copies `text`. False when something in it is not plain.
+[[nodiscard]] auto copy_plain(char* to, std::string_view text) noexcept -> bool {
+  if (text.size() >= sizeof(std::uint64_t)) {
+    return copy_words<std::uint64_t>(to, text);
+  }
+  if (text.size() >= sizeof(std::uint32_t)) {
+    return copy_words<std::uint32_t>(to, text);
+  }
+  bool is_plain = true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    is_plain = is_plain && plain[static_cast<std::uint8_t>(text[i])];
+    to[i] = text[i];
+  }
+  return is_plain;
+}
 
 struct utf8_sequence {
   std::size_t octets;
@@ -62,17 +113,46 @@ void append_escape(std::string& out, char c) {
 
 }  // namespace
 
+auto plain_json_octets(std::string_view text) noexcept -> std::size_t {
+  std::size_t i = 0;
+  for (; text.size() - i >= sizeof(std::uint64_t); i += sizeof(std::uint64_t)) {
+    if (auto const other = not_plain(load<std::uint64_t>(text.data() + i)); other != 0) {
+      if constexpr (std::endian::native == std::endian::little) {
+        return i + static_cast<std::size_t>(std::countr_zero(other)) / 8;
+      }
+      break;
+    }
+  }
+  while (i < text.size() && plain[static_cast<std::uint8_t>(text[i])]) {
+    ++i;
+  }
+  return i;
+}
+
 void append_json_string(std::string& out, std::string_view text) {
   constexpr std::string_view replacement_character = "\xef\xbf\xbd";
-  out.push_back('"');
+  auto const begin = out.size();
+  auto const end = begin + text.size() + 2;
+  bool is_plain = false;
+  // What libstdc++ 12 gives for the size is the capacity.
+  out.resize_and_overwrite(end, [&](char* to, std::size_t /*size*/) {
+    to[begin] = '"';
+    is_plain = copy_plain(to + begin + 1, text);
+    to[end - 1] = '"';
+    return is_plain ? end : begin + 1;
+  });
+  if (is_plain) {
+    return;
+  }
   std::size_t copied = 0;  // up to here; from here to i everything stands for itself
   std::size_t i = 0;
   auto const copy = [&] { out.append(text.data() + copied, i - copied); };
-  while (i < text.size()) {
-    auto const octet = static_cast<std::uint8_t>(text[i]);
-    if (plain[octet]) {
-      ++i;
-    } else if (octet < 0x80) {
+  for (;;) {
+    i += plain_json_octets(text.substr(i));
+    if (i == text.size()) {
+      break;
+    }
+    if (static_cast<std::uint8_t>(text[i]) < 0x80) {
       copy();
       append_escape(out, text[i]);
       copied = ++i;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
@@ -304,8 +305,9 @@ auto case_fold(std::string_view text) -> std::string {
   return out;
 }
 
-auto equal_names(std::string_view a, std::string_view b) noexcept -> bool {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+auto detail::is_equal(std::string_view a, std::string_view b) noexcept -> bool {
+  return std::memcmp(a.data(), b.data(), a.size()) == 0 ||
+         std::equal(a.begin(), a.end(), b.begin(),
                     [](char x, char y) { return fold_ascii(x) == fold_ascii(y); });
 }
 

@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
+#include <memory>
 #include <optional>
+#include <span>
 
 namespace tidegate::scim {
 
@@ -79,26 +82,43 @@ class reader {
   reader(std::string_view text, int depth_max) : text_(text), depth_max_(depth_max) {}
 
   auto read_document() -> result<json, json_error> {
-    TIDEGATE_TRY(auto value, read_value(0));
+    json value;
+    if (!read_value(value, 0)) {
+      return failure(error_);
+    }
     skip_whitespace();
     if (position_ != text_.size()) {
-      return fail(json_fault::end_expected);
+      return failure(json_error{json_fault::end_expected, position_});
     }
     return value;
   }
 
   auto read_literal() -> result<json_prefix, json_error> {
     if (at('{') || at('[')) {
-      return fail(json_fault::value_expected);
+      return failure(json_error{json_fault::value_expected, position_});
     }
-    TIDEGATE_TRY(auto value, read_value_here(0));
-    return json_prefix{std::move(value), position_};
+    json_prefix read;
+    if (!read_value_here(read.value, 0)) {
+      return failure(error_);
+    }
+    read.octets = position_;
+    return read;
   }
 
  private:
-  [[nodiscard]] auto fail(json_fault fault) const -> std::unexpected<json_error> {
-    return failure(json_error{fault, position_});
+  /// What is open at one depth. It is moved out when its size is known: short ones grow here once for all of
+  /// them, and take no more memory than they need.
+  struct level {
+    std::vector<json_member> members;
+    std::vector<json> items;
+  };
+
+  auto fail(json_fault fault, std::size_t offset) -> bool {
+    error_ = {fault, offset};
+    return false;
   }
+  auto fail(json_fault fault) -> bool { return fail(fault, position_); }
+
   [[nodiscard]] auto at(char c) const noexcept -> bool {
     return position_ < text_.size() && text_[position_] == c;
   }
@@ -111,132 +131,185 @@ class reader {
     return there;
   }
   void skip_whitespace() noexcept {
-    while (at(' ') || at('\t') || at('\n') || at('\r')) {
+    while (position_ < text_.size() && text_[position_] <= ' ' &&
+           (at(' ') || at('\t') || at('\n') || at('\r'))) {
       ++position_;
     }
   }
 
-  auto read_value(int depth) -> result<json, json_error> {
+  /// Reads into `out`, which is null.
+  auto read_value(json& out, int depth) -> bool {
     skip_whitespace();
-    return read_value_here(depth);
+    return read_value_here(out, depth);
   }
 
-  auto read_value_here(int depth) -> result<json, json_error> {
+  auto read_value_here(json& out, int depth) -> bool {
     if (position_ == text_.size()) {
       return fail(json_fault::value_expected);
     }
     switch (text_[position_]) {
-      case '{': return read_object(depth + 1);
-      case '[': return read_array(depth + 1);
+      case '{': return read_object(out, depth + 1);
+      case '[': return read_array(out, depth + 1);
       case '"': {
-        TIDEGATE_TRY(auto text, read_string());
-        return json(std::move(text));
+        auto const text = read_string();
+        if (!text) {
+          return false;
+        }
+        out.emplace<std::string>(*text);
+        return true;
       }
-      case 't': return read_word("true", true);
-      case 'f': return read_word("false", false);
-      case 'n': return read_word("null", nullptr);
-      default: return read_number();
+      case 't': return read_word("true", out, true);
+      case 'f': return read_word("false", out, false);
+      case 'n': return read_word("null", out, nullptr);
+      default: return read_number(out);
     }
   }
 
-  auto read_word(std::string_view word, json value) -> result<json, json_error> {
+  template <class Value>
+  auto read_word(std::string_view word, json& out, Value value) -> bool {
     if (text_.substr(position_, word.size()) != word) {
       return fail(json_fault::value_expected);
     }
     position_ += word.size();
-    return value;
+    out.emplace<Value>(value);
+    return true;
   }
 
-  auto read_array(int depth) -> result<json, json_error> {
+  auto level_at(int depth) -> level& {
+    while (levels_.size() < static_cast<std::size_t>(depth)) {
+      levels_.push_back(std::make_unique<level>());
+    }
+    return *levels_[static_cast<std::size_t>(depth) - 1];
+  }
+
+  /// `to` is empty.
+  template <class T>
+  static void move_out(std::vector<T>& open, std::vector<T>& to) {
+    if (open.size() > open.capacity() / 2) {
+      to.swap(open);
+      return;
+    }
+    to.assign(std::move_iterator(open.begin()), std::move_iterator(open.end()));
+    open.clear();
+  }
+
+  auto read_array(json& out, int depth) -> bool {
     if (depth > depth_max_) {
       return fail(json_fault::too_deep);
     }
     ++position_;
-    json_array array;
+    auto& array = out.emplace<json_array>();
     skip_whitespace();
+    if (take(']')) {
+      return true;
+    }
+    auto& items = level_at(depth).items;
+    do {
+      if (!read_value(items.emplace_back(), depth)) {
+        return false;
+      }
+      skip_whitespace();
+    } while (take(','));
     if (!take(']')) {
-      do {
-        TIDEGATE_TRY(auto value, read_value(depth));
-        array.push_back(std::move(value));
-        skip_whitespace();
-      } while (take(','));
-      if (!take(']')) {
-        return fail(json_fault::comma_expected);
-      }
+      return fail(json_fault::comma_expected);
     }
-    return json(std::move(array));
+    move_out(items, array);
+    return true;
   }
 
-  auto read_object(int depth) -> result<json, json_error> {
+  auto read_object(json& out, int depth) -> bool {
     if (depth > depth_max_) {
       return fail(json_fault::too_deep);
     }
     ++position_;
-    json_object object;
+    auto& object = out.emplace<json_object>();
     skip_whitespace();
-    if (!take('}')) {
-      do {
-        skip_whitespace();
-        if (!at('"')) {
-          return fail(json_fault::name_expected);
-        }
-        TIDEGATE_TRY(auto name, read_string());
-        skip_whitespace();
-        if (!take(':')) {
-          return fail(json_fault::colon_expected);
-        }
-        TIDEGATE_TRY(auto value, read_value(depth));
-        object.append(std::move(name), std::move(value));
-        skip_whitespace();
-      } while (take(','));
-      if (!take('}')) {
-        return fail(json_fault::comma_expected);
-      }
-      if (has_name_twice(object)) {
-        return fail(json_fault::name_twice);
-      }
+    if (take('}')) {
+      return true;
     }
-    return json(std::move(object));
+    auto& members = level_at(depth).members;
+    members.reserve(14);  // which is less than a KiB
+    do {
+      skip_whitespace();
+      if (!at('"')) {
+        return fail(json_fault::name_expected);
+      }
+      auto const name = read_string();
+      if (!name) {
+        return false;
+      }
+      auto& member = members.emplace_back();
+      member.name = *name;
+      skip_whitespace();
+      if (!take(':')) {
+        return fail(json_fault::colon_expected);
+      }
+      if (!read_value(member.value, depth)) {
+        return false;
+      }
+      skip_whitespace();
+    } while (take(','));
+    if (!take('}')) {
+      return fail(json_fault::comma_expected);
+    }
+    if (has_name_twice(members)) {
+      return fail(json_fault::name_twice);
+    }
+    move_out(members, object.members());
+    return true;
   }
 
-  static constexpr std::size_t few_members = 24;  // to compare each with each, sizes first
-  static auto has_name_twice(json_object const& object) -> bool {
-    auto const& members = object.members();
+  static constexpr std::size_t few_members =
+      24;  // to compare each with each, where it may be the same
+  static auto has_name_twice(std::span<json_member const> members) -> bool {
     if (members.size() <= few_members) {
-      for (auto one = members.begin(); one != members.end(); ++one) {
-        if (std::any_of(members.begin(), one, [&](json_member const& other) {
-              return equal_names(one->name, other.name);
+      std::uint64_t seen = 0;
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        auto const& name = members[i].name;
+        auto const bit = std::uint64_t{1} << (likeness_of(name) % 64);
+        if ((seen & bit) != 0 &&
+            std::ranges::any_of(members.first(i), [&](json_member const& other) {
+              return equal_names(name, other.name);
             })) {
           return true;
         }
+        seen |= bit;
       }
       return false;
     }
     std::vector<std::string> names;
-    names.reserve(object.members().size());
-    for (auto const& m : object.members()) {
+    names.reserve(members.size());
+    for (auto const& m : members) {
       names.push_back(fold_name(m.name));
     }
     std::ranges::sort(names);
     return std::ranges::adjacent_find(names) != names.end();
   }
 
-  /// How many characters of ASCII that stand for themselves `text` begins with.
-  static auto plain_octets(std::string_view text) noexcept -> std::size_t {
-    auto const is_plain = [](char c) {
-      auto const octet = static_cast<std::uint8_t>(c);
-      return octet >= 0x20 && octet < 0x80 && c != '"' && c != '\\';
-    };
-    return static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_plain) -
-                                    text.begin());
+  /// The same of names that are the same.
+  static auto likeness_of(std::string_view name) noexcept -> std::size_t {
+    return name.empty() ? 0
+                        : name.size() * 5 + static_cast<std::uint8_t>(fold_ascii(name.front())) +
+                              static_cast<std::uint8_t>(fold_ascii(name.back())) * std::size_t{3};
   }
 
-  auto read_string() -> result<std::string, json_error> {
+  /// Good until the next one is read. Nothing after an error.
+  auto read_string() -> std::optional<std::string_view> {
     ++position_;
-    std::string out;
+    auto const begin = position_;
+    position_ += http::plain_json_octets(text_.substr(position_));
+    if (at('"')) {
+      return text_.substr(begin, position_++ - begin);
+    }
+    unescaped_ = text_.substr(begin, position_ - begin);
+    return read_rest_of_string() ? std::optional<std::string_view>(unescaped_) : std::nullopt;
+  }
+
+  /// From what does not stand for itself on, into `unescaped_`.
+  auto read_rest_of_string() -> bool {
     for (;;) {
-      auto const plain = plain_octets(text_.substr(position_));
-      out += text_.substr(position_, plain);
+      auto const plain = http::plain_json_octets(text_.substr(position_));
+      unescaped_ += text_.substr(position_, plain);
       position_ += plain;
       if (position_ == text_.size()) {
         return fail(json_fault::unterminated_string);
@@ -244,10 +317,12 @@ class reader {
       auto const octet = static_cast<std::uint8_t>(text_[position_]);
       if (octet == '"') {
         ++position_;
-        return out;
+        return true;
       }
       if (octet == '\\') {
-        TIDEGATE_TRY_VOID(read_escape(out));
+        if (!read_escape()) {
+          return false;
+        }
         continue;
       }
       if (octet < 0x20) {
@@ -257,20 +332,20 @@ class reader {
       if (size == 0) {
         return fail(json_fault::invalid_utf8);
       }
-      out += text_.substr(position_, size);
+      unescaped_ += text_.substr(position_, size);
       position_ += size;
     }
   }
 
-  auto read_escape(std::string& out) -> result<void, json_error> {
+  auto read_escape() -> bool {
     constexpr std::string_view names = "\"\\/bfnrt";
     constexpr std::string_view values = "\"\\/\b\f\n\r\t";
     auto const rest = text_.substr(position_);
     if (rest.size() > 1) {
       if (auto const simple = names.find(rest[1]); simple != std::string_view::npos) {
-        out += values[simple];
+        unescaped_ += values[simple];
         position_ += 2;
-        return {};
+        return true;
       }
     }
     auto const unit = code_unit(rest);
@@ -287,9 +362,9 @@ class reader {
       code_point = 0x10000 + ((code_point - 0xd800) << 10) + (*low - 0xdc00);
       octets = 12;
     }
-    utf8::append(out, code_point);
+    utf8::append(unescaped_, code_point);
     position_ += octets;
-    return {};
+    return true;
   }
 
   /// Of `\u` and four hexadecimal digits at the beginning of `text`.
@@ -314,9 +389,8 @@ class reader {
     return position_ != begin;
   }
 
-  auto read_number() -> result<json, json_error> {
+  auto read_number(json& out) -> bool {
     auto const begin = position_;
-    auto const fail_here = [&](json_fault fault) { return failure(json_error{fault, begin}); };
     if (!at('-') && !at_digit()) {
       return fail(json_fault::value_expected);
     }
@@ -324,13 +398,13 @@ class reader {
     bool const zero = at('0');
     auto const digits = position_;
     if (!take_digits() || (zero && position_ - digits > 1)) {
-      return fail_here(json_fault::invalid_number);
+      return fail(json_fault::invalid_number, begin);
     }
     bool integer = true;
     if (take('.')) {
       integer = false;
       if (!take_digits()) {
-        return fail_here(json_fault::invalid_number);
+        return fail(json_fault::invalid_number, begin);
       }
     }
     if (take('e') || take('E')) {
@@ -339,28 +413,25 @@ class reader {
         take('+');
       }
       if (!take_digits()) {
-        return fail_here(json_fault::invalid_number);
+        return fail(json_fault::invalid_number, begin);
       }
     }
-    auto const* const first = text_.data() + begin;
-    auto const* const last = text_.data() + position_;
-    if (integer) {
-      std::int64_t value = 0;
-      if (std::from_chars(first, last, value).ec != std::errc()) {
-        return fail_here(json_fault::number_out_of_range);
-      }
-      return json(value);
-    }
-    double value = 0;
-    if (std::from_chars(first, last, value).ec != std::errc()) {
-      return fail_here(json_fault::number_out_of_range);
-    }
-    return json(value);
+    return integer ? convert(begin, out.emplace<std::int64_t>())
+                   : convert(begin, out.emplace<double>());
+  }
+
+  template <class Number>
+  auto convert(std::size_t begin, Number& out) -> bool {
+    auto const read = std::from_chars(text_.data() + begin, text_.data() + position_, out);
+    return read.ec == std::errc() || fail(json_fault::number_out_of_range, begin);
   }
 
   std::string_view text_;
   std::size_t position_ = 0;
   int depth_max_;
+  json_error error_;
+  std::string unescaped_;
+  std::vector<std::unique_ptr<level>> levels_;
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace tidegate::scim {
 
 /// Reads one value of `a`, at `path`, as `read_resource` does, but required sub-attributes may be missing: it may
 /// become part of another value. Null when nothing is in it.
-[[nodiscard]] auto read_value(json const& value, attribute const& a, std::string const& path)
+[[nodiscard]] auto read_value(json value, attribute const& a, std::string const& path)
     -> result<json, resource_error>;
 
 }  // namespace tidegate::scim

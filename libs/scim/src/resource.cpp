@@ -7,8 +7,9 @@
 #include <tidegate/scim/date_time.hpp>
 
 #include <algorithm>
-#include <optional>
+#include <iterator>
 #include <unordered_map>
+#include <utility>
 
 namespace tidegate::scim {
 
@@ -16,6 +17,15 @@ namespace {
 
 auto fail(resource_fault fault, std::string path) -> std::unexpected<resource_error> {
   return failure(resource_error{fault, std::move(path)});
+}
+
+/// An error in what is at `where`; so no path is made for what is in order.
+auto within(std::string where, resource_error const& error) -> std::unexpected<resource_error> {
+  return fail(error.fault, std::move(where) + error.path);
+}
+
+auto item(std::size_t index) -> std::string {
+  return "[" + std::to_string(index) + "]";
 }
 
 /// Base64 in either alphabet of RFC 4648; padding may be missing (RFC 7643, section 2.3.6).
@@ -31,31 +41,29 @@ auto is_base64(std::string_view text) noexcept -> bool {
          });
 }
 
-/// The value of a simple attribute as it is kept; nothing when it is of another type.
-auto read_simple(json const& value, attribute_type type) -> std::optional<json> {
+/// Makes the value of a simple attribute what is kept of it. False when it is of another type.
+auto read_simple(json& value, attribute_type type) -> bool {
   auto const* const text = value.if_string();
-  bool fits = false;
   switch (type) {
     case attribute_type::string:
-    case attribute_type::reference: fits = text != nullptr; break;
+    case attribute_type::reference: return text != nullptr;
     case attribute_type::boolean:
-      if (text != nullptr && equal_names(*text, "true")) {
-        return json(true);
+      if (text != nullptr) {
+        bool const is_true = equal_names(*text, "true");
+        if (!is_true && !equal_names(*text, "false")) {
+          return false;
+        }
+        value = is_true;
       }
-      if (text != nullptr && equal_names(*text, "false")) {
-        return json(false);
-      }
-      fits = value.if_bool() != nullptr;
-      break;
-    case attribute_type::integer: fits = value.if_integer() != nullptr; break;
+      return value.if_bool() != nullptr;
+    case attribute_type::integer: return value.if_integer() != nullptr;
     case attribute_type::decimal:
-      fits = value.if_integer() != nullptr || value.if_decimal() != nullptr;
-      break;
-    case attribute_type::date_time: fits = text != nullptr && parse_date_time(*text); break;
-    case attribute_type::binary: fits = text != nullptr && is_base64(*text); break;
+      return value.if_integer() != nullptr || value.if_decimal() != nullptr;
+    case attribute_type::date_time: return text != nullptr && parse_date_time(*text);
+    case attribute_type::binary: return text != nullptr && is_base64(*text);
     case attribute_type::complex: break;
   }
-  return fits ? std::optional(value) : std::nullopt;
+  return false;
 }
 
 /// What no two values of an attribute have in common (RFC 7643, section 2.4).
@@ -64,7 +72,7 @@ auto type_and_value(json const& one) -> std::string {
   return to_string(json_array{type == nullptr ? json() : *type, *one.find("value")});
 }
 
-/// Reads what stands in one object; `path` is empty or ends with what separates names.
+/// Makes values what is kept of them, in their place. Paths of errors begin with what is read.
 class resource_reader {
  public:
   enum class part : std::uint8_t { whole, fragment };  // a fragment may lack what is required
@@ -72,102 +80,104 @@ class resource_reader {
   explicit resource_reader(unknown_attributes unknown, part p = part::whole)
       : unknown_(unknown), part_(p) {}
 
-  /// Of the attributes that `find` knows; each must come that is required.
-  template <class Find>
-  auto read_members(json_object const& object, std::span<attribute const> attributes,
-                    std::string const& path, Find find) -> result<json_object, resource_error> {
-    json_object out;
-    for (auto const& m : object.members()) {
-      attribute const* const a = find(m.name);
+  /// Of `attributes`; each must come that is required.
+  auto read_members(json_object& object, std::span<attribute const> attributes) const
+      -> result<void, resource_error> {
+    for (auto& m : object.members()) {
+      attribute const* const a = find_by_name(attributes, m.name);
       if (a == nullptr) {
         if (unknown_ == unknown_attributes::refuse) {
-          return fail(resource_fault::unknown_attribute, path + m.name);
+          return fail(resource_fault::unknown_attribute, m.name);
         }
+        m.value = json();
         continue;
       }
       if (a->mutability == attribute_mutability::read_only) {
+        m.value = json();
         continue;
       }
-      TIDEGATE_TRY(auto value, read_attribute(m.value, *a, path + a->name));
-      if (!value.is_null()) {
-        out.append(a->name, std::move(value));
+      if (auto const read = read_attribute(m.value, *a); !read) {
+        return within(a->name, read.error());
+      }
+      if (m.name != a->name) {
+        m.name = a->name;
       }
     }
+    std::erase_if(object.members(), [](json_member const& m) { return m.value.is_null(); });
     for (auto const& a : attributes) {
       if (part_ == part::whole && a.required && a.mutability != attribute_mutability::read_only) {
-        auto const* const value = out.find(a.name);
+        auto const* const value = object.find(a.name);
         if (value == nullptr || !is_present(*value)) {
-          return fail(resource_fault::required_missing, path + a.name);
+          return fail(resource_fault::required_missing, a.name);
         }
       }
     }
-    return out;
+    return {};
   }
 
   /// Null when there is no value.
-  auto read_one(json const& value, attribute const& a, std::string const& path)
-      -> result<json, resource_error> {
+  auto read_one(json& value, attribute const& a) const -> result<void, resource_error> {
     if (value.is_null()) {
-      return json();
+      return {};
     }
     if (a.type != attribute_type::complex) {
-      auto simple = read_simple(value, a.type);
-      if (!simple) {
-        return fail(resource_fault::wrong_type, path);
+      if (!read_simple(value, a.type)) {
+        return fail(resource_fault::wrong_type, "");
       }
-      return *std::move(simple);
+      return {};
     }
-    auto const* const object = value.if_object();
+    auto* const object = value.if_object();
     if (object == nullptr) {
-      return fail(resource_fault::wrong_type, path);
+      return fail(resource_fault::wrong_type, "");
     }
-    TIDEGATE_TRY(auto members, read_members(*object, a.sub_attributes, path + ".",
-                                            [&](std::string_view name) { return a.find(name); }));
-    return members.empty() ? json() : json(std::move(members));
+    if (auto const read = read_members(*object, a.sub_attributes); !read) {
+      return within(".", read.error());
+    }
+    if (object->empty()) {
+      value = json();
+    }
+    return {};
   }
 
  private:
   /// Null when there is no value.
-  auto read_attribute(json const& value, attribute const& a, std::string const& path)
-      -> result<json, resource_error> {
+  auto read_attribute(json& value, attribute const& a) const -> result<void, resource_error> {
     if (value.is_null()) {
-      return json();
+      return {};
     }
-    auto const* const array = value.if_array();
+    auto* const array = value.if_array();
     if (!a.multi_valued) {
-      if (array != nullptr) {
-        return fail(resource_fault::single_value_expected, path);
-      }
-      return read_one(value, a, path);
+      return array == nullptr ? read_one(value, a)
+                              : fail(resource_fault::single_value_expected, "");
     }
     if (array == nullptr) {
-      return fail(resource_fault::array_expected, path);
+      return fail(resource_fault::array_expected, "");
     }
-    json_array out;
     bool primary = false;
-    std::unordered_map<std::string, std::size_t> places;  // of what is in `out`
+    std::unordered_map<std::string, std::size_t> places;  // of values in the array
     for (std::size_t i = 0; i < array->size(); ++i) {
-      auto const place = path + "[" + std::to_string(i) + "]";
-      TIDEGATE_TRY(auto one, read_one((*array)[i], a, place));
+      auto& one = (*array)[i];
+      if (auto const read = read_one(one, a); !read) {
+        return within(item(i), read.error());
+      }
       if (auto const* const flag = one.find("primary"); flag != nullptr && *flag == json(true)) {
         if (primary) {
-          return fail(resource_fault::primary_twice, place);
+          return fail(resource_fault::primary_twice, item(i));
         }
         primary = true;
       }
-      if (one.is_null()) {
-        continue;
-      }
-      if (one.find("value") != nullptr && array->size() > 1) {
-        auto const [there, is_new] = places.try_emplace(type_and_value(one), out.size());
+      if (array->size() > 1 && one.find("value") != nullptr) {
+        auto const [there, is_new] = places.try_emplace(type_and_value(one), i);
         if (!is_new) {
-          out[there->second] = std::move(one);
-          continue;
+          (*array)[there->second] = std::exchange(one, json());
         }
       }
-      out.push_back(std::move(one));
     }
-    return out.empty() ? json() : json(std::move(out));
+    std::erase_if(*array, [](json const& one) { return one.is_null(); });
+    if (array->empty()) {
+      value = json();
+    }
+    return {};
   }
 
   unknown_attributes unknown_;
@@ -184,14 +194,13 @@ auto check_schemas(json_object const& object, resource_definition const& definit
   }
   bool base = false;
   for (std::size_t i = 0; i < array->size(); ++i) {
-    auto const path = "schemas[" + std::to_string(i) + "]";
     auto const* const urn = (*array)[i].if_string();
     if (urn == nullptr) {
-      return fail(resource_fault::wrong_type, path);
+      return fail(resource_fault::wrong_type, "schemas" + item(i));
     }
     bool const is_base = equal_names(*urn, definition.base().id);
     if (!is_base && definition.find_extension(*urn) == nullptr) {
-      return fail(resource_fault::unknown_schema, path);
+      return fail(resource_fault::unknown_schema, "schemas" + item(i));
     }
     base = base || is_base;
   }
@@ -268,37 +277,34 @@ auto is_present(json const& value) -> bool {
   return !value.is_null();
 }
 
-auto read_resource(json const& value, resource_definition const& definition,
-                   unknown_attributes unknown) -> result<json, resource_error> {
-  auto const* const object = value.if_object();
+auto read_resource(json value, resource_definition const& definition, unknown_attributes unknown)
+    -> result<json, resource_error> {
+  auto* const object = value.if_object();
   if (object == nullptr) {
     return fail(resource_fault::object_expected, "");
   }
   TIDEGATE_TRY_VOID(check_schemas(*object, definition));
 
-  json_object base;
-  json_array schemas{definition.base().id};
+  auto& members = object->members();
+  json_array schemas;
+  schemas.emplace_back(definition.base().id);
   json_object extensions;
-  resource_reader reader(unknown);
-  for (auto const& m : object->members()) {
+  resource_reader const reader(unknown);
+  for (auto& m : members) {
     auto const* const extension = definition.find_extension(m.name);
-    if (extension == nullptr) {
-      base.append(m.name, m.value);
+    if (extension == nullptr || m.value.is_null()) {
       continue;
     }
-    if (m.value.is_null()) {
-      continue;
-    }
-    auto const* const inner = m.value.if_object();
+    auto* const inner = m.value.if_object();
     if (inner == nullptr) {
       return fail(resource_fault::object_expected, extension->id);
     }
-    TIDEGATE_TRY(auto members,
-                 reader.read_members(*inner, extension->attributes, extension->id + ":",
-                                     [&](std::string_view name) { return extension->find(name); }));
-    if (!members.empty()) {
+    if (auto const read = reader.read_members(*inner, extension->attributes); !read) {
+      return within(extension->id + ":", read.error());
+    }
+    if (!inner->empty()) {
       schemas.emplace_back(extension->id);
-      extensions.append(extension->id, std::move(members));
+      extensions.append(extension->id, std::move(m.value));
     }
   }
   for (auto const& e : definition.type().schema_extensions) {
@@ -306,24 +312,23 @@ auto read_resource(json const& value, resource_definition const& definition,
       return fail(resource_fault::extension_missing, e.schema);
     }
   }
-  TIDEGATE_TRY(auto members, reader.read_members(base, definition.base().attributes, "",
-                                                 [&](std::string_view name) {
-                                                   return definition.base().find(name);
-                                                 }));
-  members.erase("schemas");
-  json_object out{{"schemas", std::move(schemas)}};
-  for (auto* const part : {&members, &extensions}) {
-    for (auto& m : part->members()) {
-      out.append(std::move(m.name), std::move(m.value));
-    }
-  }
-  return json(std::move(out));
+  std::erase_if(members,
+                [&](json_member const& m) { return definition.find_extension(m.name) != nullptr; });
+  TIDEGATE_TRY_VOID(reader.read_members(*object, definition.base().attributes));
+  auto const at = std::ranges::find(members, "schemas", &json_member::name);
+  at->value = std::move(schemas);
+  std::rotate(members.begin(), at, at + 1);
+  std::ranges::move(extensions.members(), std::back_inserter(members));
+  return value;
 }
 
-auto read_value(json const& value, attribute const& a, std::string const& path)
+auto read_value(json value, attribute const& a, std::string const& path)
     -> result<json, resource_error> {
-  return resource_reader(unknown_attributes::refuse, resource_reader::part::fragment)
-      .read_one(value, a, path);
+  resource_reader const reader(unknown_attributes::refuse, resource_reader::part::fragment);
+  if (auto const read = reader.read_one(value, a); !read) {
+    return within(path, read.error());
+  }
+  return value;
 }
 
 auto check_immutable(json const& before, json const& after, resource_definition const& definition)

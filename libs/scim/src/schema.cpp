@@ -8,14 +8,14 @@
 
 namespace tidegate::scim {
 
-namespace {
-
-auto find_by_name(std::vector<attribute> const& attributes, std::string_view name) noexcept
+auto find_by_name(std::span<attribute const> attributes, std::string_view name) noexcept
     -> attribute const* {
   auto const found =
       std::ranges::find_if(attributes, [&](auto const& a) { return equal_names(a.name, name); });
   return found == attributes.end() ? nullptr : &*found;
 }
+
+namespace {
 
 /// What a word of the RFC means here.
 template <class Value>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,8 @@ namespace tidegate::http {
 /// the web do it. `text` must not be part of `out`. Allocates nothing when `out` has room: six characters
 /// for each byte and two for the quotes always do.
 void append_json_string(std::string& out, std::string_view text);
+
+/// How many characters of ASCII that stand for themselves in a JSON string `text` begins with.
+[[nodiscard]] auto plain_json_octets(std::string_view text) noexcept -> std::size_t;
 
 }  // namespace tidegate::http

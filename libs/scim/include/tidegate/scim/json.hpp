@@ -76,6 +76,12 @@ class json {
 
   [[nodiscard]] auto is_null() const noexcept -> bool { return value_.index() == 0; }
 
+  /// Makes it a value of that kind, made of `arguments`, and returns that.
+  template <class Kind, class... Arguments>
+  auto emplace(Arguments&&... arguments) -> Kind& {
+    return value_.template emplace<Kind>(std::forward<Arguments>(arguments)...);
+  }
+
   /// The value when it is of that kind, or else nothing.
   [[nodiscard]] auto if_bool() const noexcept -> bool const* { return std::get_if<bool>(&value_); }
   [[nodiscard]] auto if_integer() const noexcept -> std::int64_t const* {

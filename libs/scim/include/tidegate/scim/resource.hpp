@@ -52,7 +52,7 @@ enum class unknown_attributes : std::uint8_t { refuse, ignore };
 ///   has no value: null, an empty array, an object without values (RFC 7643, section 2.5);
 /// - of values with the same `type` and `value` only the last, in the place of the first (RFC 7643, section 2.4);
 /// - `"true"` and `"False"` for booleans, as some clients write them, are booleans.
-[[nodiscard]] auto read_resource(json const& value, resource_definition const& definition,
+[[nodiscard]] auto read_resource(json value, resource_definition const& definition,
                                  unknown_attributes unknown = unknown_attributes::refuse)
     -> result<json, resource_error>;
 

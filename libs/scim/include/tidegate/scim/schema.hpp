@@ -59,6 +59,10 @@ struct attribute {
   auto operator==(attribute const&) const -> bool = default;
 };
 
+/// The one of `attributes` that has that name in any case, or nothing.
+[[nodiscard]] auto find_by_name(std::span<attribute const> attributes,
+                                std::string_view name) noexcept -> attribute const*;
+
 /// A schema: `id` is its URN.
 struct schema {
   std::string id;
