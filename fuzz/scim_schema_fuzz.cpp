@@ -5,9 +5,11 @@
 // - never a crash; the place of an error is in the text or behind it;
 // - a value that was written is read as the same value;
 // - a schema and a resource type that were written are read as the same, and all names of a schema can be resolved;
-// - a resource that was accepted is accepted again, unchanged, and so are its immutable values.
+// - a resource that was accepted is accepted again, unchanged, and so are its immutable values;
+// - what is read in one pass is what it is the long way.
 #include "check.hpp"
 
+#include <tidegate/scim/plain_resource.hpp>
 #include <tidegate/scim/resource.hpp>
 
 #include <string>
@@ -31,10 +33,31 @@ void check_resource(json const& value, resource_definition const& definition) {
   }
 }
 
+/// Reads a user in one pass, and compares.
+void check_plain(std::string_view text) {
+  static auto const all = *model::make({}, {}, {});
+  static auto const own = *parse_json(R"({"id":"7","meta":{"version":"1"}})");
+  auto const& type = *all.find("User");
+  auto const plain = read_plain_resource(text, type, own);
+  if (!plain) {
+    return;
+  }
+  auto const value = parse_json(text);
+  check(value.has_value());
+  auto const resource = read_resource(*value, type.definition);
+  check(resource.has_value());
+  json_object whole = *resource->if_object();
+  whole.members().insert(whole.members().begin() + 1, {"id", *own.find("id")});
+  whole.append("meta", *own.find("meta"));
+  json const made(std::move(whole));
+  check(plain->text == to_string(made) && plain->entries == index_entries(type, made));
+}
+
 }  // namespace
 
 extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t size) -> int {
   auto const text = std::string_view(reinterpret_cast<char const*>(data), size);
+  check_plain(text);
   auto const value = parse_json(text);
   if (!value) {
     check(value.error().offset <= size);

@@ -132,8 +132,8 @@ auto read_operation(bulk_plan const& plan, json const& given, bulk_operation& ma
                                              : change_kind::remove;
   static json const nothing;
   auto const* const data = given.find("data");
-  auto const body = references.resolve(data == nullptr ? nothing : *data, made);
-  TIDEGATE_TRY(made.change, read_change(kind, *target.type, body));
+  auto body = references.resolve(data == nullptr ? nothing : *data, made);
+  TIDEGATE_TRY(made.change, read_change(kind, *target.type, std::move(body)));
   made.change.now = plan.job->now;
   made.change.unique_group_names = request.how->unique_group_names;
   made.change.if_match = makes ? "" : string_of(given, "version");

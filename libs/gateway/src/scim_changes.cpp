@@ -47,7 +47,8 @@ void drop_unkept(json_object& from, std::span<scim::attribute const> attributes)
       from.erase(a.name);
       continue;
     }
-    auto* const value = a.type == scim::attribute_type::complex ? from.find(a.name) : nullptr;
+    auto* const value =
+        std::ranges::all_of(a.sub_attributes, is_kept) ? nullptr : from.find(a.name);
     if (value == nullptr) {
       continue;
     }
@@ -73,26 +74,50 @@ void drop_unkept(json& resource, scim::resource_definition const& definition) {
   }
 }
 
+/// What a resource has from here: its `id` and its `meta`.
+auto own_members(scim::model_type const& type, std::string const& id, std::string const& created,
+                 std::string const& modified, std::uint64_t version) -> json {
+  json_object meta;
+  meta.members().reserve(4);
+  meta.append("resourceType", type.definition.type().name);
+  meta.append("created", created);
+  meta.append("lastModified", modified);
+  meta.append("version", etag_of(version));
+  json_object own;
+  own.members().reserve(2);
+  own.append("id", id);
+  own.append("meta", std::move(meta));
+  return own;
+}
+
+auto own_members_of_new(scim::model_type const& type, std::string const& id, scim::wall_time now)
+    -> json {
+  auto const text = date_time_text(now);
+  return own_members(type, id, text, text, 1);
+}
+
 /// `resource` with its id and, at the end, its meta.
-auto kept_form_of(json const& resource, scim::model_type const& type, std::string const& id,
-                  std::string const& created, std::string const& modified, std::uint64_t version)
-    -> kept_form {
+auto kept_form_of(json resource, scim::model_type const& type, json own) -> scim::kept_form {
   json_object whole;
-  for (auto const& member : resource.if_object()->members()) {
+  auto& members = resource.if_object()->members();
+  auto& given = own.if_object()->members();
+  whole.members().reserve(members.size() + given.size());
+  for (auto& member : members) {
     if (member.name == "id" || member.name == "meta") {
       continue;
     }
-    whole.append(member.name, member.value);
-    if (member.name == "schemas") {
-      whole.append("id", id);
+    auto const& added = whole.members().emplace_back(std::move(member));
+    if (added.name == "schemas") {
+      whole.members().push_back(std::move(given.front()));
     }
   }
-  whole.append("meta", json_object{{"resourceType", type.definition.type().name},
-                                   {"created", created},
-                                   {"lastModified", modified},
-                                   {"version", etag_of(version)}});
+  whole.members().push_back(std::move(given.back()));
   json const made(std::move(whole));
-  return {to_string(made), scim::index_entries(type, made)};
+  scim::kept_form form;
+  form.text.reserve(2048);  // most are shorter
+  append_json(form.text, made);
+  form.entries = scim::index_entries(type, made);
+  return form;
 }
 
 auto created_of(json const& resource) -> std::string {
@@ -274,11 +299,12 @@ auto create(store::directory_writer& in, scim_change const& change, std::string 
 }
 
 /// Writes what `resource` has become.
-auto update(store::directory_writer& in, scim_change const& change, json const& after,
+auto update(store::directory_writer& in, scim_change const& change, json after,
             std::string const& created, store::directory_resource& resource)
     -> result<void, error> {
-  auto form = kept_form_of(after, *change.type, resource.id, created, date_time_text(change.now),
-                           resource.version + 1);
+  auto form = kept_form_of(std::move(after), *change.type,
+                           own_members(*change.type, resource.id, created,
+                                       date_time_text(change.now), resource.version + 1));
   TIDEGATE_TRY_VOID(check_unique(in, change, resource.id, form.entries));
   TIDEGATE_TRY_VOID(told(in.update(*change.type, resource.rid, form.text, form.entries)));
   resource.text = std::move(form.text);
@@ -384,7 +410,7 @@ auto read_body(std::string_view content, std::size_t octets_max) -> result<json,
   return *std::move(body);
 }
 
-auto read_change(change_kind kind, scim::model_type const& type, json const& body)
+auto read_change(change_kind kind, scim::model_type const& type, json body)
     -> result<scim_change, error> {
   scim_change made;
   made.kind = kind;
@@ -401,7 +427,7 @@ auto read_change(change_kind kind, scim::model_type const& type, json const& bod
     }
     return made;
   }
-  auto read = scim::read_resource(body, type.definition);
+  auto read = scim::read_resource(std::move(body), type.definition);
   if (!read) {
     return failure(bad_request(scim::scim_type_of(read.error().fault), to_string(read.error())));
   }
@@ -421,8 +447,8 @@ auto read_change(change_kind kind, scim::model_type const& type, json const& bod
 }
 
 void prepare_create(scim_change& change, std::string const& id) {
-  auto const now = date_time_text(change.now);
-  change.created = kept_form_of(change.resource, *change.type, id, now, now, 1);
+  change.created = kept_form_of(std::exchange(change.resource, json()), *change.type,
+                                own_members_of_new(*change.type, id, change.now));
 }
 
 auto carry_out(store::directory_writer& in, scim_change const& change, std::string const& id)
@@ -444,6 +470,41 @@ auto carry_out(store::directory_writer& in, scim_change const& change, std::stri
   return scim_changed{204, *std::move(found), {}};
 }
 
+namespace {
+
+/// The change that a request wants; `id` is that of the resource, also of a new one.
+auto read_request(scim_job const& job, scim::model_type const& type, change_kind kind,
+                  std::string const& id) -> result<scim_change, error> {
+  auto const& request = job.request;
+  auto plain =
+      kind == change_kind::create
+          ? scim::read_plain_resource(request.content, type, own_members_of_new(type, id, job.now))
+          : std::nullopt;
+  scim_change change;
+  if (!plain) {
+    json body;
+    if (kind != change_kind::remove) {
+      TIDEGATE_TRY(body, read_body(request.content, request.content_octets_max()));
+    }
+    TIDEGATE_TRY(change, read_change(kind, type, std::move(body)));
+  }
+  change.kind = kind;
+  change.type = &type;
+  change.now = job.now;
+  change.unique_group_names = request.how->unique_group_names;
+  if (plain) {
+    change.created = *std::move(plain);
+  } else if (kind == change_kind::create) {
+    prepare_create(change, id);
+  } else {
+    change.if_match = request.if_match;
+    change.if_none_match = request.if_none_match;
+  }
+  return change;
+}
+
+}  // namespace
+
 auto plan_write(std::shared_ptr<scim_job const> job) -> result<scim_write, error> {
   auto const& request = job->request;
   bool const is_me = job->target.place == scim_place::me;
@@ -453,21 +514,8 @@ auto plan_write(std::shared_ptr<scim_job const> job) -> result<scim_write, error
   }
   TIDEGATE_TRY(auto view, view_of(*job, *type));
   auto const kind = kind_of(request.method);
-  json body;
-  if (kind != change_kind::remove) {
-    TIDEGATE_TRY(body, read_body(request.content, request.content_octets_max()));
-  }
-  TIDEGATE_TRY(auto change, read_change(kind, *type, body));
-  change.now = job->now;
-  change.unique_group_names = request.how->unique_group_names;
-  auto id = job->target.name;
-  if (kind == change_kind::create) {
-    id = make_resource_id(job->now);
-    prepare_create(change, id);
-  } else {
-    change.if_match = request.if_match;
-    change.if_none_match = request.if_none_match;
-  }
+  auto id = kind == change_kind::create ? make_resource_id(job->now) : job->target.name;
+  TIDEGATE_TRY(auto change, read_request(*job, *type, kind, id));
   return [job = std::move(job), view = std::move(view),
           change = std::make_shared<scim_change const>(std::move(change)), id = std::move(id),
           is_me](store::directory_writer& in) -> result<scim_answer, error> {

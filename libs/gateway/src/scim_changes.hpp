@@ -4,6 +4,7 @@
 #include "scim_job.hpp"
 
 #include <tidegate/scim/patch.hpp>
+#include <tidegate/scim/plain_resource.hpp>
 
 #include <cstdint>
 #include <string>
@@ -21,12 +22,6 @@ struct given_member {
   std::string display;
 };
 
-/// A resource as the directory gets it.
-struct kept_form {
-  std::string text;
-  std::vector<scim::index_entry> entries;
-};
-
 /// What a client wants of one resource, checked as far as that goes without the directory.
 struct scim_change {
   change_kind kind{};
@@ -37,7 +32,7 @@ struct scim_change {
   std::string if_none_match;
   scim::json resource;                ///< as it is to be kept, but for id and meta; without members
   std::vector<given_member> members;  ///< of a group that is made or replaced
-  kept_form created;                  ///< of a resource that is made: see `prepare_create`
+  scim::kept_form created;            ///< of a resource that is made: see `prepare_create`
   scim::group_patch patch;
   /// Members with these ids may not be there yet: they are left out, and told.
   std::vector<std::string> made_later;
@@ -51,10 +46,11 @@ struct scim_changed {
 };
 
 /// Reads the body of a request that changes a resource; of `remove` there is none.
-[[nodiscard]] auto read_change(change_kind kind, scim::model_type const& type,
-                               scim::json const& body) -> result<scim_change, scim::error>;
+[[nodiscard]] auto read_change(change_kind kind, scim::model_type const& type, scim::json body)
+    -> result<scim_change, scim::error>;
 
-/// Makes what the directory is to get of a resource that is made, so that its one writer has less to do.
+/// Makes what the directory is to get of a resource that is made, so that its one writer has less to do. It is made
+/// of `change.resource`, which is null then.
 void prepare_create(scim_change& change, std::string const& id);
 
 /// Makes a change. With an error of the client nothing was written.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/index_key.hpp>
 
+#include "index_entries.hpp"
+
 #include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/date_time.hpp>
 
@@ -60,18 +62,19 @@ void append_ordered(std::string& out, bool flag) {
   out.push_back(flag ? '\x01' : '\x00');
 }
 
-void append_ordered(std::string& out, std::string const& text) {
-  out += text;
-}
-
-template <class Value>
-auto key_of(Value const& value) -> std::string {
+template <class Append>
+auto make_key(Append append) -> std::string {
   std::string key(1, value_mark);
-  append_ordered(key, value);
+  append(key);
   if (key.size() > sort_key_octets_max) {
     key.resize(sort_key_octets_max);
   }
   return key;
+}
+
+template <class Value>
+auto key_of(Value const& value) -> std::string {
+  return make_key([&](std::string& key) { append_ordered(key, value); });
 }
 
 auto is_primary(json const& value) noexcept -> bool {
@@ -93,44 +96,36 @@ void for_each_value(json const* value, Each each) {
   }
 }
 
-/// The keys of all values of one attribute, and by which of them the resource is sorted.
-struct value_keys {
-  std::vector<std::string> keys;
-  std::string sorting;
-  bool primary = false;
-
-  void add(std::string key, bool of_primary) {
-    if (key == missing_key) {
-      return;
-    }
-    if (keys.empty() || (of_primary && !primary)) {
-      sorting = key;
-      primary = of_primary;
-    }
-    keys.push_back(std::move(key));
-  }
-};
-
-auto keys_of(attribute_path const& path, json const& resource) -> value_keys {
-  value_keys out;
+/// Calls `each` with every value at `path`, and whether it is of a primary one.
+template <class Each>
+void for_each_value(attribute_path const& path, json const& resource, Each each) {
   auto const* const owner =
       path.extension == nullptr ? &resource : resource.find(path.extension->id);
   if (owner == nullptr) {
-    return out;
+    return;
   }
   for_each_value(owner->find(path.parent->name), [&](json const& one) {
     if (path.sub == nullptr) {
-      out.add(index_key(*path.parent, one), false);
+      each(one, false);
       return;
     }
-    for_each_value(one.find(path.sub->name), [&](json const& value) {
-      out.add(index_key(*path.sub, value), is_primary(one));
-    });
+    for_each_value(one.find(path.sub->name),
+                   [&](json const& value) { each(value, is_primary(one)); });
   });
-  return out;
 }
 
 }  // namespace
+
+auto index_key(attribute const& a, std::string_view text) -> std::string {
+  return make_key([&](std::string& key) {
+    key.reserve(1 + text.size());
+    if (a.case_exact) {
+      key += text;
+    } else {
+      append_case_fold(key, text);
+    }
+  });
+}
 
 auto index_key(attribute const& a, json const& value) -> std::string {
   auto const* const text = value.if_string();
@@ -139,7 +134,7 @@ auto index_key(attribute const& a, json const& value) -> std::string {
     case attribute_type::reference:
     case attribute_type::binary:
       if (text != nullptr) {
-        return a.case_exact ? key_of(*text) : key_of(case_fold(*text));
+        return index_key(a, std::string_view(*text));
       }
       break;
     case attribute_type::boolean:
@@ -172,7 +167,7 @@ auto index_key(attribute const& a, filter_value const& value) -> std::string {
         if constexpr (std::same_as<Value, std::nullptr_t>) {
           return std::string(missing_key);
         } else if constexpr (std::same_as<Value, std::string>) {
-          return a.case_exact ? key_of(one) : key_of(case_fold(one));
+          return index_key(a, std::string_view(one));
         } else {
           return key_of(one);
         }
@@ -180,21 +175,45 @@ auto index_key(attribute const& a, filter_value const& value) -> std::string {
       value);
 }
 
+void append_entries(std::vector<index_entry>& entries, std::size_t index,
+                    attribute_path const& path, json const& resource) {
+  auto const first = entries.size();
+  auto sorting = first;  // by which the resource is sorted
+  bool primary = false;
+  for_each_value(path, resource, [&](json const& value, bool of_primary) {
+    auto key = index_key(*path.leaf(), value);
+    if (key == missing_key) {
+      return;
+    }
+    if (of_primary && !primary) {
+      sorting = entries.size();
+      primary = true;
+    }
+    entries.push_back({index, std::move(key), false});
+  });
+  if (entries.size() == first) {
+    entries.push_back({index, std::string(missing_key), true});
+    return;
+  }
+  entries[sorting].sorts = true;
+  if (entries.size() - first == 1) {
+    return;
+  }
+  // Of entries with the same key, the one that sorts is first, and stays.
+  std::ranges::subrange const all(entries.begin() + static_cast<std::ptrdiff_t>(first),
+                                  entries.end());
+  std::ranges::sort(all, {}, [](index_entry const& e) {
+    return std::pair<std::string_view, bool>(e.key, !e.sorts);
+  });
+  auto const same = std::ranges::unique(all, {}, &index_entry::key);
+  entries.erase(same.begin(), same.end());
+}
+
 auto index_entries(model_type const& type, json const& resource) -> std::vector<index_entry> {
   std::vector<index_entry> entries;
+  entries.reserve(type.indexes.size());
   for (std::size_t i = 0; i < type.indexes.size(); ++i) {
-    auto found = keys_of(type.indexes[i].path, resource);
-    if (found.keys.empty()) {
-      entries.push_back({i, std::string(missing_key), true});
-      continue;
-    }
-    std::ranges::sort(found.keys);
-    auto const same = std::ranges::unique(found.keys);
-    found.keys.erase(same.begin(), same.end());
-    for (auto& key : found.keys) {
-      bool const sorts = key == found.sorting;
-      entries.push_back({i, std::move(key), sorts});
-    }
+    append_entries(entries, i, type.indexes[i].path, resource);
   }
   return entries;
 }
