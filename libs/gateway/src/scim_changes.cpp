@@ -4,11 +4,14 @@
 #include <tidegate/http/date.hpp>
 #include <tidegate/scim/resource.hpp>
 
+#include <pthread.h>
 #include <sys/random.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
+#include <span>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -30,9 +33,12 @@ constexpr std::size_t shown_members_max = 1000;
 auto date_time_text(scim::wall_time time) -> std::string {
   auto const seconds = std::chrono::floor<std::chrono::seconds>(time);
   std::string out;
+  out.reserve(24);
   http::append_rfc3339(out, seconds);
   auto const digits = std::to_string(1000 + (time - seconds).count());
-  return out.replace(out.size() - 1, 1, "." + digits.substr(1) + "Z");
+  out.back() = '.';
+  out.append(digits, 1).push_back('Z');
+  return out;
 }
 
 /// What nobody may read is not kept: nothing here has a use for it.
@@ -377,13 +383,37 @@ auto kind_of(std::string_view method) -> change_kind {
                              : change_kind::remove;
 }
 
+// ---- ids ----
+
+std::atomic<unsigned> forks = 0;
+
+/// Random octets of the system. It is asked for many at once, and a child of a process does not use what its parent
+/// has asked for.
+void take_random(std::span<unsigned char> out) {
+  static bool const knows_forks = ::pthread_atfork(nullptr, nullptr, [] { ++forks; }) == 0;
+  struct block {
+    std::array<unsigned char, 240> octets{};
+    std::size_t used = octets.size();
+    unsigned of_fork = 0;
+  };
+  thread_local block some;
+  if (some.octets.size() - some.used < out.size() || some.of_fork != forks || !knows_forks) {
+    if (::getrandom(some.octets.data(), some.octets.size(), 0) !=
+        static_cast<ssize_t>(some.octets.size())) {
+      std::abort();  // the system gave some when the process began
+    }
+    some.used = 0;
+    some.of_fork = forks;
+  }
+  std::ranges::copy(std::span(some.octets).subspan(some.used, out.size()), out.begin());
+  some.used += out.size();
+}
+
 }  // namespace
 
 auto make_resource_id(scim::wall_time now) -> std::string {
   std::array<unsigned char, 16> octets{};
-  if (::getrandom(octets.data(), octets.size(), 0) != static_cast<ssize_t>(octets.size())) {
-    std::abort();  // the system gave some when the process began
-  }
+  take_random(std::span(octets).subspan(6));
   auto time = static_cast<std::uint64_t>(now.time_since_epoch().count());
   for (int i = 5; i >= 0; --i, time >>= 8) {
     octets[static_cast<std::size_t>(i)] = static_cast<unsigned char>(time);
@@ -392,6 +422,7 @@ auto make_resource_id(scim::wall_time now) -> std::string {
   octets[8] = static_cast<unsigned char>(0x80 | (octets[8] & 0x3f));
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
+  out.reserve(36);
   for (std::size_t i = 0; i < octets.size(); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) {
       out += '-';

@@ -174,9 +174,11 @@ auto resource_answer(int status, store::directory_reader& from, resource_view co
       content, from, view, {resource.rid, resource.id, resource.text, resource.maybe_in_groups}));
   auto answer = json_answer(status, std::move(content));
   answer.fields.push_back({"ETag", etag_of(resource.version)});
-  auto const location = base + endpoint_of(*view.type) + "/" + resource.id;
+  std::string location;
+  location.reserve(base.size() + endpoint_of(*view.type).size() + 1 + resource.id.size());
+  append_uri(location, base, endpoint_of(*view.type), resource.id);
   answer.fields.push_back({"Location", location});
-  answer.fields.push_back({"Content-Location", location});  // RFC 7643, section 3.1
+  answer.fields.push_back({"Content-Location", std::move(location)});  // RFC 7643, section 3.1
   return answer;
 }
 

@@ -177,7 +177,10 @@ auto scim_error_answer(error const& error) -> scim_answer {
 }
 
 auto json_answer(int status, std::string content) -> scim_answer {
-  return {status, {{"Content-Type", std::string(scim::scim_json)}}, std::move(content)};
+  scim_answer answer{status, {}, std::move(content)};
+  answer.fields.reserve(4);  // as many as one with a resource has
+  answer.fields.push_back({"Content-Type", std::string(scim::scim_json)});
+  return answer;
 }
 
 auto bad_request(scim_type type, std::string detail) -> error {
