@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "directory_session.hpp"
+#include "row_texts.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::store_postgres {
+
+/// One scan or count of a session.
+///
+/// There are three ways through resources. In order: along the table or the index that sorts, asking `matches` where there
+/// is a filter. By candidates: where indexes answer the filter with not too many rids, those are looked at. By one key:
+/// where the filter is `eq` on an index and the order is that of creation, the entries with that key are in this order.
+/// Rows come a few hundred at a time, each time from where the last ones ended.
+class directory_scan {
+ public:
+  directory_scan(directory_session& session, directory_part const& part,
+                 store::directory_query const& query);
+
+  [[nodiscard]] auto rows() -> outcome<scim::scan_answer<store::directory_row>>;
+  [[nodiscard]] auto count() -> outcome<store::directory_count>;
+
+ private:
+  /// A resource where it stands in what the server gave; good until the next one.
+  struct row_view {
+    std::int64_t rid;
+    std::string_view key;  // of the order; empty in the order of creation
+    std::string_view id;
+    bool in_groups;
+    std::string_view text;
+  };
+  enum class next : std::uint8_t { go_on, stop };
+  using rids = std::vector<std::int64_t>;
+
+  void compile();
+  [[nodiscard]] auto walk_rids() -> outcome<void>;
+  [[nodiscard]] auto walk_keys() -> outcome<void>;
+  [[nodiscard]] auto walk_equal(std::string_view key) -> outcome<void>;
+  [[nodiscard]] auto walk_candidates(rids const& candidates) -> outcome<void>;
+  [[nodiscard]] auto walk_sorted_candidates(rids const& candidates) -> outcome<void>;
+  [[nodiscard]] auto walk_keys_of(rids const& candidates) -> outcome<void>;
+  /// Rows of rid, id, in_groups, text and perhaps the key.
+  [[nodiscard]] auto look_at_all(store_postgres::rows const& found, bool with_key) -> outcome<next>;
+  [[nodiscard]] auto look_at(row_view const& row) -> outcome<next>;
+  [[nodiscard]] auto passed(std::int64_t rid, std::string_view key) -> next;
+  [[nodiscard]] auto is_match(row_view const& row) -> outcome<bool>;
+  [[nodiscard]] auto complete(scim::json& resource, std::int64_t rid) -> outcome<void>;
+  /// How many rows to ask for next.
+  [[nodiscard]] auto rows_to_ask() -> std::int64_t;
+
+  /// Asks for what may take long: nothing when it took longer than `most`.
+  [[nodiscard]] auto ask_within(std::chrono::milliseconds most, std::string const& text,
+                                parameters const& values)
+      -> outcome<std::optional<store_postgres::rows>>;
+  /// The same until the budget of the query is spent.
+  [[nodiscard]] auto ask_until_spent(std::string const& text, parameters const& values)
+      -> outcome<std::optional<store_postgres::rows>>;
+  [[nodiscard]] auto rids_query(std::string const& what, std::string const& tail) const
+      -> std::string;
+  [[nodiscard]] auto condition_values() const -> parameters;
+  /// The rids for which the condition holds, in order; nothing when there are too many.
+  [[nodiscard]] auto candidates() -> outcome<std::optional<rids>>;
+  /// The key that the filter asks for, when it asks for one key of an index and nothing else.
+  [[nodiscard]] auto equal_key() const -> std::optional<std::string>;
+  [[nodiscard]] auto skip_blocks() -> outcome<void>;
+  [[nodiscard]] auto skip_keys() -> outcome<void>;
+  [[nodiscard]] auto count_all() -> outcome<std::uint64_t>;
+  [[nodiscard]] auto count_condition() -> outcome<std::optional<std::uint64_t>>;
+  [[nodiscard]] auto sort_id() const -> std::int64_t;
+
+  directory_session& session_;
+  directory_part const& part_;
+  store::directory_query const& query_;
+  scim::filter_sql condition_;
+  bool needs_members_ = false;
+  bool needs_groups_ = false;
+
+  bool up_ = true;  // which way through the index
+  std::int64_t rid_min_ = 0;
+  std::int64_t rid_max_ = 0;
+  std::string key_from_;  // of a sorted order, with `rid_from_`; both are part of the scan
+  std::int64_t rid_from_ = 0;
+  std::uint64_t skip_ = 0;
+  std::int64_t asked_rows_ = 0;  // the last time
+
+  bool counting_ = false;
+  std::uint64_t matched_ = 0;
+  std::uint32_t passed_ = 0;  // that did not match
+  scim::scan_answer<store::directory_row> answer_;
+  std::shared_ptr<row_texts> texts_ = std::make_shared<row_texts>();  // of the rows
+};
+
+}  // namespace tidegate::store_postgres

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "directory_threads.hpp"
+
+#include "schema.hpp"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+namespace tidegate::store_postgres {
+
+using store::store_error;
+using store::store_fault;
+
+namespace {
+
+/// How many writes share a transaction: each is a subtransaction, and PostgreSQL keeps 64 of them at hand.
+constexpr std::size_t transaction_max = 48;
+/// How many times a write is made again when the server or the connection gets in the way.
+constexpr int attempts_max = 5;
+constexpr std::chrono::milliseconds backoff_first{50};
+constexpr std::chrono::milliseconds backoff_most{2'000};
+
+/// At random up to what has doubled with each failure, so that gateways do not come back all at once.
+[[nodiscard]] auto backoff(int failures) -> std::chrono::milliseconds {
+  thread_local std::minstd_rand random(std::random_device{}());
+  auto const most = std::min(backoff_most, backoff_first * (1 << std::min(failures, 10)));
+  return std::chrono::milliseconds(
+      std::uniform_int_distribution<std::int64_t>(backoff_first.count(), most.count())(random));
+}
+
+}  // namespace
+
+directory::threads::threads(directory_options options, server_settings settings,
+                            std::shared_ptr<scim::model const> model,
+                            std::unique_ptr<directory_session> first)
+    : options_(std::move(options)), settings_(std::move(settings)), model_(std::move(model)) {
+  options_.connections = std::max<std::size_t>(2, options_.connections);
+  threads_.reserve(options_.connections);
+  for (std::size_t i = 0; i < options_.connections; ++i) {
+    threads_.emplace_back(
+        [this, session = std::exchange(first, nullptr)]() mutable { run(std::move(session)); });
+  }
+}
+
+directory::threads::~threads() {
+  {
+    std::lock_guard const lock(mutex_);
+    stopping_ = true;
+  }
+  queued_.notify_all();
+  for (auto& thread : threads_) {
+    thread.join();
+  }
+}
+
+auto directory::threads::counted() const noexcept -> counts {
+  return {transactions_.load(std::memory_order_relaxed), writes_.load(std::memory_order_relaxed)};
+}
+
+auto directory::threads::stopped_or_full(bool is_full, char const* what) const -> store_error {
+  return is_full ? store_error{store_fault::unavailable, settings_.name + ": too many " + what}
+                 : store_error{store_fault::stopped, settings_.name + ": is being closed"};
+}
+
+void directory::threads::read(std::string_view tenant, read_work work) {
+  std::unique_lock lock(mutex_);
+  if (stopping_ || reads_.size() >= options_.reads_max) {
+    auto const error = stopped_or_full(!stopping_, "reads wait");
+    lock.unlock();
+    work(failure(error));
+    return;
+  }
+  reads_.push_back({std::string(tenant), std::move(work)});
+  lock.unlock();
+  queued_.notify_one();
+}
+
+void directory::threads::write(std::string_view tenant, write_work work, write_answer answer) {
+  std::unique_lock lock(mutex_);
+  if (stopping_ || writes_waiting_ >= options_.writes_max) {
+    auto const error = stopped_or_full(!stopping_, "writes wait");
+    lock.unlock();
+    answer(failure(error));
+    return;
+  }
+  auto const [at, is_new] = tenants_.try_emplace(std::string(tenant));
+  at->second.push_back({std::move(work), std::move(answer), {}});
+  ++writes_waiting_;
+  if (is_new) {
+    ready_.push_back(at->first);
+  }
+  lock.unlock();
+  queued_.notify_one();
+}
+
+void directory::threads::run(session_slot session) {
+  std::unique_lock lock(mutex_);
+  auto const all = options_.connections;
+  // Those who write may wait for other gateways, and then half of the threads still read.
+  auto const may_read = [&] { return !reads_.empty() && reading_ < all - 1; };
+  auto const may_write = [&] { return !ready_.empty() && writing_ < (all + 1) / 2; };
+  for (;;) {
+    queued_.wait(lock, [&] {
+      return may_read() || may_write() || (stopping_ && reads_.empty() && writes_waiting_ == 0);
+    });
+    if (may_write()) {
+      auto const tenant = std::move(ready_.front());
+      ready_.pop_front();
+      auto& writes = tenants_.at(tenant);
+      auto const some = std::min(writes.size(), transaction_max);
+      auto const end = writes.begin() + static_cast<std::ptrdiff_t>(some);
+      std::vector<write_job> jobs(std::move_iterator(writes.begin()), std::move_iterator(end));
+      writes.erase(writes.begin(), end);
+      writes_waiting_ -= some;
+      ++writing_;
+      lock.unlock();
+      make_writes(session, tenant, jobs);
+      lock.lock();
+      --writing_;
+      // References to what is in the map stay good, whatever was added meanwhile.
+      if (writes.empty()) {
+        tenants_.erase(tenant);
+      } else {
+        ready_.push_back(tenant);
+      }
+    } else if (may_read()) {
+      auto job = std::move(reads_.front());
+      reads_.pop_front();
+      ++reading_;
+      lock.unlock();
+      make_read(session, std::move(job));
+      lock.lock();
+      --reading_;
+    } else {
+      return;
+    }
+    queued_.notify_one();  // what another thread was not allowed may be allowed now
+    if (stopping_) {
+      queued_.notify_all();
+    }
+  }
+}
+
+// ---- connecting ----
+
+auto directory::threads::connect(session_slot& session) -> outcome<void> {
+  if (session && !session->is_broken()) {
+    return {};
+  }
+  session.reset();
+  {
+    std::lock_guard const lock(down_mutex_);
+    if (steady::now() < down_until_) {
+      return failure(down_error_);
+    }
+  }
+  auto made = directory_session::open(settings_, options_.timeout, model_);
+  std::lock_guard const lock(down_mutex_);
+  if (!made) {
+    down_error_ = made.error();
+    down_until_ = steady::now() + backoff(failures_++);
+    return failure(down_error_);
+  }
+  failures_ = 0;
+  session = *std::move(made);
+  return {};
+}
+
+// ---- reads ----
+
+void directory::threads::make_read(session_slot& session, read_job job) {
+  // A connection that broke since it was last used is noticed here: then there is another one.
+  for (int attempt = 0;; ++attempt) {
+    auto begun = connect(session);
+    if (begun) {
+      begun = session->begin_read(job.tenant);
+    }
+    if (begun) {
+      job.work(session.get());
+      session->end_read();
+      return;
+    }
+    if (session && !session->is_broken()) {
+      session->rollback();
+      job.work(failure(std::move(begun).error()));
+      return;
+    }
+    if (!session || attempt > 0) {
+      job.work(failure(std::move(begun).error()));
+      return;
+    }
+  }
+}
+
+// ---- writes ----
+
+void directory::threads::make_writes(session_slot& session, std::string const& tenant,
+                                     std::span<write_job> jobs) {
+  auto made = transact(session, tenant, jobs);
+  bool const in_doubt = session && session->is_in_doubt();
+  if (!made && !in_doubt && session && jobs.size() > 1) {
+    for (auto& job : jobs) {
+      // An error of one is its own.
+      if (auto alone = transact(session, tenant, {&job, 1}); !alone) {
+        job.made = std::move(alone);
+      }
+    }
+  } else if (!made) {
+    for (auto& job : jobs) {
+      job.made = made;
+    }
+  }
+  for (auto& job : jobs) {
+    job.answer(std::move(job.made));
+  }
+}
+
+auto directory::threads::transact(session_slot& session, std::string const& tenant,
+                                  std::span<write_job> jobs) -> outcome<void> {
+  for (int attempt = 1;; ++attempt) {
+    TIDEGATE_TRY_VOID(connect(session));
+    auto made = make_once(*session, tenant, jobs);
+    if (made) {
+      transactions_.fetch_add(1, std::memory_order_relaxed);
+      writes_.fetch_add(jobs.size(), std::memory_order_relaxed);
+      return {};
+    }
+    session->rollback();
+    if (!session->may_try_again() || attempt == attempts_max) {
+      return made;
+    }
+  }
+}
+
+auto directory::threads::make_once(directory_session& session, std::string const& tenant,
+                                   std::span<write_job> jobs) -> outcome<void> {
+  TIDEGATE_TRY_VOID(session.begin_write(tenant));
+  bool const is_alone = jobs.size() == 1;
+  bool any = false;
+  for (auto& job : jobs) {
+    job.made = {};
+    session.begin_work(is_alone);
+    bool const keep = job.work(session);
+    if (session.failed()) {
+      if (is_alone || session.may_try_again()) {
+        return failure(*session.failed());
+      }
+      job.made = failure(*session.failed());
+    } else if (keep) {
+      TIDEGATE_TRY_VOID(session.keep_work());
+      any = true;
+      continue;
+    }
+    if (!is_alone) {
+      TIDEGATE_TRY_VOID(session.undo_work());
+    }
+  }
+  if (any) {
+    return session.commit();
+  }
+  session.rollback();
+  return {};
+}
+
+// ---- the directory ----
+
+auto directory::open(directory_options options, std::shared_ptr<scim::model const> model)
+    -> result<std::unique_ptr<directory>, store_error> {
+  TIDEGATE_TRY(auto settings, read_url(options.url));
+  TIDEGATE_TRY_VOID(prepare_schema(settings));
+  {
+    // Building an index takes as long as it takes.
+    TIDEGATE_TRY(auto server, connection::open(settings, std::chrono::hours(1), {}));
+    TIDEGATE_TRY_VOID(update_indexes(server, *model));
+  }
+  TIDEGATE_TRY(auto first, directory_session::open(settings, options.timeout, model));
+  return std::unique_ptr<directory>(new directory(std::make_unique<threads>(
+      std::move(options), std::move(settings), std::move(model), std::move(first))));
+}
+
+directory::directory(std::unique_ptr<threads> threads) : threads_(std::move(threads)) {}
+directory::~directory() = default;
+
+void directory::read(std::string_view tenant, read_work work) {
+  threads_->read(tenant, std::move(work));
+}
+
+void directory::write(std::string_view tenant, write_work work, write_answer answer) {
+  threads_->write(tenant, std::move(work), std::move(answer));
+}
+
+auto directory::counted() const -> counts {
+  return threads_->counted();
+}
+
+}  // namespace tidegate::store_postgres

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/store_postgres/directory.hpp>
+
+#include "directory_session.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace tidegate::store_postgres {
+
+/// The threads of a directory, each with a connection, and the queues before them.
+///
+/// A tenant's writes are with one thread at a time: they would wait for each other on the server anyway, and those that wait
+/// here share the next transaction. Neither reads nor writes may have all threads.
+class directory::threads {
+ public:
+  threads(directory_options options, server_settings settings,
+          std::shared_ptr<scim::model const> model, std::unique_ptr<directory_session> first);
+  ~threads();
+  threads(threads const&) = delete;
+  auto operator=(threads const&) -> threads& = delete;
+
+  void read(std::string_view tenant, read_work work);
+  void write(std::string_view tenant, write_work work, write_answer answer);
+  [[nodiscard]] auto counted() const noexcept -> counts;
+
+ private:
+  using steady = std::chrono::steady_clock;
+  using session_slot = std::unique_ptr<directory_session>;
+  struct read_job {
+    std::string tenant;
+    read_work work;
+  };
+  struct write_job {
+    write_work work;
+    write_answer answer;
+    outcome<void> made;
+  };
+
+  void run(session_slot session);
+  void make_read(session_slot& session, read_job job);
+  void make_writes(session_slot& session, std::string const& tenant, std::span<write_job> jobs);
+  /// All of them in one transaction. An error is one of the transaction, and nothing was made, unless it is in doubt.
+  [[nodiscard]] auto transact(session_slot& session, std::string const& tenant,
+                              std::span<write_job> jobs) -> outcome<void>;
+  [[nodiscard]] auto make_once(directory_session& session, std::string const& tenant,
+                               std::span<write_job> jobs) -> outcome<void>;
+  /// Connects where there is no connection that works. While the server is down, only now and then.
+  [[nodiscard]] auto connect(session_slot& session) -> outcome<void>;
+  [[nodiscard]] auto stopped_or_full(bool is_full, char const* what) const -> store::store_error;
+
+  directory_options options_;
+  server_settings settings_;
+  std::shared_ptr<scim::model const> model_;
+  std::atomic<std::uint64_t> transactions_ = 0;
+  std::atomic<std::uint64_t> writes_ = 0;
+
+  std::mutex down_mutex_;
+  int failures_ = 0;  // to connect, in a row
+  steady::time_point down_until_{};
+  store::store_error down_error_{};
+
+  std::mutex mutex_;
+  std::condition_variable queued_;
+  std::deque<read_job> reads_;
+  std::unordered_map<std::string, std::deque<write_job>> tenants_;  // whose writes wait or are made
+  std::deque<std::string> ready_;  // tenants whose writes may be made
+  std::size_t writes_waiting_ = 0;
+  std::size_t reading_ = 0;  // threads
+  std::size_t writing_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tidegate::store_postgres

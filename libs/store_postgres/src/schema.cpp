@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schema.hpp"
+
+#include <tidegate/base/sha256.hpp>
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace tidegate::store_postgres {
+
+using store::store_error;
+using store::store_fault;
+
+namespace {
+
+/// What made each version from the one before. What has been released is never changed: another one is added.
+constexpr std::array<char const*, 1> migrations = {
+    // 1: SCIM directories; what is true of the tables is said in directory_schema.hpp. Rows that are changed again and
+    // again have room on their page for it.
+    "CREATE TABLE part (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant bytea NOT NULL,"
+    " type bytea NOT NULL, last_rid bigint NOT NULL, count bigint NOT NULL, UNIQUE (tenant, type))"
+    " WITH (fillfactor = 50);"
+    "CREATE TABLE resource (rid bigint PRIMARY KEY, id bytea NOT NULL, version bigint NOT NULL,"
+    " in_groups boolean NOT NULL, text bytea NOT NULL) WITH (fillfactor = 90);"
+    "CREATE TABLE block (id bigint PRIMARY KEY, count bigint NOT NULL) WITH (fillfactor = 50);"
+    "CREATE TABLE directory_state (generation bigint NOT NULL);"
+    "INSERT INTO directory_state VALUES (1);"
+    "CREATE TABLE directory_index (type bytea NOT NULL, name bytea NOT NULL, sorts boolean NOT "
+    "NULL,"
+    " slot bigint NOT NULL, definition bytea NOT NULL, complete boolean NOT NULL,"
+    " PRIMARY KEY (type, slot));"
+    "CREATE TABLE entry (index_id bigint NOT NULL, key bytea NOT NULL, rid bigint NOT NULL,"
+    " PRIMARY KEY (index_id, key, rid));"
+    "CREATE TABLE member (group_rid bigint NOT NULL, seq bigint NOT NULL, member_rid bigint NOT "
+    "NULL,"
+    " member_id bytea NOT NULL, display bytea NOT NULL, PRIMARY KEY (group_rid, seq));"
+    "CREATE UNIQUE INDEX member_of ON member (member_rid, group_rid)",
+};
+constexpr auto newest_version = static_cast<std::int64_t>(migrations.size());
+
+/// A connection that runs scripts and waits for them.
+class script_runner {
+ public:
+  script_runner(connection_handle handle, std::string name)
+      : handle_(std::move(handle)), name_(std::move(name)) {}
+
+  /// The first value of the last statement, as text.
+  [[nodiscard]] auto run(std::string const& script) -> outcome<std::string> {
+    rows const done(PQexec(handle_.get(), script.c_str()));
+    auto const status = PQresultStatus(done.get());
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+      return failure(error(store_fault::unavailable, error_text(PQerrorMessage(handle_.get()))));
+    }
+    return done.size() > 0 ? std::string(done.octets(0, 0)) : std::string();
+  }
+  [[nodiscard]] auto error(store_fault fault, std::string const& text) const -> store_error {
+    return {fault, name_ + ": " + text};
+  }
+
+ private:
+  connection_handle handle_;
+  std::string name_;
+};
+
+/// 0 where there is no schema.
+[[nodiscard]] auto version_of(script_runner& server) -> outcome<std::int64_t> {
+  // Not to_regclass: it may remember from before the lock that there was none.
+  TIDEGATE_TRY(auto const tables,
+               server.run("SELECT count(*) FROM pg_catalog.pg_tables"
+                          " WHERE schemaname = 'tidegate' AND tablename = 'schema_version'"));
+  if (tables == "0") {
+    return 0;
+  }
+  TIDEGATE_TRY(auto const text, server.run("SELECT max(version) FROM tidegate.schema_version"));
+  std::int64_t version = 0;
+  std::from_chars(text.data(), text.data() + text.size(), version);
+  if (version > newest_version) {
+    return failure(server.error(
+        store_fault::damaged, "its schema tidegate has version " + text +
+                                  ", and this program knows versions up to " +
+                                  std::to_string(newest_version) + ": a newer one has been here"));
+  }
+  return version;
+}
+
+}  // namespace
+
+auto lock_key(std::string_view what) -> std::int64_t {
+  auto const digest = sha256::of("tidegate " + std::string(what));
+  std::uint64_t key = 0;
+  for (int i = 0; i < 8; ++i) {
+    key = key << 8 | std::to_integer<std::uint64_t>(digest[static_cast<std::size_t>(i)]);
+  }
+  return static_cast<std::int64_t>(key);
+}
+
+auto prepare_schema(server_settings const& settings) -> outcome<void> {
+  TIDEGATE_TRY(auto handle, connect(settings));
+  script_runner server(std::move(handle), settings.name);
+  TIDEGATE_TRY(auto const before, version_of(server));
+  if (before == newest_version) {
+    return {};  // without a right to change anything
+  }
+  TIDEGATE_TRY_VOID(
+      server.run("SET statement_timeout TO '10min'; BEGIN; SELECT pg_advisory_xact_lock(" +
+                 std::to_string(lock_key("schema")) + ")"));
+  TIDEGATE_TRY(auto const version, version_of(server));  // somebody may have been here meanwhile
+  if (version == 0) {
+    TIDEGATE_TRY_VOID(
+        server.run("CREATE SCHEMA IF NOT EXISTS tidegate;"
+                   "CREATE TABLE schema_version (version bigint PRIMARY KEY)"));
+  }
+  for (auto number = version; number < newest_version; ++number) {
+    TIDEGATE_TRY_VOID(server.run(migrations[static_cast<std::size_t>(number)]));
+    TIDEGATE_TRY_VOID(
+        server.run("INSERT INTO schema_version VALUES (" + std::to_string(number + 1) + ")"));
+  }
+  TIDEGATE_TRY_VOID(server.run("COMMIT"));
+  return {};
+}
+
+}  // namespace tidegate::store_postgres
