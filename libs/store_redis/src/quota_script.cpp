@@ -5,13 +5,14 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <initializer_list>
 
 namespace tidegate::store_redis {
 
 namespace {
 
-/// The names are those of `ratelimit::decider`; a window W and all times are in microseconds.
-constexpr std::string_view limiters = R"lua(
+/// Times are in microseconds.
+constexpr std::string_view basics = R"lua(
 local floor, min, max = math.floor, math.min, math.max
 local pack, unpack = struct.pack, struct.unpack
 local call = redis.call
@@ -26,6 +27,59 @@ local function time(given)
   return t[1] * 1000000 + t[2]
 end
 
+-- ---- concurrent requests ----
+
+-- The hash has a field for each holder, with what it holds and until when that is believed, and one field
+-- with the sum, when to look again at all of them, and the last time that one is believed.
+local function held(key, now)
+  local summary = call('HGET', key, '')
+  if not summary then
+    return 0, exact, 0
+  end
+  local sum, look, last = unpack('<ddd', summary)
+  if now < look then
+    return sum, look, last
+  end
+  local all = call('HGETALL', key)
+  sum, look, last = 0, exact, 0
+  for i = 1, #all, 2 do
+    if all[i] ~= '' then
+      local count, until_ = unpack('<dd', all[i + 1])
+      if until_ <= now then
+        call('HDEL', key, all[i])
+      else
+        sum, look, last = sum + count, min(look, until_), max(last, until_)
+      end
+    end
+  end
+  return sum, look, last
+end
+
+-- Sets what a holder holds to what `change` makes of it.
+local function hold(key, now, holder, alive_for, sum, look, last, change)
+  local mine = call('HGET', key, holder)
+  local before = mine and unpack('<dd', mine) or 0
+  local count = change(before)
+  sum = max(sum + count - before, 0)
+  if sum == 0 then
+    call('DEL', key)
+    return
+  end
+  local until_ = now + alive_for
+  last = max(last, until_)
+  if count == 0 then
+    call('HDEL', key, holder)
+    call('HSET', key, '', pack('<ddd', sum, look, last))
+  else
+    call('HSET', key, '', pack('<ddd', sum, min(look, until_), last), holder, pack('<dd', count, until_))
+  end
+  call('PEXPIREAT', key, string.format('%.0f', floor(last / 1000) + 1))
+end
+
+)lua";
+
+/// The names are those of `ratelimit::decider`; a window W and all times are in microseconds.
+constexpr std::string_view limiters = R"lua(
 -- a * b / c rounded down, and the rest; c is at most 2^51, the quotient less than 2^53.
 local function multiply_divide(a, b, c)
   local product = a * b
@@ -158,55 +212,6 @@ local function drains_to(quota, W, now, at, used, rest, rest_ns, units)
     us, ns = 2305843009213693, 951
   end
   return us + at - now, ns
-end
-
--- ---- concurrent requests ----
-
--- The hash has a field for each holder, with what it holds and until when that is believed, and one field
--- with the sum, when to look again at all of them, and the last time that one is believed.
-local function held(key, now)
-  local summary = call('HGET', key, '')
-  if not summary then
-    return 0, exact, 0
-  end
-  local sum, look, last = unpack('<ddd', summary)
-  if now < look then
-    return sum, look, last
-  end
-  local all = call('HGETALL', key)
-  sum, look, last = 0, exact, 0
-  for i = 1, #all, 2 do
-    if all[i] ~= '' then
-      local count, until_ = unpack('<dd', all[i + 1])
-      if until_ <= now then
-        call('HDEL', key, all[i])
-      else
-        sum, look, last = sum + count, min(look, until_), max(last, until_)
-      end
-    end
-  end
-  return sum, look, last
-end
-
--- Sets what a holder holds to what `change` makes of it.
-local function hold(key, now, holder, alive_for, sum, look, last, change)
-  local mine = call('HGET', key, holder)
-  local before = mine and unpack('<dd', mine) or 0
-  local count = change(before)
-  sum = max(sum + count - before, 0)
-  if sum == 0 then
-    call('DEL', key)
-    return
-  end
-  local until_ = now + alive_for
-  last = max(last, until_)
-  if count == 0 then
-    call('HDEL', key, holder)
-    call('HSET', key, '', pack('<ddd', sum, look, last))
-  else
-    call('HSET', key, '', pack('<ddd', sum, min(look, until_), last), holder, pack('<dd', count, until_))
-  end
-  call('PEXPIREAT', key, string.format('%.0f', floor(last / 1000) + 1))
 end
 
 -- ---- all ----
@@ -523,8 +528,12 @@ redis.call('PEXPIRE', key, math.floor(forget_after / 1000) + 1)
 return {now, count}
 )lua";
 
-auto joined(std::string_view first, std::string_view second) -> std::string {
-  return std::string(first) + std::string(second);
+auto joined(std::initializer_list<std::string_view> texts) -> std::string {
+  std::string all;
+  for (auto const text : texts) {
+    all += text;
+  }
+  return all;
 }
 
 /// A double is exact for all that gets here.
@@ -538,22 +547,22 @@ void append(std::string& to, std::int64_t number) {
 }  // namespace
 
 auto spend_script() -> std::string const& {
-  static std::string const script = joined(limiters, spend_text);
+  static std::string const script = joined({basics, limiters, spend_text});
   return script;
 }
 
 auto settle_script() -> std::string const& {
-  static std::string const script = joined(limiters, settle_text);
+  static std::string const script = joined({basics, limiters, settle_text});
   return script;
 }
 
 auto take_script() -> std::string const& {
-  static std::string const script = joined(limiters, take_text);
+  static std::string const script = joined({basics, limiters, take_text});
   return script;
 }
 
 auto hold_script() -> std::string const& {
-  static std::string const script = joined(limiters, hold_text);
+  static std::string const script = joined({basics, hold_text});
   return script;
 }
 

@@ -244,6 +244,8 @@ class redis_quotas final : public store::quota_store {
   void end_slice(share& of);
   void give_back(share& of, std::int64_t units);
   void give_back_idle();
+  void settle_there(store::key_hash const& id, std::string key, ratelimit::policy const& policy,
+                    std::int64_t units, std::int64_t admitted_at);
   [[nodiscard]] auto settle_here(share& of, instant admitted_at, instant now, std::int64_t units)
       -> std::int64_t;
 
@@ -442,9 +444,18 @@ void redis_quotas::end_slice(share& of) {
 void redis_quotas::give_back(share& of, std::int64_t units) {
   if (units > 0) {
     of.units -= units;
-    settlements_.push_back({of.id, of.key, argument(of.policy, -units), of.taken_at});
-    ask_for_end_of_turn();
+    settle_there(of.id, of.key, of.policy, -units, of.taken_at);
   }
+}
+
+void redis_quotas::settle_there(store::key_hash const& id, std::string key,
+                                ratelimit::policy const& policy, std::int64_t units,
+                                std::int64_t admitted_at) {
+  if (auto* const of = shares_.find(id)) {
+    of->unsent += units;
+  }
+  settlements_.push_back({id, std::move(key), argument(policy, units), admitted_at});
+  ask_for_end_of_turn();
 }
 
 void redis_quotas::give_back_idle() {
@@ -510,8 +521,7 @@ void redis_quotas::settle(shared_charge const& charge, instant admitted_at, inst
       known != nullptr && admitted_at >= known->first_asked) {
     at = std::max(at, known->first_at);
   }
-  settlements_.push_back({id, key_of(charge), argument(*charge.of.policy, units), at});
-  ask_for_end_of_turn();
+  settle_there(id, key_of(charge), *charge.of.policy, units, at);
 }
 
 // ---- questions ----
@@ -571,15 +581,15 @@ void redis_quotas::spend(std::span<shared_charge const> charges, instant now,
   ask_for_end_of_turn();
 }
 
-/// In this order: what is given back is there for those that ask, and what is held is said before a question
-/// changes it.
+/// In this order: what is held is said before something changes it, and what is given back is there for those
+/// that ask.
 void redis_quotas::send_all() {
   is_end_asked_for_ = false;
   bool const is_any =
       !settlements_.empty() || !holds_.empty() || !takes_.empty() || !requests_.empty();
   counts_.round_trips += is_any ? 1 : 0;
-  send_settlements();
   send_holds();
+  send_settlements();
   send_takes();
   send_requests();
 }
@@ -595,18 +605,22 @@ void redis_quotas::send_settlements() {
       keys.add(each.key);
       arguments.add(each.argument);
       arguments.add(std::to_string(each.admitted_at));
-      ids.push_back(each.id);
+      if (auto* const of = shares_.find(each.id)) {  // it stays until that is answered
+        of->unsent = 0;
+        ++of->sent;
+        ids.push_back(each.id);
+      }
     }
     run(*client_, all_scripts().settle, std::move(keys), std::move(arguments),
         [this, ids = std::move(ids)](answer const& got) {
-          if (auto heard = numbers::of(got, 1)) {
+          auto heard = numbers::of(got, 1);
+          if (heard) {
             hear_time(heard->next());
-            return;
           }
           for (auto const& id : ids) {
-            if (auto* const of = shares_.find(id); of != nullptr && of->is_concurrent()) {
-              of->is_unsure = true;
-            }
+            auto& of = *shares_.find(id);
+            --of.sent;
+            of.is_unsure = of.is_unsure || (!heard && of.is_concurrent());
           }
         });
   }
@@ -632,18 +646,18 @@ void redis_quotas::send_holds() {
     word_list keys;
     keys.add(of->key);
     word_list arguments;
-    arguments.add(argument(of->policy, is_known ? of->held + of->units : -1));
-    run(*client_, all_scripts().hold, std::move(keys), std::move(arguments),
-        [this, id, is_known, sent](answer const& got) {
-          auto heard = numbers::of(got, 1);
-          auto* const held = shares_.find(id);
-          if (!heard || held == nullptr) {
-            return;
-          }
-          hear_time(heard->next());
-          held->is_unsure = held->is_unsure && !is_known;
-          held->valid_until = std::max(held->valid_until, sent + options_.alive_for);
-        });
+    arguments.add(argument(of->policy, is_known ? of->held_there() : -1));
+    run_in_order(*client_, all_scripts().hold, keys, arguments,
+                 [this, id, is_known, sent](answer const& got) {
+                   auto heard = numbers::of(got, 1);
+                   auto* const held = shares_.find(id);
+                   if (!heard || held == nullptr) {
+                     return;
+                   }
+                   hear_time(heard->next());
+                   held->is_unsure = held->is_unsure && !is_known;
+                   held->valid_until = std::max(held->valid_until, sent + options_.alive_for);
+                 });
   }
 }
 
@@ -835,9 +849,7 @@ void redis_quotas::undo(waiting_charge& charge) {
         if (of != nullptr && of->is_concurrent()) {
           of->held -= charge.cost;
         }
-        settlements_.push_back(
-            {charge.id, charge.key, argument(charge.policy, -charge.cost), charge.spent_at});
-        ask_for_end_of_turn();
+        settle_there(charge.id, charge.key, charge.policy, -charge.cost, charge.spent_at);
       }
       break;
   }

@@ -83,4 +83,9 @@ void run(client& on, script const& what, word_list keys, word_list arguments,
           });
 }
 
+void run_in_order(client& on, script const& what, word_list const& keys, word_list const& arguments,
+                  answer_function answer) {
+  on.send(keys[0], call("EVAL", what.text(), keys, arguments), std::move(answer));
+}
+
 }  // namespace tidegate::store_redis

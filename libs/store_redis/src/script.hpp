@@ -42,9 +42,12 @@ class script {
   std::string name_;
 };
 
-/// Has the server of the first key run a script, by its name, or by its text where that is not known. It must
-/// live until the answer.
+/// Has the server of the first key run a script, by its name, or by its text where that is not known: then after
+/// whatever was sent meanwhile. The script must live until the answer.
 void run(client& on, script const& what, word_list keys, word_list arguments,
          answer_function answer);
+/// The same by its text, and so surely before whatever is sent afterwards.
+void run_in_order(client& on, script const& what, word_list const& keys, word_list const& arguments,
+                  answer_function answer);
 
 }  // namespace tidegate::store_redis

@@ -34,8 +34,9 @@ struct share {
   instant no_more_until{};      ///< the store said that there is no more
   std::int64_t held = 0;        ///< slots that requests hold
   std::size_t asking = 0;       ///< questions that wait to be sent or answered
-  std::size_t sent = 0;         ///< of these, those that were sent
-  bool is_unsure = false;       ///< whether the store knows what is held
+  std::size_t sent = 0;     ///< what was sent and not answered, and may change what is held there
+  std::int64_t unsent = 0;  ///< units of settlements that wait to be sent
+  bool is_unsure = false;   ///< whether the store knows what is held
   std::int64_t left_there = 0;  ///< what remained in the store when that was last heard of
   instant reset_at{};           ///< and until when
   use_rate rate{};  // NOLINT(readability-redundant-member-init): so that it may be left out
@@ -46,8 +47,10 @@ struct share {
   }
   /// Whether nothing would be lost with it, but for units that are given back.
   [[nodiscard]] auto is_idle() const noexcept -> bool {
-    return held == 0 && asking == 0 && !is_taking && !is_unsure;
+    return held == 0 && asking == 0 && sent == 0 && unsent == 0 && !is_taking && !is_unsure;
   }
+  /// What the store should know to be held, but for what is on its way.
+  [[nodiscard]] auto held_there() const noexcept -> std::int64_t { return held + units - unsent; }
   [[nodiscard]] auto left(instant now) const noexcept -> ratelimit::service {
     return {units + left_there, std::max(reset_at - now, std::chrono::nanoseconds(0))};
   }

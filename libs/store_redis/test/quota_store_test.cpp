@@ -10,9 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -91,6 +94,17 @@ class store_redis_quota_store : public turned_loop {
   }
   auto spend(store::quota_store& quotas, shared_charge const& one) -> decided {
     return spend(quotas, std::vector{one});
+  }
+  /// Spends again and again until there is a slice.
+  auto is_decided_here(store::quota_store& quotas, shared_charge const& one) -> bool {
+    bool is_here = false;
+    return until([&] {
+      if (!is_here) {
+        auto const got = spend(quotas, one);
+        is_here = got.admitted && got.here;
+      }
+      return is_here;
+    });
   }
   /// Asks again and again.
   auto is_admitted_in_the_end(store::quota_store& quotas, shared_charge const& one) -> bool {
@@ -339,6 +353,212 @@ TEST_F(store_redis_quota_store, says_what_it_holds_to_a_store_that_has_forgotten
 
 // ---- lease ----
 
+TEST_F(store_redis_quota_store, spends_of_slices_without_asking) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const many = limit(1'000'000, 3600s);
+  auto const what = charge(many, "p", counting::lease);
+  EXPECT_TRUE(is_decided_here(*quotas, what));
+  auto const before = quotas->counted();
+  int admitted = 0;
+  for (int turns = 0; turns < 200; ++turns) {
+    for (int i = 0; i < 10; ++i) {
+      admitted += spend(*quotas, what).admitted ? 1 : 0;
+    }
+    on().turn(0ms);
+  }
+  auto const after = quotas->counted();
+  EXPECT_EQ(admitted, 2'000);
+  EXPECT_GT(after.here - before.here, 1'500U);
+  EXPECT_LT(after.round_trips - before.round_trips, 200U);
+  auto const left = quotas->look(what, on().now());
+  EXPECT_LT(left.remaining, 1'000'000 - 2'000 + 1);
+  EXPECT_GT(left.remaining, 990'000);
+}
+
+TEST_F(store_redis_quota_store, counts_a_partition_exactly_that_is_seldom_used) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const many = limit(100, 3600s);
+  EXPECT_FALSE(spend(*quotas, charge(many, "p", counting::lease)).here);
+  EXPECT_EQ(spend(*open(on(), url_of(redis)), charge(many, "p")).results[0].decision.left.remaining,
+            98);
+}
+
+TEST_F(store_redis_quota_store, gives_back_a_slice_that_is_not_used) {
+  redis_server const redis;
+  for (auto const kind : {algorithm::fixed, algorithm::sliding}) {
+    redis.cli("FLUSHALL");
+    auto const a = open(on(), url_of(redis));
+    auto const b = open(on(), url_of(redis), {.gateway = "b", .refusals_believed = 10ms});
+    auto const p = limit(1'000, 3600s, kind);
+    int spent = 0;
+    ASSERT_TRUE(until([&] {
+      auto const got = spend(*a, charge(p, "p", counting::lease));
+      spent += got.admitted ? 1 : 0;
+      return got.here;
+    }));
+    while (spent < 1'000) {
+      ASSERT_TRUE(is_admitted_in_the_end(*b, charge(p, "p")));
+      ++spent;
+    }
+    EXPECT_FALSE(spend(*b, charge(p, "p")).admitted);
+    EXPECT_FALSE(spend(*a, charge(p, "p", counting::lease)).admitted);
+  }
+}
+
+TEST_F(store_redis_quota_store, spends_no_slice_after_the_end_of_its_window) {
+  redis_server const redis;
+  for (auto const kind : {algorithm::fixed, algorithm::sliding}) {
+    redis.cli("FLUSHALL");
+    auto const a = open(on(), url_of(redis), {.gateway = "a", .lease_idle = 1h});
+    auto const b = open(on(), url_of(redis), {.gateway = "b", .refusals_believed = 1ms});
+    auto const p = limit(100, 1s, kind);
+    auto const what = charge(p, "p", counting::lease);
+    EXPECT_TRUE(is_decided_here(*a, what));
+    auto const end = std::chrono::steady_clock::now() + 1s;
+    ASSERT_TRUE(until([&] { return std::chrono::steady_clock::now() >= end; }));
+    // In the next window somebody else spends all that there is.
+    int others = 0;
+    while (spend(*b, charge(p, "p")).admitted) {
+      ++others;
+    }
+    EXPECT_GT(others, 50);
+    if (kind == algorithm::fixed) {
+      EXPECT_EQ(others, 100);
+    }
+    auto const refused = spend(*a, what);
+    EXPECT_FALSE(refused.here);
+    EXPECT_FALSE(refused.admitted && kind == algorithm::fixed);
+  }
+}
+
+TEST_F(store_redis_quota_store, gives_back_to_the_slice_what_is_settled) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const p = limit(100'000, 3600s);
+  auto const what = charge(p, "p", counting::lease);
+  EXPECT_TRUE(is_decided_here(*quotas, what));
+  on().turn(0ms);
+  auto const admitted_at = on().now();
+  auto const before = quotas->look(what, admitted_at).remaining;
+  auto const trips = quotas->counted().round_trips;
+  quotas->settle(what, admitted_at, admitted_at, -1);
+  EXPECT_EQ(quotas->look(what, admitted_at).remaining, before + 1);
+  quotas->settle(what, admitted_at, admitted_at, 1);
+  EXPECT_EQ(quotas->look(what, admitted_at).remaining, before);
+  EXPECT_EQ(quotas->counted().round_trips, trips);
+}
+
+TEST_F(store_redis_quota_store, spends_what_it_has_while_the_store_is_down) {
+  redis_server redis;
+  auto const quotas = open(on(), url_of(redis), {.gateway = "a", .command_timeout = 200ms});
+  auto const p = limit(1'000'000, 3600s);
+  auto const what = charge(p, "p", counting::lease, 5);
+  EXPECT_TRUE(is_decided_here(*quotas, what));
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(spend(*quotas, what).admitted);
+  }
+  redis.kill();
+  int admitted = 0;
+  ASSERT_TRUE(until([&] {
+    auto const got = spend(*quotas, what);
+    admitted += got.admitted ? 1 : 0;
+    return got.here && got.error.has_value();
+  }));
+  EXPECT_GT(admitted, 0);
+}
+
+TEST_F(store_redis_quota_store, leases_slots_of_concurrent_requests) {
+  redis_server const redis;
+  auto const a = open(on(), url_of(redis));
+  auto const b = open(on(), url_of(redis), {.gateway = "b"});
+  auto const ten = slots(10);
+  auto const what = charge(ten, "p", counting::lease);
+  int held = 0;
+  ASSERT_TRUE(until([&] {
+    held += spend(*a, what).admitted ? 1 : 0;
+    return held == 10;
+  }));
+  EXPECT_FALSE(spend(*a, what).admitted);
+  EXPECT_FALSE(spend(*b, what).admitted);
+  a->settle(what, on().now(), on().now(), -1);
+  EXPECT_TRUE(spend(*a, what).here) << "a slot that came back is here";
+  EXPECT_FALSE(spend(*b, what).admitted);
+  for (int i = 0; i < 10; ++i) {
+    a->settle(what, on().now(), on().now(), -1);
+  }
+  held = 0;
+  ASSERT_TRUE(until([&] {
+    held += spend(*b, what).admitted ? 1 : 0;
+    return held == 10;
+  })) << "what is not used is given back";
+  EXPECT_FALSE(spend(*a, what).admitted);
+}
+
+TEST_F(store_redis_quota_store, has_slices_of_so_many_partitions_and_no_more) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis), {.gateway = "a", .heard_max = 4, .shares_max = 3});
+  auto const p = limit(10, 3600s);
+  auto const three = slots(3);
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 20; ++i) {
+      auto const name = std::to_string(i);
+      EXPECT_TRUE(spend(*quotas, charge(p, name, counting::lease)).admitted);
+    }
+  }
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(is_admitted_in_the_end(*quotas, charge(three, "s" + std::to_string(i))));
+  }
+  auto const full = spend(*quotas, charge(three, "s3"));
+  ASSERT_TRUE(full.error.has_value());
+  EXPECT_EQ(full.error->fault, store::store_fault::full);
+  EXPECT_TRUE(spend(*quotas, charge(p, "exact", counting::lease)).admitted);
+}
+
+// ---- cluster ----
+
+TEST_F(store_redis_quota_store,
+       gives_back_in_a_cluster_what_was_spent_before_another_slot_refused) {
+  redis_cluster const cluster;
+  auto const quotas = open(on(), cluster.url(), {.gateway = "a", .refusals_believed = 1ms});
+  auto const first = limit(1, 3600s);
+  ASSERT_TRUE(is_admitted_in_the_end(*quotas, charge(first, "first", counting::exact, 1, 9)));
+  auto const ten = limit(10, 3600s);
+  auto const two = limit(2, 3600s);
+  auto const held = slots(10);
+  for (int i = 0; i < 10; ++i) {
+    auto const one = "one" + std::to_string(i);
+    auto const other = "other" + std::to_string(i);
+    auto const third = "third" + std::to_string(i);
+    std::vector charges{charge(ten, one), charge(held, other, counting::exact, 1, 2),
+                        charge(two, third, counting::exact, 1, 3),
+                        charge(two, one, counting::exact, 1, 4)};
+    charges[1].policy_name = "held";
+    charges[2].policy_name = "two";
+    charges[3].policy_name = "shadow";
+    charges[3].of.enforced = false;
+    for (int admitted = 0; admitted < 2; ++admitted) {
+      auto const got = spend(*quotas, charges);
+      EXPECT_TRUE(got.admitted) << i << (got.error ? got.error->text : "");
+    }
+    for (int again = 0; again < 3; ++again) {
+      auto const refused = spend(*quotas, charges);
+      EXPECT_FALSE(refused.admitted || refused.error) << i;
+      EXPECT_TRUE(refused.results[0].decision.admitted);
+      EXPECT_GE(refused.results[0].decision.left.remaining, 7) << "another may be on its way back";
+      EXPECT_TRUE(refused.results[1].decision.admitted);
+      EXPECT_FALSE(refused.results[2].decision.admitted);
+    }
+    charges[0].of.cost = 8;
+    EXPECT_TRUE(is_admitted_in_the_end(*quotas, charges[0])) << "what was spent is there again";
+    charges[1].of.cost = 8;
+    EXPECT_TRUE(is_admitted_in_the_end(*quotas, charges[1]));
+  }
+}
+
+// ---- many ----
+
 /// What many clients of several gateways get, each gateway with a thread of its own.
 class crowd {
  public:
@@ -437,6 +657,98 @@ TEST_F(store_redis_quota_store, never_admits_more_than_the_quota_to_three_gatewa
                 (how == counting::exact ? ", exact" : ", lease"),
             got);
     }
+  }
+}
+
+TEST_F(store_redis_quota_store, never_admits_more_than_the_quota_of_any_window) {
+  redis_server const redis;
+  constexpr std::int64_t quota = 1'000;
+  for (auto const kind : {algorithm::fixed, algorithm::sliding}) {
+    for (auto const how : {counting::exact, counting::lease}) {
+      redis.cli("FLUSHALL");
+      crowd of(url_of(redis), 3, 5);
+      auto const p = limit(quota, 1s, kind);
+      auto const begin = std::chrono::steady_clock::now();
+      auto const end = begin + 2200ms;
+      auto const got = of.run(
+          p, how, [&](std::int64_t) { return std::chrono::steady_clock::now() >= end; }, 1);
+      auto const windows = (std::chrono::steady_clock::now() - begin) / 1s + 1;
+      EXPECT_FALSE(got.is_over_time);
+      EXPECT_LE(got.admitted, windows * quota);
+      EXPECT_GE(got.admitted, 2 * quota);
+      print("windows of a second, " + std::string(kind == algorithm::fixed ? "fixed" : "sliding") +
+                (how == counting::exact ? ", exact" : ", lease"),
+            got);
+    }
+  }
+}
+
+TEST_F(store_redis_quota_store,
+       never_holds_more_slots_than_there_are_though_scripts_are_forgotten) {
+  redis_server const redis;
+  constexpr std::int64_t quota = 10;
+  auto const p = slots(quota);
+  for (auto const how : {counting::exact, counting::lease}) {
+    redis.cli("FLUSHALL");
+    std::atomic<std::int64_t> held = 0;
+    std::atomic<std::int64_t> most = 0;
+    std::atomic<std::int64_t> admitted = 0;
+    auto const gateway = [&](std::stop_token const& stop, std::string const& name) {
+      auto const loop = *engine::loop::make();
+      auto const quotas = open(*loop, url_of(redis), {.gateway = name, .alive_for = 3s});
+      auto const one = charge(p, "p", how);
+      std::size_t waiting = 0;
+      std::int64_t mine = 0;
+      std::uint64_t turns = 0;
+      auto const take = [&] {
+        ++mine;
+        ++admitted;
+        auto const now = ++held;
+        auto before = most.load();
+        while (before < now && !most.compare_exchange_weak(before, now)) {
+        }
+      };
+      while (!stop.stop_requested()) {
+        std::array<store::charged, 1> result{};
+        std::array const charges{one};
+        auto const here = quotas->spend_here(charges, loop->now(), result);
+        if (here && *here && **here) {
+          take();
+        } else if (here && !*here && waiting < 5) {
+          ++waiting;
+          quotas->spend(charges, loop->now(), [&](store::spend_answer const& answer) {
+            --waiting;
+            if (answer && answer->admitted) {
+              take();
+            }
+          });
+        }
+        loop->turn(0ms);
+        if (++turns % 4 == 0) {
+          for (; mine > 0; --mine) {
+            --held;
+            quotas->settle(one, loop->now(), loop->now(), -1);
+          }
+        }
+      }
+      while (waiting > 0) {
+        loop->turn(10ms);
+      }
+    };
+    {
+      std::vector<std::jthread> threads;
+      for (auto const* const name : {"a", "b", "c"}) {
+        threads.emplace_back(gateway, name);
+      }
+      auto const end = std::chrono::steady_clock::now() + 2s;
+      while (std::chrono::steady_clock::now() < end) {
+        redis.cli("SCRIPT FLUSH");
+      }
+    }
+    EXPECT_LE(most, quota);
+    EXPECT_GT(most, quota / 2);
+    EXPECT_GT(admitted, 100);
+    std::cout << "[          ] " << admitted << " requests, at most " << most << " at a time\n";
   }
 }
 
