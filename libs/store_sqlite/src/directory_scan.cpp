@@ -548,7 +548,7 @@ auto directory_session::scan(directory_query const& query)
     if (part == nullptr) {
       return scim::scan_answer<directory_row>{};
     }
-    return directory_scan(*this, *part, query).rows();
+    return looking([&] { return directory_scan(*this, *part, query).rows(); });
   });
 }
 
@@ -562,7 +562,7 @@ auto directory_session::count(directory_query const& query) -> outcome<directory
     all.scan = {};
     all.sort_index = std::nullopt;
     all.descending = false;
-    return directory_scan(*this, *part, all).count();
+    return looking([&] { return directory_scan(*this, *part, all).count(); });
   });
 }
 

@@ -37,6 +37,9 @@ auto statement_text(sql which) noexcept -> std::string_view {
     case sql::savepoint: return "SAVEPOINT work";
     case sql::release: return "RELEASE work";
     case sql::undo: return "ROLLBACK TO work";
+    case sql::look: return "SAVEPOINT look";
+    case sql::look_undo: return "ROLLBACK TO look";
+    case sql::look_over: return "RELEASE look";
     case sql::find_part:
       return "SELECT id, last_rid, count FROM part WHERE tenant = ? AND type = ?";
     case sql::part_size: return "SELECT last_rid, count FROM part WHERE id = ?";
@@ -50,6 +53,8 @@ auto statement_text(sql which) noexcept -> std::string_view {
              " FROM entry AS e CROSS JOIN resource AS r ON r.rid = e.rid"
              " WHERE e.index_id = ? AND e.key = ?";
     case sql::find_by_rid: return "SELECT rid, id, in_groups, text FROM resource WHERE rid = ?";
+    case sql::find_resource:
+      return "SELECT rid, id, version, in_groups, text FROM resource WHERE rid = ?";
     case sql::id_by_rid: return "SELECT id, in_groups FROM resource WHERE rid = ?";
     case sql::insert_resource:
       return "INSERT INTO resource (rid, id, version, in_groups, text) VALUES (?, ?, 1, 0, ?)";
@@ -153,15 +158,6 @@ auto directory_session::borrow(std::string const& text) -> outcome<borrowed_stat
   return borrowed_statement(std::move(taken), home);
 }
 
-template <class... Values>
-auto directory_session::run(sql which, Values const&... values) -> outcome<void> {
-  TIDEGATE_TRY(auto const statement, borrow(which));
-  int number = 0;
-  (bind_value(statement.get(), ++number, values), ...);
-  TIDEGATE_TRY_VOID(connection_.step(statement.get()));
-  return {};
-}
-
 // ---- transactions ----
 
 void directory_session::enter(std::string_view tenant) {
@@ -228,6 +224,7 @@ auto directory_session::keep_work() -> outcome<void> {
   for (auto const& [block, change] : work_blocks_) {
     blocks_[block] += change;
   }
+  pending_.keep();
   work_parts_.clear();
   work_made_.clear();
   work_blocks_.clear();
@@ -241,6 +238,7 @@ auto directory_session::undo_work() -> outcome<void> {
   for (auto* const made : work_made_) {
     made->reset();
   }
+  pending_.undo();
   work_parts_.clear();
   work_made_.clear();
   work_blocks_.clear();
@@ -252,16 +250,31 @@ auto directory_session::undo_work() -> outcome<void> {
   return {};
 }
 
-auto directory_session::commit() -> outcome<void> {
+auto directory_session::put_entries() -> outcome<void> {
+  for (auto const& [what, adds] : pending_.in_order()) {
+    TIDEGATE_TRY_VOID(
+        run(adds ? sql::insert_entry : sql::remove_entry, what.index_id, what.key, what.rid));
+  }
+  return {};
+}
+
+auto directory_session::put_sizes() -> outcome<void> {
   for (auto const* const part : parts_) {
     TIDEGATE_TRY_VOID(run(sql::update_part, part->size.last_rid, part->size.count, part->id));
   }
   for (auto const& [block, change] : blocks_) {
     TIDEGATE_TRY_VOID(run(sql::update_block, block, change));
   }
+  return {};
+}
+
+auto directory_session::commit() -> outcome<void> {
+  TIDEGATE_TRY_VOID(put_entries());
+  TIDEGATE_TRY_VOID(put_sizes());
   TIDEGATE_TRY_VOID(run(sql::end));
   parts_.clear();
   blocks_.clear();
+  pending_.clear();
   return {};
 }
 
@@ -273,6 +286,7 @@ void directory_session::rollback() noexcept {
   work_blocks_.clear();
   parts_.clear();
   blocks_.clear();
+  pending_.clear();
   tenants_.clear();  // it may say what was undone
   type_names_.clear();
   tenant_ = nullptr;
@@ -360,6 +374,32 @@ auto directory_session::type_name(std::int64_t rid) -> outcome<std::string_view>
 
 // ---- reading ----
 
+template <class Each>
+auto directory_session::each_with_key(std::int64_t index_id, std::string_view key, Each const& each)
+    -> outcome<void> {
+  for (auto const rid : pending_.added(index_id, key)) {
+    TIDEGATE_TRY(auto const asked, borrow(sql::find_resource));
+    bind_value(asked.get(), 1, rid);
+    TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
+    if (there && !each(asked.get())) {
+      return {};
+    }
+  }
+  TIDEGATE_TRY(auto const asked, borrow(sql::find_by_key));
+  bind_value(asked.get(), 1, index_id);
+  bind_value(asked.get(), 2, key);
+  for (;;) {
+    TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
+    if (!there) {
+      return {};
+    }
+    bool const gone = pending_.is_removed({index_id, key, sqlite3_column_int64(asked.get(), 0)});
+    if (!gone && !each(asked.get())) {
+      return {};
+    }
+  }
+}
+
 auto directory_session::find_in_type(model_type const& type, std::string_view id)
     -> outcome<std::optional<directory_resource>> {
   TIDEGATE_TRY(auto const* const part, find_part(type));
@@ -368,22 +408,17 @@ auto directory_session::find_in_type(model_type const& type, std::string_view id
   }
   auto const number = id_indexes_[type_number(type)];
   auto const key = index_key(*type.indexes[number].path.leaf(), scim::json(id));
-  TIDEGATE_TRY(auto const asked, borrow(sql::find_by_key));
-  bind_value(asked.get(), 1, part->index_ids[number]);
-  bind_value(asked.get(), 2, key);
-  for (;;) {
-    TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
-    if (!there) {
-      return std::nullopt;
-    }
+  std::optional<directory_resource> found;
+  TIDEGATE_TRY_VOID(each_with_key(part->index_ids[number], key, [&](sqlite3_stmt* row) {
     // Long ones have the same key when they begin alike.
-    if (blob(asked.get(), 1) == id) {
-      return directory_resource{unsigned_of(sqlite3_column_int64(asked.get(), 0)), std::string(id),
-                                unsigned_of(sqlite3_column_int64(asked.get(), 2)),
-                                std::string(blob(asked.get(), 4)),
-                                sqlite3_column_int(asked.get(), 3) != 0};
+    if (blob(row, 1) == id) {
+      found.emplace(unsigned_of(sqlite3_column_int64(row, 0)), std::string(id),
+                    unsigned_of(sqlite3_column_int64(row, 2)), std::string(blob(row, 4)),
+                    sqlite3_column_int(row, 3) != 0);
     }
-  }
+    return !found;
+  }));
+  return found;
 }
 
 auto directory_session::find(model_type const& type, std::string_view id)
@@ -411,18 +446,14 @@ auto directory_session::find_unique(model_type const& type, std::size_t index, s
     if (part == nullptr) {
       return std::nullopt;
     }
-    TIDEGATE_TRY(auto const asked, borrow(sql::find_by_key));
-    bind_value(asked.get(), 1, part->index_ids[index]);
-    bind_value(asked.get(), 2, key);
-    for (;;) {
-      TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
-      if (!there) {
-        return std::nullopt;
+    std::optional<std::string> other;
+    TIDEGATE_TRY_VOID(each_with_key(part->index_ids[index], key, [&](sqlite3_stmt* row) {
+      if (blob(row, 1) != except_id) {
+        other = blob(row, 1);
       }
-      if (blob(asked.get(), 1) != except_id) {
-        return std::string(blob(asked.get(), 1));
-      }
-    }
+      return !other;
+    }));
+    return other;
   });
 }
 
@@ -494,20 +525,19 @@ auto directory_session::read_entries(model_type const& type, std::int64_t rid)
   return index_entries(type, resource);
 }
 
-auto directory_session::stored_entries(directory_part const& part,
+auto directory_session::stored_entries(directory_part const& part, std::int64_t rid,
                                        std::span<index_entry const> entries)
-    -> std::vector<stored_entry> {
-  std::vector<stored_entry> rows;
+    -> std::vector<pending_entries::row> {
+  std::vector<pending_entries::row> rows;
   rows.reserve(entries.size() + part.index_ids.size());
   for (auto const& entry : entries) {
     auto const id = part.index_ids[entry.index];
     auto const sort_id = part.sort_ids[entry.index];
-    rows.push_back({id, entry.key});
+    rows.push_back({id, entry.key, rid});
     if (entry.sorts && sort_id != id) {
-      rows.push_back({sort_id, entry.key});
+      rows.push_back({sort_id, entry.key, rid});
     }
   }
-  std::sort(rows.begin(), rows.end());
   return rows;
 }
 
@@ -523,8 +553,8 @@ auto directory_session::insert(model_type const& type, std::string_view id, std:
     ++part->size.count;
     work_blocks_.emplace_back(block_of(rid), 1);
     TIDEGATE_TRY_VOID(run(sql::insert_resource, rid, id, text));
-    for (auto const& row : stored_entries(*part, entries)) {
-      TIDEGATE_TRY_VOID(run(sql::insert_entry, row.index_id, row.key, rid));
+    for (auto const& row : stored_entries(*part, rid, entries)) {
+      pending_.add(row);
     }
     return unsigned_of(rid);
   });
@@ -536,19 +566,12 @@ auto directory_session::update(model_type const& type, std::uint64_t rid, std::s
     TIDEGATE_TRY_VOID(write_ahead());
     TIDEGATE_TRY(auto* const part, part_to_change(type));
     TIDEGATE_TRY(auto const old_entries, read_entries(type, signed_of(rid)));
-    auto const before = stored_entries(*part, old_entries);
-    auto const after = stored_entries(*part, entries);
-    std::vector<stored_entry> gone;
-    std::vector<stored_entry> added;
-    std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
-                        std::back_inserter(gone));
-    std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
-                        std::back_inserter(added));
-    for (auto const& row : gone) {
-      TIDEGATE_TRY_VOID(run(sql::remove_entry, row.index_id, row.key, signed_of(rid)));
+    // What stays is taken out and added, which comes to nothing.
+    for (auto const& row : stored_entries(*part, signed_of(rid), old_entries)) {
+      pending_.remove(row);
     }
-    for (auto const& row : added) {
-      TIDEGATE_TRY_VOID(run(sql::insert_entry, row.index_id, row.key, signed_of(rid)));
+    for (auto const& row : stored_entries(*part, signed_of(rid), entries)) {
+      pending_.add(row);
     }
     return run(sql::update_resource, signed_of(rid), text);
   });
@@ -559,8 +582,8 @@ auto directory_session::remove(model_type const& type, std::uint64_t rid) -> out
     TIDEGATE_TRY_VOID(write_ahead());
     TIDEGATE_TRY(auto* const part, part_to_change(type));
     TIDEGATE_TRY(auto const entries, read_entries(type, signed_of(rid)));
-    for (auto const& row : stored_entries(*part, entries)) {
-      TIDEGATE_TRY_VOID(run(sql::remove_entry, row.index_id, row.key, signed_of(rid)));
+    for (auto const& row : stored_entries(*part, signed_of(rid), entries)) {
+      pending_.remove(row);
     }
     TIDEGATE_TRY_VOID(run(sql::remove_members, signed_of(rid)));
     TIDEGATE_TRY_VOID(run(sql::remove_memberships, signed_of(rid)));

@@ -6,6 +6,7 @@
 
 #include "connection.hpp"
 #include "directory_schema.hpp"
+#include "pending_entries.hpp"
 
 #include <array>
 #include <cstddef>
@@ -29,6 +30,9 @@ enum class sql : std::uint8_t {
   savepoint,
   release,
   undo,
+  look,
+  look_undo,
+  look_over,
   find_part,
   part_size,
   update_part,
@@ -36,6 +40,7 @@ enum class sql : std::uint8_t {
   part_type,
   find_by_key,
   find_by_rid,
+  find_resource,
   id_by_rid,
   insert_resource,
   update_resource,
@@ -156,18 +161,18 @@ class directory_session final : public store::directory_writer {
     std::string tenant;
     std::vector<std::optional<directory_part>> parts;  // by the number of the type
   };
-  /// A row of `entry`, but for its rid.
-  struct stored_entry {
-    std::int64_t index_id;
-    std::string_view key;
-    auto operator<=>(stored_entry const&) const = default;
-  };
 
   [[nodiscard]] auto borrow(sql which) -> outcome<borrowed_statement>;
   [[nodiscard]] auto borrow(std::string const& text) -> outcome<borrowed_statement>;
   /// Runs a statement that gives no rows.
   template <class... Values>
-  [[nodiscard]] auto run(sql which, Values const&... values) -> outcome<void>;
+  [[nodiscard]] auto run(sql which, Values const&... values) -> outcome<void> {
+    TIDEGATE_TRY(auto const statement, borrow(which));
+    int number = 0;
+    (bind_value(statement.get(), ++number, values), ...);
+    TIDEGATE_TRY_VOID(connection_.step(statement.get()));
+    return {};
+  }
   /// Remembers an error of `body`, so that the work is not kept.
   template <class Body>
   [[nodiscard]] auto noting(Body&& body) -> decltype(body()) {
@@ -182,6 +187,11 @@ class directory_session final : public store::directory_writer {
   [[nodiscard]] auto type_number(scim::model_type const& type) const noexcept -> std::size_t;
   /// Nothing when the tenant has none of the type.
   [[nodiscard]] auto find_part(scim::model_type const& type) -> outcome<directory_part const*>;
+  /// Calls `each` with a statement at the rid, id, version, in_groups and text of every resource that has the
+  /// key, until it returns false.
+  template <class Each>
+  [[nodiscard]] auto each_with_key(std::int64_t index_id, std::string_view key, Each const& each)
+      -> outcome<void>;
   /// Those of the indexes of `id` of everything the tenant has.
   [[nodiscard]] auto id_index_ids() -> outcome<std::vector<std::int64_t>>;
   [[nodiscard]] auto size_of(directory_part const& part) -> outcome<part_size>;
@@ -195,9 +205,29 @@ class directory_session final : public store::directory_writer {
   [[nodiscard]] auto part_to_change(scim::model_type const& type) -> outcome<directory_part*>;
   [[nodiscard]] auto read_entries(scim::model_type const& type, std::int64_t rid)
       -> outcome<std::vector<scim::index_entry>>;
-  [[nodiscard]] static auto stored_entries(directory_part const& part,
+  [[nodiscard]] static auto stored_entries(directory_part const& part, std::int64_t rid,
                                            std::span<scim::index_entry const> entries)
-      -> std::vector<stored_entry>;
+      -> std::vector<pending_entries::row>;
+  /// Puts what is pending into the tables.
+  [[nodiscard]] auto put_entries() -> outcome<void>;
+  [[nodiscard]] auto put_sizes() -> outcome<void>;
+  /// Runs `body`, which looks at the tables, where they have all that was written.
+  template <class Body>
+  [[nodiscard]] auto looking(Body const& body) -> decltype(body()) {
+    if (!writing_) {
+      return body();
+    }
+    // It is taken out again: what other works have written must not go when this one is undone.
+    TIDEGATE_TRY_VOID(run(sql::look));
+    auto made = [&]() -> decltype(body()) {
+      TIDEGATE_TRY_VOID(put_entries());
+      TIDEGATE_TRY_VOID(put_sizes());
+      return body();
+    }();
+    TIDEGATE_TRY_VOID(run(sql::look_undo));
+    TIDEGATE_TRY_VOID(run(sql::look_over));
+    return made;
+  }
 
   connection connection_;
   std::shared_ptr<scim::model const> model_;
@@ -222,6 +252,7 @@ class directory_session final : public store::directory_writer {
   std::vector<std::pair<std::int64_t, std::int64_t>> work_blocks_;  // which, and by how much
   std::vector<directory_part const*> parts_;                        // changed since the last commit
   std::unordered_map<std::int64_t, std::int64_t> blocks_;
+  pending_entries pending_;
 };
 
 }  // namespace tidegate::store_sqlite

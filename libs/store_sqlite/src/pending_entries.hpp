@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::store_sqlite {
+
+/// What is to be changed in the table of entries: rows that were added or taken out and wait for their turn. They
+/// are found by what they are an entry of, and come out in the order of the table: thousands that go into it one
+/// beside the other cost less than half of what they cost one by one.
+class pending_entries {
+ public:
+  struct row {
+    std::int64_t index_id = 0;
+    std::string_view key;
+    std::int64_t rid = 0;
+    auto operator<=>(row const&) const = default;
+  };
+  struct change {
+    row what;
+    bool adds = false;
+  };
+
+  void add(row const& what) { count(what, 1); }
+  void remove(row const& what) { count(what, -1); }
+
+  /// The rids of rows with this key that were added.
+  [[nodiscard]] auto added(std::int64_t index_id, std::string_view key) const
+      -> std::vector<std::int64_t>;
+  [[nodiscard]] auto is_removed(row const& what) const noexcept -> bool;
+
+  /// Takes back all changes since the last `keep`.
+  void undo() noexcept;
+  void keep() noexcept { log_.clear(); }
+
+  [[nodiscard]] auto empty() const noexcept -> bool { return items_.empty(); }
+  [[nodiscard]] auto size() const noexcept -> std::size_t { return items_.size(); }
+  /// All changes in the order of the table. They are good until the next change.
+  [[nodiscard]] auto in_order() const -> std::vector<change>;
+  void clear() noexcept;
+
+ private:
+  static constexpr std::uint32_t none = UINT32_MAX;
+  struct item {
+    row what;
+    std::uint32_t next_row = none;  // with the same hash of all of it
+    std::uint32_t next_key = none;  // with the same hash of all but the rid
+    std::int32_t sum = 0;           // 1: added, -1: taken out, 0: as the table has it
+  };
+  struct logged {
+    std::uint32_t item;
+    std::int32_t by;
+  };
+
+  void count(row const& what, std::int32_t by);
+  void link(std::uint32_t at) noexcept;
+  [[nodiscard]] auto find(row const& what) const noexcept -> std::uint32_t;
+  [[nodiscard]] auto keep_key(std::string_view key) -> std::string_view;
+  void grow();
+
+  std::vector<item> items_;
+  // By hash, as many as a power of two. Many resources may have one key, so a row is not looked for among them.
+  std::vector<std::uint32_t> rows_;
+  std::vector<std::uint32_t> by_key_;
+  std::deque<std::string> keys_;  // pieces of memory that never move
+  std::vector<logged> log_;
+};
+
+}  // namespace tidegate::store_sqlite
