@@ -105,21 +105,24 @@ auto connection::open(std::string const& file, sharing who, char const* vfs)
 }
 
 auto connection::claim(std::int32_t application_id, std::int32_t schema_version,
-                       std::string_view what) -> outcome<bool> {
+                       std::int32_t oldest_version, std::string_view what)
+    -> outcome<std::int64_t> {
   TIDEGATE_TRY(auto const id, number("PRAGMA application_id"));
   TIDEGATE_TRY(auto const version, number("PRAGMA user_version"));
   TIDEGATE_TRY(auto const tables, number("SELECT count(*) FROM sqlite_schema"));
   bool const is_new = id == 0 && version == 0 && tables == 0;
-  if (!is_new && (id != application_id || version != schema_version)) {
+  bool const is_known =
+      id == application_id && version >= oldest_version && version <= schema_version;
+  if (!is_new && !is_known) {
     return failure(store_error{store_fault::damaged,
                                file_ + ": no " + std::string(what) + " of this version"});
   }
-  if (is_new) {
+  if (version != schema_version) {
     auto const mark = "PRAGMA application_id=" + std::to_string(application_id) +
                       "; PRAGMA user_version=" + std::to_string(schema_version);
     TIDEGATE_TRY_VOID(execute(mark.c_str()));
   }
-  return is_new;
+  return version;
 }
 
 auto connection::limit_file(std::size_t octets_max) -> outcome<void> {

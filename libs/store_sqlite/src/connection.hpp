@@ -51,9 +51,11 @@ class connection {
     return sqlite3_get_autocommit(connection_.get()) == 0;
   }
 
-  /// In a transaction: whether the file is new, and then marks it. An error when it is of something else.
+  /// In a transaction: the version of the file, 0 for a new one, and marks it with `schema_version`. An error
+  /// when it is of something else, or of a version before `oldest_version`.
   [[nodiscard]] auto claim(std::int32_t application_id, std::int32_t schema_version,
-                           std::string_view what) -> outcome<bool>;
+                           std::int32_t oldest_version, std::string_view what)
+      -> outcome<std::int64_t>;
 
   /// What is above it is a full disk; 0: as much as there is.
   [[nodiscard]] auto limit_file(std::size_t octets_max) -> outcome<void>;

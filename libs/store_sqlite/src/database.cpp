@@ -16,9 +16,10 @@ auto database::open(std::string const& file, std::size_t file_octets_max) -> out
   database made;
   TIDEGATE_TRY(made.connection_, connection::open(file, sharing::exclusive));
   TIDEGATE_TRY_VOID(made.begin());
-  TIDEGATE_TRY(bool const is_new,
-               made.connection_.claim(application_id, schema_version, "store of idempotency keys"));
-  if (is_new) {
+  TIDEGATE_TRY(auto const version,
+               made.connection_.claim(application_id, schema_version, schema_version,
+                                      "store of idempotency keys"));
+  if (version == 0) {
     // Without an index by lookup key: it is in memory, and keys in random order would make each transaction
     // write many pages.
     TIDEGATE_TRY_VOID(made.connection_.execute(

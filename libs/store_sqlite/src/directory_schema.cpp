@@ -13,7 +13,8 @@ using store::store_fault;
 namespace {
 
 constexpr std::int32_t application_id = 0x7469'6464;  // "tidd"
-constexpr std::int32_t schema_version = 1;
+constexpr std::int32_t schema_version = 2;
+constexpr std::int32_t oldest_version = 1;  // had no journal
 /// To be raised when `index_key` makes other keys of the same values: all indexes are built anew then.
 constexpr int key_format = 1;
 /// How many rows of a table one transaction changes while indexes are built.
@@ -34,6 +35,11 @@ constexpr char const* tables =
     " member_rid INTEGER NOT NULL, member_id BLOB NOT NULL, display BLOB NOT NULL,"
     " PRIMARY KEY (group_rid, seq)) WITHOUT ROWID;"
     "CREATE UNIQUE INDEX member_of ON member (member_rid, group_rid)";
+
+/// One row: which directory it is, and the last group of its journal that it has.
+constexpr char const* journal_table =
+    "CREATE TABLE journal (identity INTEGER NOT NULL, applied INTEGER NOT NULL);"
+    "INSERT INTO journal VALUES (random(), 0)";
 
 /// What the keys of an index depend on.
 [[nodiscard]] auto definition_of(scim::index_definition const& index) -> std::string {
@@ -232,9 +238,13 @@ auto is_multi_valued(scim::index_definition const& index) noexcept -> bool {
 
 auto prepare_directory(connection& file, scim::model const& model) -> outcome<void> {
   TIDEGATE_TRY_VOID(file.begin());
-  TIDEGATE_TRY(bool const is_new, file.claim(application_id, schema_version, "directory"));
-  if (is_new) {
+  TIDEGATE_TRY(auto const version,
+               file.claim(application_id, schema_version, oldest_version, "directory"));
+  if (version == 0) {
     TIDEGATE_TRY_VOID(file.execute(tables));
+  }
+  if (version < 2) {
+    TIDEGATE_TRY_VOID(file.execute(journal_table));
   }
   TIDEGATE_TRY_VOID(file.commit());
 

@@ -21,6 +21,7 @@
 /// - `block` says how many resources there are in each 1,024 rids, to go far without reading them.
 /// - `member` lies together by group in the order in which members were added; by `member_of` the groups of a
 ///   member are found, and whether it is one.
+/// - `journal` says how much of `FILE.journal` is in the file.
 namespace tidegate::store_sqlite {
 
 inline constexpr int part_shift = 40;

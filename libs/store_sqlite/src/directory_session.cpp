@@ -19,6 +19,9 @@ namespace {
 /// How many tenants and statements of filters a session remembers.
 constexpr std::size_t tenants_max = 4096;
 constexpr std::size_t filter_statements_max = 128;
+/// How many entries and counts of blocks wait in memory.
+constexpr std::size_t pending_max = 32'768;
+constexpr std::size_t blocks_max = 65'536;
 
 [[nodiscard]] auto signed_of(std::uint64_t rid) noexcept -> std::int64_t {
   return static_cast<std::int64_t>(rid);
@@ -44,6 +47,7 @@ auto statement_text(sql which) noexcept -> std::string_view {
       return "SELECT id, last_rid, count FROM part WHERE tenant = ? AND type = ?";
     case sql::part_size: return "SELECT last_rid, count FROM part WHERE id = ?";
     case sql::update_part: return "UPDATE part SET last_rid = ?, count = ? WHERE id = ?";
+    case sql::update_journal: return "UPDATE journal SET applied = ? WHERE rowid = 1";
     case sql::update_block:
       return "INSERT INTO block (id, count) VALUES (?, ?)"
              " ON CONFLICT DO UPDATE SET count = count + excluded.count";
@@ -200,6 +204,7 @@ auto directory_session::begin_write() -> outcome<void> {
 
 void directory_session::begin_work(std::string_view tenant) {
   enter(tenant);
+  written_before_ = written_.size();
 }
 
 auto directory_session::write_ahead() -> outcome<void> {
@@ -239,6 +244,7 @@ auto directory_session::undo_work() -> outcome<void> {
     made->reset();
   }
   pending_.undo();
+  written_.resize(written_before_);
   work_parts_.clear();
   work_made_.clear();
   work_blocks_.clear();
@@ -268,10 +274,30 @@ auto directory_session::put_sizes() -> outcome<void> {
   return {};
 }
 
-auto directory_session::commit() -> outcome<void> {
+auto directory_session::relieve() -> outcome<void> {
+  if (pending_.size() < pending_max) {
+    return {};
+  }
+  TIDEGATE_TRY_VOID(put_entries());
+  pending_.clear();
+  return {};
+}
+
+auto directory_session::is_large() noexcept -> bool {
+  int spilled = 0;
+  int highest = 0;
+  sqlite3_db_status(connection_.get(), SQLITE_DBSTATUS_CACHE_SPILL, &spilled, &highest, 1);
+  return spilled > 0 || blocks_.size() >= blocks_max || tenants_.size() >= tenants_max;
+}
+
+auto directory_session::commit(std::uint64_t journaled) -> outcome<void> {
   TIDEGATE_TRY_VOID(put_entries());
   TIDEGATE_TRY_VOID(put_sizes());
+  if (journaled != journaled_) {
+    TIDEGATE_TRY_VOID(run(sql::update_journal, signed_of(journaled)));
+  }
   TIDEGATE_TRY_VOID(run(sql::end));
+  journaled_ = journaled;
   parts_.clear();
   blocks_.clear();
   pending_.clear();
@@ -287,6 +313,7 @@ void directory_session::rollback() noexcept {
   parts_.clear();
   blocks_.clear();
   pending_.clear();
+  written_.clear();
   tenants_.clear();  // it may say what was undone
   type_names_.clear();
   tenant_ = nullptr;
@@ -556,6 +583,12 @@ auto directory_session::insert(model_type const& type, std::string_view id, std:
     for (auto const& row : stored_entries(*part, rid, entries)) {
       pending_.add(row);
     }
+    write_redo(written_, {.done = redo::what::insert,
+                          .rid = unsigned_of(rid),
+                          .tenant = tenant_->tenant,
+                          .type = type.definition.type().name,
+                          .id = id,
+                          .text = text});
     return unsigned_of(rid);
   });
 }
@@ -573,7 +606,13 @@ auto directory_session::update(model_type const& type, std::uint64_t rid, std::s
     for (auto const& row : stored_entries(*part, signed_of(rid), entries)) {
       pending_.add(row);
     }
-    return run(sql::update_resource, signed_of(rid), text);
+    TIDEGATE_TRY_VOID(run(sql::update_resource, signed_of(rid), text));
+    write_redo(written_, {.done = redo::what::update,
+                          .rid = rid,
+                          .tenant = tenant_->tenant,
+                          .type = type.definition.type().name,
+                          .text = text});
+    return {};
   });
 }
 
@@ -590,6 +629,10 @@ auto directory_session::remove(model_type const& type, std::uint64_t rid) -> out
     TIDEGATE_TRY_VOID(run(sql::remove_resource, signed_of(rid)));
     --part->size.count;
     work_blocks_.emplace_back(block_of(signed_of(rid)), -1);
+    write_redo(written_, {.done = redo::what::remove,
+                          .rid = rid,
+                          .tenant = tenant_->tenant,
+                          .type = type.definition.type().name});
     return {};
   });
 }
@@ -598,6 +641,12 @@ auto directory_session::add_member(std::uint64_t group_rid, std::uint64_t member
                                    std::string_view display) -> outcome<bool> {
   return noting([&]() -> outcome<bool> {
     TIDEGATE_TRY_VOID(write_ahead());
+    // Where it fails, the work is undone with all it has written.
+    write_redo(written_, {.done = redo::what::add_member,
+                          .rid = group_rid,
+                          .member = member_rid,
+                          .tenant = tenant_->tenant,
+                          .text = display});
     auto const group = signed_of(group_rid);
     auto const member = signed_of(member_rid);
     {
@@ -648,6 +697,10 @@ auto directory_session::remove_member(std::uint64_t group_rid, std::uint64_t mem
       seq = sqlite3_column_int64(asked.get(), 0);
     }
     TIDEGATE_TRY_VOID(run(sql::remove_member, signed_of(group_rid), seq));
+    write_redo(written_, {.done = redo::what::remove_member,
+                          .rid = group_rid,
+                          .member = member_rid,
+                          .tenant = tenant_->tenant});
     return true;
   });
 }
@@ -655,8 +708,69 @@ auto directory_session::remove_member(std::uint64_t group_rid, std::uint64_t mem
 auto directory_session::remove_members(std::uint64_t group_rid) -> outcome<void> {
   return noting([&]() -> outcome<void> {
     TIDEGATE_TRY_VOID(write_ahead());
+    write_redo(written_,
+               {.done = redo::what::remove_members, .rid = group_rid, .tenant = tenant_->tenant});
     return run(sql::remove_members, signed_of(group_rid));
   });
+}
+
+// ---- what is done again ----
+
+auto directory_session::repeat(std::string_view group) -> outcome<void> {
+  while (!group.empty()) {
+    auto const one = read_redo(group);
+    if (!one) {
+      return failure(store_error{store_fault::damaged,
+                                 connection_.file() + ".journal: has what no directory writes"});
+    }
+    begin_work(one->tenant);
+    TIDEGATE_TRY_VOID(repeat_one(*one));
+    TIDEGATE_TRY_VOID(keep_work());
+    forget_written();
+  }
+  return relieve();
+}
+
+auto directory_session::repeat_one(redo const& one) -> outcome<void> {
+  switch (one.done) {
+    case redo::what::insert: {
+      TIDEGATE_TRY(auto const* const type, find_type(one.type));
+      TIDEGATE_TRY(auto const resource, parse_stored(connection_, signed_of(one.rid), one.text));
+      TIDEGATE_TRY(auto const rid, insert(*type, one.id, one.text, index_entries(*type, resource)));
+      if (rid != one.rid) {
+        return failure(store_error{store_fault::damaged,
+                                   connection_.file() + ": is not what its journal is of"});
+      }
+      return {};
+    }
+    case redo::what::update: {
+      TIDEGATE_TRY(auto const* const type, find_type(one.type));
+      TIDEGATE_TRY(auto const resource, parse_stored(connection_, signed_of(one.rid), one.text));
+      return update(*type, one.rid, one.text, index_entries(*type, resource));
+    }
+    case redo::what::remove: {
+      TIDEGATE_TRY(auto const* const type, find_type(one.type));
+      return remove(*type, one.rid);
+    }
+    case redo::what::add_member:
+      TIDEGATE_TRY_VOID(add_member(one.rid, one.member, one.text));
+      return {};
+    case redo::what::remove_member:
+      TIDEGATE_TRY_VOID(remove_member(one.rid, one.member));
+      return {};
+    case redo::what::remove_members: return remove_members(one.rid);
+  }
+  return {};
+}
+
+auto directory_session::find_type(std::string_view name) const -> outcome<model_type const*> {
+  auto const* const type = model_->find(name);
+  if (type == nullptr) {
+    return failure(store_error{store_fault::unavailable,
+                               connection_.file() + ".journal: has changes to resources of " +
+                                   std::string(name) + ", which is no type any more"});
+  }
+  return type;
 }
 
 }  // namespace tidegate::store_sqlite

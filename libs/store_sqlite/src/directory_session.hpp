@@ -5,6 +5,7 @@
 #include <tidegate/store/directory.hpp>
 
 #include "connection.hpp"
+#include "directory_redo.hpp"
 #include "directory_schema.hpp"
 #include "pending_entries.hpp"
 
@@ -36,6 +37,7 @@ enum class sql : std::uint8_t {
   find_part,
   part_size,
   update_part,
+  update_journal,
   update_block,
   part_type,
   find_by_key,
@@ -113,8 +115,19 @@ class directory_session final : public store::directory_writer {
   void begin_work(std::string_view tenant);
   [[nodiscard]] auto keep_work() -> outcome<void>;
   [[nodiscard]] auto undo_work() -> outcome<void>;
-  [[nodiscard]] auto commit() -> outcome<void>;
+  /// `journaled` is the number of the last group of the journal that is in it.
+  [[nodiscard]] auto commit(std::uint64_t journaled) -> outcome<void>;
   void rollback() noexcept;
+
+  /// Between works: what kept works have written since it was last forgotten, as a group for the journal.
+  [[nodiscard]] auto written() const noexcept -> std::string const& { return written_; }
+  void forget_written() noexcept { written_.clear(); }
+  /// Does again what is in a group.
+  [[nodiscard]] auto repeat(std::string_view group) -> outcome<void>;
+  /// Between works: makes what waits in memory part of the transaction where it is much.
+  [[nodiscard]] auto relieve() -> outcome<void>;
+  /// Whether it is time to commit, so that neither memory nor the commit itself takes too much.
+  [[nodiscard]] auto is_large() noexcept -> bool;
   /// What has failed in this work.
   [[nodiscard]] auto failed() const noexcept -> std::optional<store::store_error> const& {
     return failed_;
@@ -199,6 +212,8 @@ class directory_session final : public store::directory_writer {
   [[nodiscard]] auto find_in_type(scim::model_type const& type, std::string_view id)
       -> outcome<std::optional<store::directory_resource>>;
 
+  [[nodiscard]] auto repeat_one(redo const& one) -> outcome<void>;
+  [[nodiscard]] auto find_type(std::string_view name) const -> outcome<scim::model_type const*>;
   /// Before anything is written in a work.
   [[nodiscard]] auto write_ahead() -> outcome<void>;
   /// The part, which is made where there is none; what it was like is restored if the work is undone.
@@ -253,6 +268,9 @@ class directory_session final : public store::directory_writer {
   std::vector<directory_part const*> parts_;                        // changed since the last commit
   std::unordered_map<std::int64_t, std::int64_t> blocks_;
   pending_entries pending_;
+  std::uint64_t journaled_ = 0;  // as the file has it, or 0 before it is known
+  std::string written_;
+  std::size_t written_before_ = 0;  // by other works
 };
 
 }  // namespace tidegate::store_sqlite

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -26,13 +27,45 @@ constexpr int idle_pages = 1000;
 constexpr std::chrono::milliseconds idle_time{20};
 constexpr int readers_wait_ms = 200;
 
+/// Without readers for so long, writes go to the journal.
+constexpr std::chrono::milliseconds quiet_time{100};
+/// How many of them a transaction takes, and how long the journal gets.
+constexpr std::size_t waiting_max = 65'536;
+constexpr std::uint64_t journal_octets_max = std::uint64_t{64} << 20;
+/// What is answered has to fit into the file later, so there has to be room enough.
+constexpr std::uint64_t room_octets = std::uint64_t{512} << 20;
+/// When it did not fit, it is tried again so much later.
+constexpr std::chrono::seconds retry_time{1};
+
+/// Does again what the journal has after the group `committed`; the number of its last group.
+[[nodiscard]] auto repeat_journal(directory_journal const& journal, std::uint64_t committed,
+                                  directory_session& session) -> outcome<std::uint64_t> {
+  auto last = committed;
+  TIDEGATE_TRY_VOID(
+      journal.read([&](std::uint64_t number, std::string_view group) -> outcome<void> {
+        if (number <= committed) {
+          return {};
+        }
+        if (number != last + 1) {
+          return failure(store_error{
+              store_fault::damaged, session.file().file() + ": lacks what was before its journal"});
+        }
+        last = number;
+        return session.repeat(group);
+      }));
+  return last;
+}
+
 }  // namespace
 
-directory::threads::threads(directory_options options, file_lock lock,
-                            std::unique_ptr<directory_session> writer,
+directory::threads::threads(directory_options options, file_lock lock, directory_journal journal,
+                            std::uint64_t journaled, std::unique_ptr<directory_session> writer,
                             std::vector<std::unique_ptr<directory_session>> readers)
     : options_(std::move(options)),
       lock_(std::move(lock)),
+      journal_(std::move(journal)),
+      journaled_(journaled),
+      committed_(journaled),
       writer_(std::move(writer)),
       readers_(std::move(readers)) {
   sqlite3_wal_hook(
@@ -51,19 +84,30 @@ directory::threads::threads(directory_options options, file_lock lock,
 directory::threads::~threads() {
   {
     std::lock_guard const lock(read_mutex_);
-    stopping_reads_ = true;
+    closing_reads_ = true;
   }
   {
     std::lock_guard const lock(write_mutex_);
     stopping_writes_ = true;
   }
-  read_queued_.notify_all();
   write_queued_.notify_all();
+  write_thread_.join();  // the last thing it does is to let all readers go on
+  {
+    std::lock_guard const lock(read_mutex_);
+    stopping_reads_ = true;
+  }
+  read_queued_.notify_all();
   for (auto& thread : read_threads_) {
     thread.join();
   }
-  write_thread_.join();
-  readers_.clear();  // the last connection that is closed puts the log into the file
+  readers_.clear();
+  // All in one file, where that is possible.
+  bool const whole =
+      sqlite3_wal_checkpoint_v2(writer_->file().get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
+                                nullptr) == SQLITE_OK;
+  if (whole && !is_behind()) {
+    journal_.remove();
+  }
 }
 
 auto directory::threads::counted() const noexcept -> counts {
@@ -73,19 +117,29 @@ auto directory::threads::counted() const noexcept -> counts {
 // ---- reads ----
 
 void directory::threads::read(std::string_view tenant, read_work work) {
+  last_read_.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
   std::unique_lock lock(read_mutex_);
-  if (stopping_reads_ || reads_.size() >= options_.reads_max) {
+  if (closing_reads_ || reads_.size() + held_reads_.size() >= options_.reads_max) {
     auto const error =
-        stopping_reads_
+        closing_reads_
             ? store_error{store_fault::stopped, options_.file + ": is being closed"}
             : store_error{store_fault::unavailable, options_.file + ": too many reads wait"};
     lock.unlock();
     work(failure(error));
     return;
   }
-  reads_.push_back({std::string(tenant), std::move(work)});
+  bool const held = holding_reads_;
+  (held ? held_reads_ : reads_).push_back({std::string(tenant), std::move(work)});
   lock.unlock();
-  read_queued_.notify_one();
+  if (!held) {
+    read_queued_.notify_one();
+    return;
+  }
+  {
+    std::lock_guard const writes(write_mutex_);
+    has_held_ = true;
+  }
+  write_queued_.notify_one();
 }
 
 void directory::threads::run_reads(directory_session& session) {
@@ -128,16 +182,35 @@ void directory::threads::write(std::string_view tenant, write_work work, write_a
 
 void directory::threads::run_writes() {
   std::vector<write_job> jobs;
+  auto retry = std::chrono::milliseconds(idle_time);
+  auto const ready = [this] { return stopping_writes_ || has_held_ || !writes_queue_.empty(); };
   for (;;) {
     std::unique_lock lock(write_mutex_);
-    auto const ready = [this] { return stopping_writes_ || !writes_queue_.empty(); };
-    if (wal_pages_ >= idle_pages && !write_queued_.wait_for(lock, idle_time, ready)) {
+    while (!ready() && (is_unsettled() || wal_pages_ >= idle_pages)) {
+      if (write_queued_.wait_for(lock, is_unsettled() ? retry : idle_time, ready)) {
+        break;
+      }
       lock.unlock();
-      checkpoint(true);
+      if (is_unsettled()) {
+        retry = settle(false) ? idle_time : retry_time;
+      } else {
+        checkpoint(true);
+      }
       lock.lock();
     }
     write_queued_.wait(lock, ready);
+    if (std::exchange(has_held_, false)) {
+      lock.unlock();
+      if (auto const settled = settle(false); !settled) {
+        refuse_held(settled.error());
+      }
+      continue;
+    }
     if (writes_queue_.empty()) {
+      lock.unlock();
+      if (auto const settled = settle(true); !settled) {
+        refuse_held(settled.error());
+      }
       return;
     }
     auto const some = std::min(writes_queue_.size(), transaction_max);
@@ -147,9 +220,7 @@ void directory::threads::run_writes() {
     lock.unlock();
     make(jobs);
     jobs.clear();
-    if (wal_pages_ >= checkpoint_at_) {
-      checkpoint(false);
-    }
+    bound();
   }
 }
 
@@ -162,29 +233,57 @@ void directory::threads::make(std::vector<write_job>& jobs) {
       }
     }
   }
+  if (is_behind()) {
+    std::lock_guard const lock(read_mutex_);
+    holding_reads_ = true;
+  }
   for (auto& job : jobs) {
     job.answer(std::move(job.made));
   }
 }
 
 auto directory::threads::transact(std::span<write_job> jobs) -> outcome<void> {
-  auto const made = [&]() -> outcome<void> {
-    TIDEGATE_TRY_VOID(writer_->begin_write());
-    for (auto& job : jobs) {
-      TIDEGATE_TRY_VOID(make_one(job));
-      fail_point("directory_written");
-    }
-    return writer_->commit();
-  }();
-  if (!made) {
+  if (auto made = make_all(jobs); !made) {
     // After a failed sync the pages of this transaction are written anew by the next one, so nothing
     // is taken for stored that is not.
     writer_->rollback();
+    waiting_ = 0;
+    if (is_behind()) {
+      // Where it fails, it is tried again before anything is written.
+      static_cast<void>(catch_up());
+    }
     return made;
   }
-  fail_point("directory_committed");
   transactions_.fetch_add(1, std::memory_order_relaxed);
   writes_.fetch_add(jobs.size(), std::memory_order_relaxed);
+  return {};
+}
+
+auto directory::threads::make_all(std::span<write_job> jobs) -> outcome<void> {
+  bool const waits = may_wait();
+  if (!waits || (is_behind() && !writer_->file().in_transaction())) {
+    TIDEGATE_TRY_VOID(settle(false));
+  }
+  if (!writer_->file().in_transaction()) {
+    TIDEGATE_TRY_VOID(writer_->begin_write());
+  }
+  for (auto& job : jobs) {
+    TIDEGATE_TRY_VOID(make_one(job));
+    fail_point("directory_written");
+  }
+  if (!waits) {
+    writer_->forget_written();
+    TIDEGATE_TRY_VOID(commit(true));
+    fail_point("directory_committed");
+    return {};
+  }
+  waiting_ += jobs.size();
+  if (!writer_->written().empty()) {
+    TIDEGATE_TRY_VOID(journal_.append(journaled_ + 1, writer_->written()));
+    ++journaled_;
+    writer_->forget_written();
+  }
+  fail_point("directory_journaled");
   return {};
 }
 
@@ -203,16 +302,129 @@ auto directory::threads::make_one(write_job& job) -> outcome<void> {
   return writer_->undo_work();
 }
 
+// ---- the file behind the journal ----
+
+auto directory::threads::may_wait() -> bool {
+  auto const since = std::chrono::steady_clock::now() - last_read_.load(std::memory_order_relaxed);
+  if (since < quiet_time) {
+    return false;
+  }
+  if (writer_->file().in_transaction()) {
+    return true;
+  }
+  std::error_code failed;
+  auto const room = std::filesystem::space(options_.file, failed).available;
+  // What is too large for a file with a limit is found out before it is answered.
+  return options_.file_octets_max == 0 && !failed && room >= room_octets;
+}
+
+auto directory::threads::commit(bool synced) -> outcome<void> {
+  set_log_syncs(writer_->file().get(), synced);
+  auto made = writer_->commit(journaled_);
+  set_log_syncs(writer_->file().get(), true);
+  TIDEGATE_TRY_VOID(std::move(made));
+  waiting_ = 0;
+  committed_ = journaled_;
+  if (synced && journal_.size() > 0) {
+    journal_.restart();
+  }
+  return {};
+}
+
+auto directory::threads::settle(bool synced) -> outcome<void> {
+  if (writer_->file().in_transaction()) {
+    if (!commit(synced)) {
+      writer_->rollback();
+      waiting_ = 0;
+    }
+  }
+  if (is_behind()) {
+    TIDEGATE_TRY_VOID(catch_up());
+  }
+  show();
+  return {};
+}
+
+auto directory::threads::catch_up() -> outcome<void> {
+  auto const now = std::chrono::steady_clock::now();
+  if (now < caught_up_next_) {
+    return failure(caught_up_error_);
+  }
+  auto made = [&]() -> outcome<void> {
+    TIDEGATE_TRY_VOID(writer_->begin_write());
+    TIDEGATE_TRY(auto const last, repeat_journal(journal_, committed_, *writer_));
+    if (last != journaled_) {
+      return failure(
+          store_error{store_fault::damaged, options_.file + ".journal: lacks what was in it"});
+    }
+    return commit(false);
+  }();
+  if (!made) {
+    writer_->rollback();
+    caught_up_error_ = made.error();
+    caught_up_next_ = now + retry_time;
+  }
+  return made;
+}
+
+void directory::threads::show() {
+  {
+    std::lock_guard const lock(read_mutex_);
+    if (!holding_reads_) {
+      return;
+    }
+    holding_reads_ = false;
+    std::move(held_reads_.begin(), held_reads_.end(), std::back_inserter(reads_));
+    held_reads_.clear();
+  }
+  read_queued_.notify_all();
+}
+
+void directory::threads::refuse_held(store_error const& error) {
+  std::deque<read_job> held;
+  {
+    std::lock_guard const lock(read_mutex_);
+    held.swap(held_reads_);
+  }
+  for (auto& job : held) {
+    job.work(failure(error));
+  }
+}
+
+/// Keeps memory, journal and log short. What fails here is tried again later; the journal has it all the same.
+void directory::threads::bound() {
+  if (waiting_ > 0) {
+    if (!writer_->relieve()) {
+      writer_->rollback();
+      waiting_ = 0;
+    } else if (waiting_ >= waiting_max || writer_->is_large()) {
+      static_cast<void>(settle(false));
+    }
+  }
+  if (journal_.size() >= journal_octets_max) {
+    static_cast<void>(settle(true));
+  }
+  if (wal_pages_ >= checkpoint_at_ && !writer_->file().in_transaction()) {
+    checkpoint(false);
+  }
+}
+
 /// What fails here is tried again later; the log has it all the same.
 void directory::threads::checkpoint(bool idle) {
   auto* const file = writer_->file().get();
+  int in_log = 0;
+  int in_file = 0;
   sqlite3_busy_timeout(file, idle ? 0 : readers_wait_ms);
   int const code = sqlite3_wal_checkpoint_v2(
-      file, nullptr, idle ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_RESTART, nullptr,
-      nullptr);
+      file, nullptr, idle ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_RESTART, &in_log,
+      &in_file);
   sqlite3_busy_timeout(file, 0);
+  if (code == SQLITE_OK && in_log == in_file && !is_behind() && journal_.size() > 0) {
+    journal_.restart();
+  }
   if (idle) {
     wal_pages_ = 0;  // the next commit says how many there are
+    sqlite3_db_release_memory(file);
   } else {
     checkpoint_at_ = code == SQLITE_OK ? wal_pages_max : wal_pages_ + wal_pages_max / 4;
   }
@@ -240,19 +452,29 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
     -> result<std::unique_ptr<directory>, store_error> {
   TIDEGATE_TRY(auto lock, file_lock::take(options.file));
   TIDEGATE_TRY(auto file, connect(options, log_vfs_name()));
-  TIDEGATE_TRY_VOID(file.execute("PRAGMA cache_size=-65536"));
+  TIDEGATE_TRY_VOID(file.execute("PRAGMA cache_size=-131072"));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=4096"));
   TIDEGATE_TRY_VOID(prepare_directory(file, *model));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=0"));
   TIDEGATE_TRY_VOID(file.limit_file(options.file_octets_max));
+  TIDEGATE_TRY(auto const identity, file.number("SELECT identity FROM journal"));
+  TIDEGATE_TRY(auto const committed, file.number("SELECT applied FROM journal"));
+  TIDEGATE_TRY(auto journal,
+               directory_journal::open(options.file, static_cast<std::uint64_t>(identity)));
   auto writer = std::make_unique<directory_session>(std::move(file), model);
+  TIDEGATE_TRY_VOID(writer->begin_write());
+  TIDEGATE_TRY(auto const journaled,
+               repeat_journal(journal, static_cast<std::uint64_t>(committed), *writer));
+  TIDEGATE_TRY_VOID(writer->commit(journaled));
+  journal.restart();
   std::vector<std::unique_ptr<directory_session>> readers;
   for (std::size_t i = 0; i < std::max<std::size_t>(1, options.readers); ++i) {
     TIDEGATE_TRY(auto another, connect(options, nullptr));
     readers.push_back(std::make_unique<directory_session>(std::move(another), model));
   }
-  return std::unique_ptr<directory>(new directory(std::make_unique<threads>(
-      std::move(options), std::move(lock), std::move(writer), std::move(readers))));
+  return std::unique_ptr<directory>(new directory(
+      std::make_unique<threads>(std::move(options), std::move(lock), std::move(journal), journaled,
+                                std::move(writer), std::move(readers))));
 }
 
 directory::directory(std::unique_ptr<threads> threads) : threads_(std::move(threads)) {}

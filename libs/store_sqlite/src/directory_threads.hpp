@@ -3,10 +3,12 @@
 
 #include <tidegate/store_sqlite/directory.hpp>
 
+#include "directory_journal.hpp"
 #include "directory_session.hpp"
 #include "file_lock.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -19,9 +21,16 @@
 namespace tidegate::store_sqlite {
 
 /// The threads of a directory, and the queues before them.
+///
+/// While there are readers about, each group of writes is a transaction that is on the disk before it is answered, so that readers
+/// wait for nobody. When none has come for a while, a group is only added to the journal before it is answered, and one
+/// transaction takes many: pages of indexes are written once for thousands of writes. The next reader waits until that is
+/// committed, which is done without waiting for the disk: what a loss of power takes away is in the journal.
 class directory::threads {
  public:
-  threads(directory_options options, file_lock lock, std::unique_ptr<directory_session> writer,
+  /// `journaled` is the number of the last group of the journal that is in the file.
+  threads(directory_options options, file_lock lock, directory_journal journal,
+          std::uint64_t journaled, std::unique_ptr<directory_session> writer,
           std::vector<std::unique_ptr<directory_session>> readers);
   ~threads();
   threads(threads const&) = delete;
@@ -46,13 +55,36 @@ class directory::threads {
   void run_reads(directory_session& session);
   void run_writes();
   void make(std::vector<write_job>& jobs);
-  /// All of them in one transaction. An error is one of the transaction, and nothing was made.
+  /// All of them, to be durable at once. An error is one of all of them, and nothing was made.
   [[nodiscard]] auto transact(std::span<write_job> jobs) -> outcome<void>;
+  [[nodiscard]] auto make_all(std::span<write_job> jobs) -> outcome<void>;
   [[nodiscard]] auto make_one(write_job& job) -> outcome<void>;
+  /// Whether the next group may go to the journal alone.
+  [[nodiscard]] auto may_wait() -> bool;
+  /// Whether there are answered writes that are not committed.
+  [[nodiscard]] auto is_behind() const noexcept -> bool { return journaled_ != committed_; }
+  [[nodiscard]] auto is_unsettled() const noexcept -> bool {
+    return is_behind() || writer_->file().in_transaction();
+  }
+  [[nodiscard]] auto commit(bool synced) -> outcome<void>;
+  /// Commits what was answered, so that readers see it.
+  [[nodiscard]] auto settle(bool synced) -> outcome<void>;
+  /// After a rollback: does again what is in the journal only.
+  [[nodiscard]] auto catch_up() -> outcome<void>;
+  /// Lets readers go on that wait for what was answered.
+  void show();
+  void refuse_held(store::store_error const& error);
+  void bound();
   void checkpoint(bool idle);
 
   directory_options options_;
   file_lock lock_;
+  directory_journal journal_;
+  std::uint64_t journaled_;  // the number of the last group of the journal
+  std::uint64_t committed_;  // that of the last one that is in the file
+  std::size_t waiting_ = 0;  // writes in the transaction that is open
+  std::chrono::steady_clock::time_point caught_up_next_{};  // after it failed
+  store::store_error caught_up_error_{};
   std::unique_ptr<directory_session> writer_;
   std::vector<std::unique_ptr<directory_session>> readers_;
   static constexpr int wal_pages_max = 16'384;
@@ -64,11 +96,16 @@ class directory::threads {
   std::mutex read_mutex_;
   std::condition_variable read_queued_;
   std::deque<read_job> reads_;
+  std::deque<read_job> held_reads_;  // until what was answered is committed
+  bool holding_reads_ = false;
+  bool closing_reads_ = false;
+  std::atomic<std::chrono::steady_clock::time_point> last_read_{};
   std::mutex write_mutex_;
   std::condition_variable write_queued_;
   std::deque<write_job> writes_queue_;
   bool stopping_reads_ = false;
   bool stopping_writes_ = false;
+  bool has_held_ = false;
   std::vector<std::thread> read_threads_;
   std::thread write_thread_;
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log_vfs.hpp"
 
-#include <sqlite3.h>
-
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -22,6 +20,7 @@ struct log_file {
   std::byte* piece;      // what was written and is not with the system yet
   int size;              // octets of it
   sqlite3_int64 offset;  // where it begins in the file
+  bool sync_waits;
 };
 
 [[nodiscard]] constexpr auto rounded(std::size_t size) noexcept -> std::size_t {
@@ -76,6 +75,12 @@ auto write_log(sqlite3_file* file, void const* octets, int size, sqlite3_int64 o
   return SQLITE_OK;
 }
 
+auto sync_log(sqlite3_file* file, int flags) noexcept -> int {
+  auto const* const log = log_of(file);
+  bool const waits = log->sync_waits || log->offset == 0;
+  return flushed(file, [&](auto* f) { return waits ? f->pMethods->xSync(f, flags) : SQLITE_OK; });
+}
+
 auto close_log(sqlite3_file* file) noexcept -> int {
   int const code = flush(file);
   delete[] log_of(file)->piece;
@@ -97,10 +102,7 @@ constexpr sqlite3_io_methods log_methods = {
         [](sqlite3_file* file, sqlite3_int64 size) {
           return flushed(file, [&](auto* f) { return f->pMethods->xTruncate(f, size); });
         },
-    .xSync =
-        [](sqlite3_file* file, int flags) {
-          return flushed(file, [&](auto* f) { return f->pMethods->xSync(f, flags); });
-        },
+    .xSync = sync_log,
     .xFileSize =
         [](sqlite3_file* file, sqlite3_int64* size) {
           return flushed(file, [&](auto* f) { return f->pMethods->xFileSize(f, size); });
@@ -152,6 +154,7 @@ auto open_file(sqlite3_vfs* /*vfs*/, char const* name, sqlite3_file* file, int f
   log->piece = piece.release();
   log->size = 0;
   log->offset = 0;
+  log->sync_waits = true;
   log->base.pMethods = &log_methods;
   return SQLITE_OK;
 }
@@ -172,6 +175,15 @@ auto log_vfs_name() -> char const* {
     sqlite3_vfs_register(&made, 0);
   });
   return name;
+}
+
+void set_log_syncs(sqlite3* connection, bool waits) noexcept {
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(connection, nullptr, SQLITE_FCNTL_JOURNAL_POINTER,
+                       static_cast<void*>(&file));
+  if (file != nullptr && file->pMethods == &log_methods) {
+    log_of(file)->sync_waits = waits;
+  }
 }
 
 }  // namespace tidegate::store_sqlite

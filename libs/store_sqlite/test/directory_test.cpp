@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <semaphore>
 
 namespace tidegate::store_sqlite {
@@ -323,6 +324,7 @@ TEST(store_sqlite_directory, reports_an_io_error_and_goes_on_when_it_is_over) {
   auto const& users = *model->find("User");
   auto const d = open({.file = where.file("directory.db")}, model);
   add_users(*d, users, 0, 10);
+  EXPECT_NE(text_in(*d, "acme", users, name_of(3)), "none");
   auto const put = [&](int number) {
     return writing(*d, "acme", [&, number](directory_writer& writer) {
       return insert(writer, users, user_of({.id = name_of(number), .user_name = "x"})).has_value();
@@ -441,6 +443,291 @@ TEST(store_sqlite_directory, has_after_a_kill_whatever_was_answered_before) {
         all);
     EXPECT_EQ(found(*d, users, "userName pr", "userName").size(), std::min<std::size_t>(all, 1000));
   }
+}
+
+// ---- the journal ----
+
+/// A step of a history: what it does depends on its number alone.
+auto do_step(directory_writer& writer, scim::model const& model, int step) -> bool {
+  auto const& users = *model.find("User");
+  auto const& groups = *model.find("Group");
+  auto const set = [&](scim::model_type const& type, std::string const& id, scim::json const& to) {
+    auto const there = writer.find(type, id);
+    if (!there) {
+      return false;
+    }
+    return *there ? writer.update(type, (*there)->rid, to_string(to), index_entries(type, to))
+                        .has_value()
+                  : insert(writer, type, to).has_value();
+  };
+  std::mt19937 random(static_cast<unsigned>(step));
+  auto const user = [&] { return "u" + std::to_string(random() % 12); };
+  auto const id = user();
+  auto const name = id + "." + std::to_string(step);
+  auto const group = writer.find(groups, "g");
+  auto const found = writer.find(users, id);
+  if (!group || !found) {
+    return false;
+  }
+  bool done = true;
+  if (!*group || random() % 5 < 2) {
+    done = set(*group ? users : groups, *group ? id : "g",
+               *group ? user_of({.id = id, .user_name = name}) : group_of("g", "All"));
+  } else if (*found && random() % 4 == 0) {
+    done = writer.remove(users, (*found)->rid).has_value();
+  } else if (*found && random() % 3 == 0) {
+    done = writer.remove_member((*group)->rid, (*found)->rid).has_value();
+  } else if (*found) {
+    done = writer.add_member((*group)->rid, (*found)->rid, name).has_value();
+  } else if (random() % 8 == 0) {
+    done = writer.remove_members((*group)->rid).has_value();
+  }
+  // Which step it was can be seen in what it leaves.
+  return done && set(users, "step", user_of({.id = "step", .user_name = std::to_string(step)}));
+}
+
+/// All that can be seen of a directory.
+auto picture_of(directory& where, scim::model const& model) -> std::string {
+  return reading(where, "acme", [&](directory_reader& reader) {
+    std::string all;
+    for (auto const* const name : {"User", "Group"}) {
+      auto const& type = *model.find(name);
+      auto const rows = reader.scan({.type = &type, .scan = {{}, 1000}});
+      EXPECT_EQ(reader.count({.type = &type})->total, rows->rows.size());
+      for (std::size_t index = 0; index < type.indexes.size(); ++index) {
+        auto const sorted = reader.scan({.type = &type, .sort_index = index, .scan = {{}, 1000}});
+        EXPECT_EQ(sorted->rows.size(), rows->rows.size());
+        for (auto const& row : sorted->rows) {
+          all += std::string(row.id) + " ";
+        }
+      }
+      for (auto const& row : rows->rows) {
+        auto const resource = *reader.find(type, row.id);
+        EXPECT_TRUE(resource.has_value());
+        all += std::to_string(row.at.rid) + " " + std::to_string(resource->version) + " " +
+               std::string(row.text) + ":";
+        EXPECT_TRUE(reader.members(row.at.rid, [&](store::directory_member const& member) {
+          all += " " + member.id + "=" + member.display;
+          return true;
+        }));
+        all += "\n";
+      }
+      all += std::to_string(*reader.newest(type)) + "\n";
+    }
+    return all;
+  });
+}
+
+auto step_of(directory& where, scim::model const& model) -> int {
+  auto const text = text_in(where, "acme", *model.find("User"), "step");
+  auto const parsed = scim::parse_json(text, {});
+  auto const* const name = parsed ? parsed->find("userName") : nullptr;
+  return name == nullptr ? 0 : std::stoi(*name->if_string());
+}
+
+/// Does works in another process, one after the other, which is killed when all are answered, and after a read
+/// if `reads`.
+void do_and_die(std::string const& file, std::shared_ptr<scim::model const> const& model, int works,
+                std::function<bool(directory_writer&, int)> const& work, bool reads) {
+  auto const child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto const d = directory::open({.file = file}, model);
+    for (int i = 1; d && i <= works; ++i) {
+      if (!writing(**d, "acme", [&](directory_writer& writer) { return work(writer, i); })) {
+        _exit(1);
+      }
+    }
+    if (reads && text_in(**d, "acme", *model->find("User"), "step") == "none") {
+      _exit(1);
+    }
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+}
+
+TEST(store_sqlite_directory, has_whatever_was_answered_wherever_power_was_lost) {
+  constexpr int steps = 60;
+  auto const model = make_model();
+  folder const where;
+  std::vector<std::string> pictures;  // after each step
+  {
+    auto const d = open({.file = where.file("model.db")}, model);
+    for (int step = 0; step <= steps; ++step) {
+      if (step > 0) {
+        ASSERT_TRUE(writing(
+            *d, "acme", [&](directory_writer& writer) { return do_step(writer, *model, step); }));
+      }
+      pictures.push_back(picture_of(*d, *model));
+    }
+  }
+  std::mt19937 random(5);
+  for (bool const reads : {false, true}) {
+    auto const file = where.file(reads ? "with_log.db" : "without_log.db");
+    { EXPECT_NE(open({.file = file}, model), nullptr); }
+    do_and_die(
+        file, model, steps,
+        [&](directory_writer& writer, int step) { return do_step(writer, *model, step); }, reads);
+    auto const log_octets =
+        std::filesystem::exists(file + "-wal") ? std::filesystem::file_size(file + "-wal") : 0;
+    for (int round = 0; round < 40; ++round) {
+      auto const copy = where.file("copy" + std::to_string(round) + (reads ? "r" : "w"));
+      for (auto const* const end : {"", "-wal", ".journal"}) {
+        if (std::filesystem::exists(file + end)) {
+          std::filesystem::copy_file(file + end, copy + end);
+        }
+      }
+      // What the log has was never synced, so any part of it may be lost. The journal was synced each time; where it
+      // ends early, the last steps were not answered.
+      bool const cuts_journal = round % 2 == 1;
+      if (round > 1 && log_octets > 0) {
+        std::filesystem::resize_file(copy + "-wal", random() % log_octets);
+      }
+      if (cuts_journal) {
+        std::filesystem::resize_file(copy + ".journal", random() % 40'000);
+      }
+      auto const d = open({.file = copy}, model);
+      ASSERT_NE(d, nullptr);
+      auto const step = step_of(*d, *model);
+      if (!cuts_journal || (reads && round == 1)) {
+        EXPECT_EQ(step, steps);
+      }
+      EXPECT_EQ(picture_of(*d, *model), pictures[static_cast<std::size_t>(step)]) << step;
+      ASSERT_TRUE(writing(*d, "acme",
+                          [&](directory_writer& writer) { return do_step(writer, *model, 1000); }));
+      EXPECT_EQ(step_of(*d, *model), 1000) << "it goes on";
+    }
+  }
+}
+
+TEST(store_sqlite_directory, shows_a_reader_what_was_answered_before) {
+  folder const where;
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const d = open({.file = where.file("directory.db")}, model);
+  for (int i = 0; i < 200; ++i) {
+    add_users(*d, users, i, i + 1);
+    if (i % 50 == 49) {
+      EXPECT_EQ(reading(*d, "acme",
+                        [&](directory_reader& reader) {
+                          return reader.scan({.type = &users, .scan = {{}, 1000}})->rows.size();
+                        }),
+                static_cast<std::size_t>(i + 1));
+    }
+  }
+}
+
+TEST(store_sqlite_directory, lets_a_writer_look_at_all_that_was_written) {
+  folder const where;
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const d = open({.file = where.file("directory.db")}, model);
+  add_users(*d, users, 0, 100);
+  auto const sorted = [&](directory_writer& writer) {
+    return writer
+        .scan({.type = &users,
+               .sort_index = users.find_index(*users.definition.resolve("userName")),
+               .scan = {{}, 1000}})
+        ->rows.size();
+  };
+  EXPECT_FALSE(
+      writing(
+          *d, "acme",
+          [&](directory_writer& writer) {
+            EXPECT_EQ(sorted(writer), 100U);
+            EXPECT_TRUE(insert(writer, users, user_of({.id = "x", .user_name = "x"})));
+            EXPECT_EQ(sorted(writer), 101U);
+            EXPECT_EQ(writer.scan({.type = &users, .scan = {{}, 9}, .skip = 99})->rows.size(), 2U);
+            return false;
+          }) &&
+      false);
+  EXPECT_TRUE(writing(*d, "acme", [&](directory_writer& writer) {
+    EXPECT_EQ(sorted(writer), 100U) << "what the one before wrote was undone, and nothing else";
+    return true;
+  }));
+}
+
+TEST(store_sqlite_directory, says_so_when_the_journal_is_of_a_type_that_is_gone) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto const schema = *read_schema(*scim::parse_json(
+      R"({"id":"urn:x:Device","name":"Device","attributes":[{"name":"serial"}]})"));
+  auto const type = *read_resource_type(
+      *scim::parse_json(R"({"name":"Device","endpoint":"/Devices","schema":"urn:x:Device"})"));
+  auto const model = std::make_shared<scim::model const>(
+      *scim::model::make(std::vector{schema}, std::vector{type}, {}));
+  auto const& devices = *model->find("Device");
+  do_and_die(
+      file, model, 1,
+      [&](directory_writer& writer, int) {
+        return insert(writer, devices, scim::json_object{{"id", "1"}, {"serial", "A"}}).has_value();
+      },
+      false);
+  EXPECT_EQ(error_of({.file = file}),
+            (store_error{store_fault::unavailable,
+                         file + ".journal: has changes to resources of Device, which is no type any"
+                                " more"}));
+  auto const d = open({.file = file}, model);
+  EXPECT_NE(text_in(*d, "acme", devices, "1"), "none");
+}
+
+TEST(store_sqlite_directory, opens_files_of_the_version_before_the_journal) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto const model = make_model();
+  {
+    auto const d = open({.file = file}, model);
+    add_users(*d, *model->find("User"), 0, 10);
+  }
+  EXPECT_FALSE(std::filesystem::exists(file + ".journal")) << "all is in the file";
+  ASSERT_TRUE(connection::open(file, sharing::in_process)
+                  ->execute("DROP TABLE journal; PRAGMA user_version=1"));
+  auto const d = open({.file = file}, model);
+  add_users(*d, *model->find("User"), 10, 11);
+  EXPECT_NE(text_in(*d, "acme", *model->find("User"), name_of(3)), "none");
+  EXPECT_NE(text_in(*d, "acme", *model->find("User"), name_of(10)), "none");
+}
+
+TEST(store_sqlite_directory, keeps_what_was_answered_when_the_disk_fails_afterwards) {
+  folder const where;
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const d = open({.file = where.file("directory.db")}, model);
+  auto const put = [&](int number) {
+    return writing(*d, "acme", [&, number](directory_writer& writer) {
+      return insert(writer, users, user_of({.id = name_of(number), .user_name = "x"})).has_value();
+    });
+  };
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(put(i));
+  }
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit const none{0, before.rlim_max};  // every write fails with EFBIG
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  auto const failed = put(50);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(failed.has_value());
+  // A reader that cannot be shown it hears an error, for a moment.
+  std::optional<std::size_t> seen;
+  auto const begin = std::chrono::steady_clock::now();
+  while (!seen && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20)) {
+    std::binary_semaphore over(0);
+    d->read("acme", [&](store::directory_outcome<directory_reader*> reader) {
+      if (reader) {
+        seen = (*reader)->scan({.type = &users, .scan = {{}, 1000}})->rows.size();
+      }
+      over.release();
+    });
+    over.acquire();
+  }
+  EXPECT_EQ(seen, 50U);
+  EXPECT_TRUE(put(50));
+  EXPECT_NE(text_in(*d, "acme", users, name_of(50)), "none");
 }
 
 TEST(store_sqlite_directory, changes_one_of_many_members_as_cheaply_as_one_of_three) {

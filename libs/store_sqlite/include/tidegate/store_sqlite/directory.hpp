@@ -22,15 +22,16 @@ struct directory_options {
   std::size_t writes_max = 65'536;  ///< how many writes may wait for the disk
 };
 
-/// Durable: a write is answered when it is on the disk (WAL, synchronous FULL). Writes that come while the
-/// disk is busy share the next transaction; where that fails, each is tried alone, so that an error is the error of that
-/// write. One thread writes, others read, each read in a transaction of its own, and neither waits for the other.
+/// Durable: a write is answered when it is on the disk. Writes that come while the disk is busy become durable together; where
+/// that fails, each is tried alone, so that an error is the error of that write. One thread writes, others read, each read in a
+/// transaction of its own. While there are readers about, neither waits for the other (WAL, synchronous FULL). When nobody has read for a
+/// while, writes are answered when they are in `FILE.journal`, and the next reader waits until they are in the file as well.
 ///
 /// Where too many wait, or the directory is being closed, `work` of a read and `answer` of a write get the error before
 /// the call returns, and `work` of a write is not called.
 class directory final : public store::directory {
  public:
-  /// Opens the file or makes a new one. No other process may have it open; `FILE.lock` beside it keeps them
+  /// Opens the file or makes a new one, and does what the journal beside it has and the file has not. No other process may have it open; `FILE.lock` beside it keeps them
   /// away. Every type that work names is one of `model`. Indexes that the file has not, or that mean something else in `model`,
   /// are built before this returns, and those that `model` has not any more are dropped.
   [[nodiscard]] static auto open(directory_options options,
@@ -43,8 +44,8 @@ class directory final : public store::directory {
   void read(std::string_view tenant, read_work work) override;
   void write(std::string_view tenant, write_work work, write_answer answer) override;
 
-  /// How many transactions there were, and how many writes they made: with many clients a transaction makes
-  /// many.
+  /// How often writes were made durable, in the file or in the journal, and how many they were: with many
+  /// clients it is many at once.
   struct counts {
     std::uint64_t transactions = 0;
     std::uint64_t writes = 0;

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "directory_journal.hpp"
+
+#include "folder.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "directory_redo.hpp"
+
+namespace tidegate::store_sqlite {
+namespace {
+
+using groups = std::vector<std::pair<std::uint64_t, std::string>>;
+
+auto open_journal(std::string const& file, std::uint64_t identity = 7) -> directory_journal {
+  auto made = directory_journal::open(file, identity);
+  EXPECT_TRUE(made.has_value()) << (made ? "" : made.error().text);
+  return *std::move(made);
+}
+
+auto all_of(directory_journal const& journal) -> groups {
+  groups all;
+  auto const read = journal.read([&](std::uint64_t number, std::string_view content) {
+    all.emplace_back(number, content);
+    return outcome<void>{};
+  });
+  EXPECT_TRUE(read.has_value());
+  return all;
+}
+
+auto content_of(std::string const& file) -> std::string {
+  std::ostringstream all;
+  all << std::ifstream(file, std::ios::binary).rdbuf();
+  return std::move(all).str();
+}
+
+void put_content(std::string const& file, std::string_view content) {
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
+}
+
+TEST(store_sqlite_directory_journal, has_groups_in_order_when_it_is_opened_again) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  groups const written{{5, "first"}, {6, std::string(100'000, 'x')}, {7, std::string("a\0b", 3)}};
+  {
+    auto journal = open_journal(file);
+    EXPECT_EQ(all_of(journal), groups{});
+    journal.restart();
+    for (auto const& [number, content] : written) {
+      ASSERT_TRUE(journal.append(number, content));
+    }
+    EXPECT_EQ(all_of(journal), written);
+  }
+  auto journal = open_journal(file);
+  EXPECT_EQ(all_of(journal), written);
+  journal.remove();
+  EXPECT_FALSE(std::filesystem::exists(file + ".journal"));
+}
+
+TEST(store_sqlite_directory_journal, ends_with_the_last_group_that_is_whole) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  groups const written{{1, "one"}, {2, "two and more"}, {3, "three"}};
+  std::vector<std::uint64_t> ends;
+  {
+    auto journal = open_journal(file);
+    journal.restart();
+    for (auto const& [number, content] : written) {
+      ASSERT_TRUE(journal.append(number, content));
+      ends.push_back(journal.size());
+    }
+  }
+  auto const whole = content_of(file + ".journal");
+  auto const expected_before = [&](std::size_t octet) {
+    auto const count = std::upper_bound(ends.begin(), ends.end(), octet) - ends.begin();
+    return groups(written.begin(), written.begin() + count);
+  };
+  for (std::size_t octet = 0; octet < ends.back(); ++octet) {
+    put_content(file + ".journal", std::string_view(whole).substr(0, octet));
+    EXPECT_EQ(all_of(open_journal(file)), expected_before(octet)) << "cut at " << octet;
+    auto changed = whole;
+    changed[octet] = static_cast<char>(changed[octet] ^ 0x10);
+    put_content(file + ".journal", changed);
+    EXPECT_EQ(all_of(open_journal(file)), expected_before(octet)) << "changed at " << octet;
+  }
+}
+
+TEST(store_sqlite_directory_journal, takes_nothing_that_was_there_before_it_began_anew) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto journal = open_journal(file);
+  journal.restart();
+  for (std::uint64_t number = 1; number <= 4; ++number) {
+    ASSERT_TRUE(journal.append(number, "same length"));
+  }
+  journal.restart();
+  EXPECT_EQ(all_of(journal).size(), 4U) << "as long as nothing is in its place";
+  ASSERT_TRUE(journal.append(1, "SAME LENGTH"));
+  EXPECT_EQ(all_of(open_journal(file)), (groups{{1, "SAME LENGTH"}}));
+}
+
+TEST(store_sqlite_directory_journal, refuses_that_of_another_directory) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  {
+    auto journal = open_journal(file);
+    journal.restart();
+    ASSERT_TRUE(journal.append(1, "x"));
+  }
+  auto const other = open_journal(file, 8);
+  auto const read = other.read([](auto, auto) { return outcome<void>{}; });
+  ASSERT_FALSE(read.has_value());
+  EXPECT_EQ(read.error(), (store::store_error{store::store_fault::damaged,
+                                              file + ".journal: is of another directory"}));
+}
+
+TEST(store_sqlite_directory_journal, writes_the_next_group_over_one_that_failed) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto journal = open_journal(file);
+  journal.restart();
+  ASSERT_TRUE(journal.append(1, "one"));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit const little{std::uint64_t{1} << 20, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  auto const failed = journal.append(2, std::string(std::size_t{1} << 20, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error().fault, store::store_fault::unavailable);
+  EXPECT_EQ(all_of(journal), (groups{{1, "one"}}));
+  ASSERT_TRUE(journal.append(2, "two"));
+  EXPECT_EQ(all_of(journal), (groups{{1, "one"}, {2, "two"}}));
+}
+
+TEST(store_sqlite_directory_redo, is_read_as_it_was_written) {
+  redo const one{.done = redo::what::update,
+                 .rid = UINT64_MAX,
+                 .member = 3,
+                 .tenant = "acme",
+                 .type = "User",
+                 .id = "",
+                 .text = "{}"};
+  std::string octets;
+  write_redo(octets, one);
+  write_redo(octets, {.done = redo::what::remove_members, .rid = 5});
+  std::string_view left = octets;
+  auto const first = read_redo(left);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->done, redo::what::update);
+  EXPECT_EQ(first->rid, UINT64_MAX);
+  EXPECT_EQ(first->member, 3U);
+  EXPECT_EQ(first->tenant, "acme");
+  EXPECT_EQ(first->type, "User");
+  EXPECT_EQ(first->text, "{}");
+  auto const second = read_redo(left);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->done, redo::what::remove_members);
+  EXPECT_TRUE(left.empty());
+  for (std::size_t cut = 0; cut < octets.size() / 2; ++cut) {
+    auto part = std::string_view(octets).substr(0, cut);
+    EXPECT_FALSE(read_redo(part).has_value()) << cut;
+  }
+  std::string_view none = "\x07xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+  EXPECT_FALSE(read_redo(none).has_value());
+}
+
+}  // namespace
+}  // namespace tidegate::store_sqlite
