@@ -17,7 +17,8 @@
 #include <vector>
 
 /// What every store of idempotency keys promises. A back end says how one is made, by a type with a member
-/// `make(records_max)` that returns a fresh store, and instantiates the suite `store_contract` with it.
+/// `make(records_max)` that returns a fresh store, and instantiates the suite `store_contract` with it. When it needs
+/// a program that may be missing, a member `missing` says so, or returns an empty text.
 namespace tidegate::store::contract {
 
 using namespace std::chrono_literals;
@@ -68,6 +69,13 @@ inline constexpr wall_time start{1'700'000'000'000ms};
 template <class Maker>
 class store_contract : public testing::Test {
  protected:
+  void SetUp() override {
+    if constexpr (requires { Maker::missing(); }) {
+      if (auto const why = std::string(Maker::missing()); !why.empty()) {
+        GTEST_SKIP() << why;
+      }
+    }
+  }
   [[nodiscard]] auto fresh(std::size_t records_max = 1000) -> std::unique_ptr<idempotency_store> {
     return maker_.make(records_max);
   }

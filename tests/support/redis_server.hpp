@@ -163,9 +163,12 @@ class redis_server {
                                        "--bind",      "127.0.0.1",
                                        "--dir",       folder_.string(),
                                        "--logfile",   (folder_ / "log").string(),
-                                       "--daemonize", "no",
-                                       "--save",      ""};
-    words.insert(words.end(), own.begin(), own.end() - (is_sentinel ? 2 : 0));
+                                       "--daemonize", "no"};
+    words.insert(words.end(), own.begin(), own.end());
+    if (!is_sentinel) {
+      // Replicas get what there is at once, instead of waiting five seconds for others that might want it.
+      words.insert(words.end(), {"--save", "", "--repl-diskless-sync-delay", "0"});
+    }
     words.insert(words.end(), options_.begin(), options_.end());
     std::vector<char*> arguments;
     for (auto& word : words) {

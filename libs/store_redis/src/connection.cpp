@@ -416,7 +416,12 @@ class connection::link final : public engine::watched, private engine::timer {
     }
     auto done = std::move(front);
     pending_.pop_front();
-    done.answer(is_alone ? std::move(value) : std::move(done.value));
+    auto& whole = is_alone ? value : done.value;
+    bool const is_replica = (is_alone ? whole : whole.items.front()).is_error("READONLY");
+    done.answer(std::move(whole));
+    if (is_replica && phase_ == phase::up) {
+      lost("it is a replica");  // its name may stand for another server by now
+    }
     return phase_ == phase::up;
   }
 

@@ -45,7 +45,7 @@ struct connection_options {
 /// A connection to one server, which comes back when it was lost. All of it belongs to the thread of one loop.
 ///
 /// Commands of one turn of the loop go out in one write at its end, and are answered in their order. When an answer
-/// is late or senseless, the connection is given up, and with it whatever was sent on it; what was not yet
+/// is late or senseless, or says that the server is a replica, the connection is given up, and with it whatever was sent on it; what was not yet
 /// sent goes with the next one. That is tried at once, and when it fails again and again after a random part of a time
 /// that doubles; until then whatever comes fails at once.
 class connection {

@@ -69,17 +69,27 @@ auto call(std::string_view how, std::string_view what, word_list const& keys,
 script::script(std::string_view text) : text_(text), name_(sha1_hex(text)) {}
 
 void run(client& on, script const& what, word_list keys, word_list arguments,
-         answer_function answer) {
-  auto const by_name = call("EVALSHA", what.name(), keys, arguments);
+         answer_function answer, command then) {
+  auto by_name = call("EVALSHA", what.name(), keys, arguments);
+  if (then.count() > 0) {
+    by_name.then(then);
+  }
   auto const key = std::string(keys[0]);
-  on.send(key, by_name,
+  on.send(key, std::move(by_name),
           [&on, &what, keys = std::move(keys), arguments = std::move(arguments),
-           answer = std::move(answer)](store_redis::answer got) mutable {
-            if (!got || !got->is_error("NOSCRIPT")) {
+           answer = std::move(answer), then = std::move(then)](store_redis::answer got) mutable {
+            auto const* const of_script = !got                ? nullptr
+                                          : then.count() == 0 ? &*got
+                                                              : &got->items.front();
+            if (of_script == nullptr || !of_script->is_error("NOSCRIPT")) {
               answer(std::move(got));
               return;
             }
-            on.send(keys[0], call("EVAL", what.text(), keys, arguments), std::move(answer));
+            auto by_text = call("EVAL", what.text(), keys, arguments);
+            if (then.count() > 0) {
+              by_text.then(then);
+            }
+            on.send(keys[0], std::move(by_text), std::move(answer));
           });
 }
 

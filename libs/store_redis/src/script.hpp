@@ -43,10 +43,11 @@ class script {
 };
 
 /// Has the server of the first key run a script, by its name, or by its text where that is not known: then after
-/// whatever was sent meanwhile. The script must live until the answer.
+/// whatever was sent meanwhile. The script must live until the answer. With `then`, that command follows on the same
+/// connection, and both are answered by an array.
 void run(client& on, script const& what, word_list keys, word_list arguments,
-         answer_function answer);
-/// The same by its text, and so surely before whatever is sent afterwards.
+         answer_function answer, command then = {});
+/// Runs it by its text, and so surely before whatever is sent afterwards.
 void run_in_order(client& on, script const& what, word_list const& keys, word_list const& arguments,
                   answer_function answer);
 
