@@ -182,6 +182,11 @@ void parameters::add(std::int64_t value) {
   add_value(type_int8, octets);
 }
 
+void parameters::add(std::optional<std::int64_t> value) {
+  add(value.value_or(0));
+  lengths_.back() = value ? lengths_.back() : -1;
+}
+
 void parameters::add(bool value) {
   add_value(type_bool, std::string_view(value ? "\1" : "\0", 1));
 }

@@ -53,6 +53,7 @@ class parameters {
   }
 
   void add(std::int64_t value);
+  void add(std::optional<std::int64_t> value);
   void add(bool value);
   void add(std::string_view octets);  ///< bytea
   void add(std::string const& octets) { add(std::string_view(octets)); }

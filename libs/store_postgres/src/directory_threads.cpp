@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "directory_threads.hpp"
 
+#include "backoff.hpp"
 #include "schema.hpp"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 namespace tidegate::store_postgres {
@@ -18,16 +18,6 @@ namespace {
 constexpr std::size_t transaction_max = 48;
 /// How many times a write is made again when the server or the connection gets in the way.
 constexpr int attempts_max = 5;
-constexpr std::chrono::milliseconds backoff_first{50};
-constexpr std::chrono::milliseconds backoff_most{2'000};
-
-/// At random up to what has doubled with each failure, so that gateways do not come back all at once.
-[[nodiscard]] auto backoff(int failures) -> std::chrono::milliseconds {
-  thread_local std::minstd_rand random(std::random_device{}());
-  auto const most = std::min(backoff_most, backoff_first * (1 << std::min(failures, 10)));
-  return std::chrono::milliseconds(
-      std::uniform_int_distribution<std::int64_t>(backoff_first.count(), most.count())(random));
-}
 
 }  // namespace
 

@@ -15,7 +15,7 @@ using store::store_fault;
 namespace {
 
 /// What made each version from the one before. What has been released is never changed: another one is added.
-constexpr std::array<char const*, 1> migrations = {
+constexpr std::array<char const*, 2> migrations = {
     // 1: SCIM directories; what is true of the tables is said in directory_schema.hpp. Rows that are changed again and
     // again have room on their page for it.
     "CREATE TABLE part (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant bytea NOT NULL,"
@@ -36,6 +36,67 @@ constexpr std::array<char const*, 1> migrations = {
     "NULL,"
     " member_id bytea NOT NULL, display bytea NOT NULL, PRIMARY KEY (group_rid, seq));"
     "CREATE UNIQUE INDEX member_of ON member (member_rid, group_rid)",
+    // 2: records of idempotency keys, in the time of the server. `due` is when time makes something of a record. Counters of
+    // scopes are locked before records, and whoever adds a key has the counter of its scope.
+    "CREATE TABLE idempotency_record (key bytea PRIMARY KEY, scope bigint NOT NULL,"
+    " token bigint NOT NULL, state bigint NOT NULL, due bigint NOT NULL, record bytea NOT NULL,"
+    " response bytea) WITH (fillfactor = 80);"
+    "ALTER TABLE idempotency_record ALTER COLUMN response SET STORAGE EXTERNAL;"
+    "CREATE INDEX idempotency_due ON idempotency_record (due);"
+    "CREATE TABLE idempotency_scope (scope bigint PRIMARY KEY, keys bigint NOT NULL)"
+    " WITH (fillfactor = 50);"
+    // Makes a change if its condition holds. `outcome`: 0 no, with what there is; 1 made; 2 made, a key more; 3 made, a key
+    // less; 4 the store is full; 5 the scope is.
+    "CREATE FUNCTION idempotency_apply(p_key bytea, p_scope bigint, p_token bigint, p_states "
+    "bigint,"
+    " p_due_max bigint, p_next_token bigint, p_next_state bigint, p_next_due bigint, p_next bytea,"
+    " p_response bytea, p_scope_max bigint, p_is_full boolean,"
+    " OUT outcome bigint, OUT found_record bytea, OUT found_response bytea) LANGUAGE plpgsql AS $$ "
+    "DECLARE counted bigint; "
+    "BEGIN "
+    " IF p_token IS NULL AND p_next IS NOT NULL THEN "
+    "  SELECT 0, r.record, r.response INTO outcome, found_record, found_response"
+    "   FROM idempotency_record AS r WHERE r.key = p_key; "
+    "  IF FOUND THEN RETURN; END IF; "
+    "  IF p_is_full THEN outcome := 4; RETURN; END IF; "
+    "  INSERT INTO idempotency_scope AS s VALUES (p_scope, 1)"
+    "   ON CONFLICT (scope) DO UPDATE SET keys = s.keys + 1 RETURNING s.keys INTO counted; "
+    // Whoever else adds it has waited for the counter, so what is seen now is how it is.
+    "  SELECT 0, r.record, r.response INTO outcome, found_record, found_response"
+    "   FROM idempotency_record AS r WHERE r.key = p_key; "
+    "  IF NOT FOUND THEN "
+    "   IF p_scope_max > 0 AND counted > p_scope_max THEN outcome := 5; "
+    "   ELSE "
+    "    INSERT INTO idempotency_record VALUES"
+    "     (p_key, p_scope, p_next_token, p_next_state, p_next_due, p_next, p_response); "
+    "    outcome := 2; RETURN; "
+    "   END IF; "
+    "  END IF; "
+    "  UPDATE idempotency_scope AS s SET keys = s.keys - 1 WHERE s.scope = p_scope; "
+    "  RETURN; "
+    " END IF; "
+    " IF p_token IS NULL THEN "
+    "  outcome := 1; "
+    " ELSIF p_next IS NULL THEN "
+    "  PERFORM 1 FROM idempotency_scope AS s WHERE s.scope = p_scope FOR UPDATE; "
+    "  DELETE FROM idempotency_record AS r WHERE r.key = p_key AND r.token = p_token"
+    "   AND (p_states >> r.state::integer) & 1 = 1 AND r.due <= p_due_max; "
+    "  IF FOUND THEN "
+    "   UPDATE idempotency_scope AS s SET keys = s.keys - 1 WHERE s.scope = p_scope; "
+    "   DELETE FROM idempotency_scope AS s WHERE s.scope = p_scope AND s.keys <= 0; "
+    "   outcome := 3; RETURN; "
+    "  END IF; "
+    " ELSE "
+    "  UPDATE idempotency_record AS r SET token = p_next_token, state = p_next_state,"
+    "   due = p_next_due, record = p_next, response = p_response"
+    "   WHERE r.key = p_key AND r.token = p_token"
+    "   AND (p_states >> r.state::integer) & 1 = 1 AND r.due <= p_due_max; "
+    "  IF FOUND THEN outcome := 1; RETURN; END IF; "
+    " END IF; "
+    " SELECT 0, r.record, r.response INTO outcome, found_record, found_response"
+    "  FROM idempotency_record AS r WHERE r.key = p_key; "
+    " IF NOT FOUND THEN outcome := CASE WHEN p_token IS NULL THEN 1 ELSE 0 END; END IF; "
+    "END $$",
 };
 constexpr auto newest_version = static_cast<std::int64_t>(migrations.size());
 
