@@ -6,9 +6,19 @@
 #include <tidegate/base/sha256.hpp>
 #include <tidegate/http/date.hpp>
 #include <tidegate/store/memory_idempotency_store.hpp>
+#include <tidegate/store/seal.hpp>
+#include <tidegate/store_postgres/directory.hpp>
+#include <tidegate/store_postgres/idempotency_store.hpp>
+#include <tidegate/store_postgres/server_url.hpp>
+#include <tidegate/store_redis/idempotency_store.hpp>
+#include <tidegate/store_redis/quota_store.hpp>
+#include <tidegate/store_redis/server_url.hpp>
 #include <tidegate/store_sqlite/directory.hpp>
 #include <tidegate/store_sqlite/idempotency_store.hpp>
 
+#include <sys/random.h>
+
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -16,6 +26,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 
 namespace tidegate::app {
@@ -24,46 +36,71 @@ namespace {
 
 using gateway::config;
 using gateway::store_kind;
-using gateway::store_place;
 
-auto not_built(store_place const& place) -> std::string {
-  return place.where + ": there is no such store in this version";
+/// What a store of responses is sealed by.
+auto seal_key_of(master_secret const& secret) -> store::seal_key {
+  hmac_sha256 derive{std::span<std::byte const>(secret)};
+  derive.update("tidegate idempotency seal");
+  return {1, derive.finish()};
+}
+
+/// The same without whatever the error is about.
+template <class Store, class Made>
+auto as_store(result<std::unique_ptr<Made>, store::store_error> opened)
+    -> result<std::unique_ptr<Store>, std::string> {
+  if (!opened) {
+    return failure(opened.error().text);
+  }
+  return std::unique_ptr<Store>(*std::move(opened));
+}
+
+auto open_sqlite_keys(std::string const& file, store::seal_key const& seal)
+    -> result<std::unique_ptr<store::idempotency_store>, std::string> {
+  auto const now =
+      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  auto opened = store_sqlite::idempotency_store::open({.file = file, .seal_keys = {seal}}, now);
+  if (opened && (*opened)->newest() > now + std::chrono::minutes(1)) {
+    std::string newest;
+    http::append_rfc3339(newest, std::chrono::floor<std::chrono::seconds>((*opened)->newest()));
+    std::cerr
+        << "warning: " << file << " has records of " << newest
+        << ", which is yet to come: the clock was set back, and keys are remembered that much "
+           "longer\n";
+  }
+  return as_store<store::idempotency_store>(std::move(opened));
 }
 
 /// The store of idempotency keys that the configuration names, with what it is sealed by.
 auto open_idempotency(config const& settings) -> result<gateway::idempotency_parts, std::string> {
   TIDEGATE_TRY_VOID(make_data_folder(settings.data));
-  TIDEGATE_TRY(auto const secret, read_secret(settings.secrets));
   gateway::idempotency_parts parts;
-  parts.secret = secret;
+  TIDEGATE_TRY(parts.secret, read_secret(settings.secrets));
   auto const& place = settings.idempotency_store;
-  if (place.kind == store_kind::memory) {
-    parts.store = std::make_unique<store::memory_idempotency_store>(
-        store::memory_idempotency_store::options{});
-    return parts;
+  auto const seal = seal_key_of(parts.secret);
+  switch (place.kind) {
+    case store_kind::memory:
+      parts.store = std::make_unique<store::memory_idempotency_store>(
+          store::memory_idempotency_store::options{});
+      break;
+    case store_kind::sqlite: {
+      TIDEGATE_TRY(parts.store, open_sqlite_keys(place.where, seal));
+      break;
+    }
+    case store_kind::redis: {
+      TIDEGATE_TRY(auto url, store_redis::parse_server_url(place.where));
+      store_redis::idempotency_options options{.where = std::move(url), .seal_keys = {seal}};
+      options.replicas_min = static_cast<std::uint32_t>(settings.idempotency_replicas);
+      TIDEGATE_TRY(parts.store, as_store<store::idempotency_store>(
+                                    store_redis::idempotency_store::open(std::move(options))));
+      break;
+    }
+    case store_kind::postgres: {
+      TIDEGATE_TRY(parts.store,
+                   as_store<store::idempotency_store>(store_postgres::idempotency_store::open(
+                       {.url = place.where, .seal_keys = {seal}})));
+      break;
+    }
   }
-  if (place.kind != store_kind::sqlite) {
-    return failure(not_built(place));
-  }
-  hmac_sha256 derive{std::span<std::byte const>(secret)};
-  derive.update("tidegate idempotency seal");
-  store_sqlite::options options{.file = place.where};
-  options.seal_keys.push_back({1, derive.finish()});
-  auto const now =
-      std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  auto opened = store_sqlite::idempotency_store::open(std::move(options), now);
-  if (!opened) {
-    return failure(opened.error().text);
-  }
-  if ((*opened)->newest() > now + std::chrono::minutes(1)) {
-    std::string newest;
-    http::append_rfc3339(newest, std::chrono::floor<std::chrono::seconds>((*opened)->newest()));
-    std::cerr
-        << "warning: " << place.where << " has records of " << newest
-        << ", which is yet to come: the clock was set back, and keys are remembered that much "
-           "longer\n";
-  }
-  parts.store = *std::move(opened);
   return parts;
 }
 
@@ -71,41 +108,80 @@ auto open_idempotency(config const& settings) -> result<gateway::idempotency_par
 auto open_directory(config const& settings, std::shared_ptr<scim::model const> model)
     -> result<gateway::directory_parts, std::string> {
   TIDEGATE_TRY_VOID(make_data_folder(settings.data));
-  TIDEGATE_TRY(auto const secret, read_secret(settings.secrets));
   gateway::directory_parts parts;
-  parts.secret = secret;
-  auto opened =
-      store_sqlite::directory::open({.file = settings.directory_store.where}, std::move(model));
-  if (!opened) {
-    return failure(opened.error().text);
+  TIDEGATE_TRY(parts.secret, read_secret(settings.secrets));
+  auto const& place = settings.directory_store;
+  if (place.kind == store_kind::postgres) {
+    TIDEGATE_TRY(parts.directory, as_store<store::directory>(store_postgres::directory::open(
+                                      {.url = place.where}, std::move(model))));
+  } else {
+    TIDEGATE_TRY(parts.directory, as_store<store::directory>(store_sqlite::directory::open(
+                                      {.file = place.where}, std::move(model))));
   }
-  parts.directory = *std::move(opened);
   return parts;
 }
 
 /// The secret of the gateway, made when there is none yet.
-auto open_secret(config const& settings) -> result<std::array<std::byte, 32>, std::string> {
+auto open_secret(config const& settings) -> result<master_secret, std::string> {
   TIDEGATE_TRY_VOID(make_data_folder(settings.data));
   return read_secret(settings.secrets);
 }
 
-/// The quotas that gateways share, for one thread.
-auto open_quotas(config const& settings, engine::loop& /*on*/)
-    -> result<std::unique_ptr<store::quota_store>, std::string> {
-  return failure(not_built(settings.quota_store));
+/// A name that no other gateway has, nor this one had before.
+auto gateway_name() -> result<std::string, std::string> {
+  std::array<unsigned char, 12> octets{};
+  if (::getrandom(octets.data(), octets.size(), 0) != static_cast<ssize_t>(octets.size())) {
+    return failure(std::string("the system gives no random numbers"));
+  }
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string name;
+  for (auto const octet : octets) {
+    name += digits[octet >> 4U];
+    name += digits[octet & 15U];
+  }
+  return name;
 }
 
 }  // namespace
 
 auto store_openers() -> gateway::store_openers {
-  return {open_idempotency, open_directory, open_secret, open_quotas};
+  auto const name = std::make_shared<std::string>();  // one for all threads
+  gateway::store_openers openers;
+  openers.idempotency = open_idempotency;
+  openers.directory = open_directory;
+  openers.secret = open_secret;
+  openers.quotas =
+      [name](config const& settings,
+             engine::loop& on) -> result<std::unique_ptr<store::quota_store>, std::string> {
+    if (name->empty()) {
+      TIDEGATE_TRY(*name, gateway_name());
+    }
+    TIDEGATE_TRY(auto const url, store_redis::parse_server_url(settings.quota_store.where));
+    auto const threads = settings.workers.value_or(
+        static_cast<std::int64_t>(std::max(std::thread::hardware_concurrency(), 1U)));
+    return store_redis::open_quota_store(
+        on, url, {.gateway = *name, .stores = static_cast<std::size_t>(threads)});
+  };
+  openers.report = [](std::string_view line) {
+    std::cerr << "warning: " + std::string(line) + "\n";
+  };
+  return openers;
 }
 
 auto check_stores(config const& settings) -> result<void, std::string> {
-  for (auto const& place :
-       {settings.quota_store, settings.idempotency_store, settings.directory_store}) {
-    if (place.kind != store_kind::memory && place.kind != store_kind::sqlite) {
-      return failure(not_built(place));
+  for (auto const& [name, place] : {std::pair("stores.quota", settings.quota_store),
+                                    std::pair("stores.idempotency", settings.idempotency_store),
+                                    std::pair("stores.directory", settings.directory_store)}) {
+    std::string fault;
+    if (place.kind == store_kind::redis) {
+      auto const url = store_redis::parse_server_url(place.where);
+      fault = url ? "" : url.error();
+    } else if (place.kind == store_kind::postgres) {
+      auto const url = store_postgres::check_url(place.where);
+      fault = url ? "" : url.error();
+    }
+    if (!fault.empty()) {
+      return failure(std::string(name) + ": " + fault);
     }
   }
   return {};

@@ -22,7 +22,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 namespace tidegate::test_support {
@@ -43,19 +42,13 @@ class postgres_server {
   }
 
   postgres_server() {
-    make_folder();
+    auto name = (place() / "tidegate_postgres_XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    if (auto const* const user = server_user()) {
+      chown(folder_.c_str(), user->pw_uid, user->pw_gid);
+    }
     run({programs() / "initdb", "-D", folder_ / "data", "-U", "tidegate", "-A", "trust", "-E",
          "UTF8", "--no-locale", "--no-sync", "--no-instructions"});
-    start();
-  }
-  /// A standby that follows `primary`, and can take over by `pg_promote()`.
-  struct standby_of {
-    postgres_server const& primary;
-  };
-  explicit postgres_server(standby_of of) {
-    make_folder();
-    run({programs() / "pg_basebackup", "-D", folder_ / "data", "-d", of.primary.url(), "-R", "-X",
-         "stream", "-c", "fast", "--no-sync"});
     start();
   }
   ~postgres_server() {
@@ -148,14 +141,6 @@ class postgres_server {
     return ntohs(address.sin_port);
   }
 
-  void make_folder() {
-    auto name = (place() / "tidegate_postgres_XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    if (auto const* const user = server_user()) {
-      std::ignore = chown(folder_.c_str(), user->pw_uid, user->pw_gid);
-    }
-  }
-
   /// Starts a program that ends when we do. What it writes goes to `out`, or to a file in the folder.
   [[nodiscard]] auto spawn(std::vector<std::string> const& words, int out = -1) const -> pid_t {
     std::vector<char*> arguments;
@@ -227,8 +212,7 @@ class postgres_server {
       for (std::string next; std::getline(state, next); line = next) {
         first = first.empty() ? next : first;
       }
-      if (first == std::to_string(pid_) &&
-          (line.starts_with("ready") || line.starts_with("standby"))) {
+      if (first == std::to_string(pid_) && line.starts_with("ready")) {
         is_known_ = true;
         return true;
       }

@@ -542,6 +542,11 @@ class config_reader {
     bool const has_directory = stores.find("directory") != nullptr;
     made.idempotency_store =
         has_idempotency ? take_store(stores, "idempotency") : in_data("idempotency.db");
+    made.idempotency_replicas = take_or_default(stores, "idempotency-replicas", read_integer);
+    if (made.idempotency_replicas != 0 && made.idempotency_store.kind != store_kind::redis) {
+      fault(stores.place_of("idempotency-replicas"),
+            "idempotency-replicas: only where \"idempotency\" is in Redis");
+    }
     made.directory_store =
         has_directory ? take_store(stores, "directory") : in_data("directory.db");
     if (made.directory_store == made.idempotency_store &&

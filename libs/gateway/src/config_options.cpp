@@ -91,6 +91,14 @@ constexpr option table[] = {
               "rediss+sentinel://HOST:PORT,.../NAME|postgres://HOST:PORT/DATABASE",
      .doc = "Idempotency keys and responses. `memory` forgets them at the end of the process. Left "
             "out: `idempotency.db` in `data`."},
+    {.path = "stores.idempotency-replicas",
+     .type = integer,
+     .initial = "0",
+     .min = 0,
+     .max = 16,
+     .doc =
+         "Where idempotency keys are in Redis: how many replicas have to have a change before it "
+         "counts."},
     {.path = "stores.directory",
      .type = option_type::store,
      .forms = "sqlite:FILE|postgres://HOST:PORT/DATABASE",

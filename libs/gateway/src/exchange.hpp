@@ -188,7 +188,7 @@ class exchange final : private upstream_user {
   [[nodiscard]] auto shared_charge_of(std::size_t i) const -> store::shared_charge;
   /// False when the store was asked.
   [[nodiscard]] auto decide_shared() -> bool;
-  [[nodiscard]] auto decide_without_store() -> bool;
+  [[nodiscard]] auto decide_without_store(store::store_error const& why) -> bool;
   /// Spends by what was last heard of the store, without waiting for it.
   [[nodiscard]] auto take_unasked() -> bool;
   void hold(holdable const& what);

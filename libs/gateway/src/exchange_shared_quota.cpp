@@ -50,7 +50,7 @@ auto exchange::decide_shared() -> bool {
   admitted_at_ = now;
   auto const here = worker_.quotas->spend_here({charges.data(), count}, now, results_);
   if (!here) {
-    verdict_ = decide_without_store();
+    verdict_ = decide_without_store(here.error());
     return true;
   }
   if (*here) {
@@ -87,9 +87,10 @@ auto exchange::decide_shared() -> bool {
   return false;
 }
 
-auto exchange::decide_without_store() -> bool {
+auto exchange::decide_without_store(store::store_error const& why) -> bool {
   std::span const limits = route_of().limits;
   without_store_ = true;
+  worker_.note_quota_store(&why);
   worker_.metrics->quota_store_failures.add();
   std::array<store::charge, limits_max> local;
   std::array<store::charged, limits_max> decided;
@@ -171,8 +172,9 @@ void exchange::quotas_answered(store::spend_answer const& answer) {
     std::ranges::copy_n(answer->results.begin(),
                         static_cast<std::ptrdiff_t>(route_of().limits.size()), results_.begin());
     verdict_ = answer->admitted;
+    worker_.note_quota_store(nullptr);
   } else {
-    verdict_ = decide_without_store();
+    verdict_ = decide_without_store(answer.error());
   }
   if (keyed_) {
     asked_.reset();

@@ -106,7 +106,9 @@ struct directory_shape {
 
 struct server::state {
   state(store::quota_table::options const& options, store_openers openers)
-      : quotas(options), shared(quotas, log), open(std::move(openers)) {}
+      : quotas(options), shared(quotas, log), open(std::move(openers)) {
+    shared.report = open.report;
+  }
 
   /// Opens the store of idempotency keys when the first route needs it.
   [[nodiscard]] auto see_to_idempotency(runtime const& used) -> result<void, std::string> {

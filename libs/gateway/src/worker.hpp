@@ -98,6 +98,8 @@ struct shared_state {
   std::mutex drain_mutex;
   std::condition_variable drain_changed;
   std::size_t workers_draining = 0;
+  std::atomic<bool> quota_store_is_down{false};
+  std::function<void(std::string_view)> report;  ///< may be empty
   /// Null while no route has keys; from then on it stays.
   std::shared_ptr<idempotency_state> idempotency;
   /// Null while no route is one of SCIM; from then on it stays.
@@ -139,6 +141,8 @@ class worker {
   void release(worker_runtime& used);
   /// Has metrics say how often the store of quotas was written to.
   void count_round_trips();
+  /// Tells people when the store of quotas stops to answer, and when it answers again.
+  void note_quota_store(store::store_error const* error);
 
   /// Nothing happens when the log was turned off meanwhile.
   void write_log(std::string_view line);

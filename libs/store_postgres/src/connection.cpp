@@ -385,7 +385,7 @@ auto connection::read_flight(std::size_t statements) -> outcome<std::vector<rows
           auto const* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
           auto const text = error_text(PQresultErrorMessage(result));
           sqlstate_ = state != nullptr ? state : "";
-          if (PQstatus(handle_.get()) != CONNECTION_OK || sqlstate_ == takes_no_writes) {
+          if (PQstatus(handle_.get()) != CONNECTION_OK) {
             return failure(lost(text));
           }
           if (!first_error) {

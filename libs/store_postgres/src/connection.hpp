@@ -41,9 +41,6 @@ using connection_handle = std::unique_ptr<PGconn, finish_connection>;
 /// make it, whatever the defaults of the user are.
 [[nodiscard]] auto connect(server_settings const& settings) -> outcome<connection_handle>;
 
-/// The error of a server that is a standby now: another one is to be looked for.
-inline constexpr std::string_view takes_no_writes = "25006";
-
 /// What libpq has to say, on one line.
 [[nodiscard]] auto error_text(char const* message) -> std::string;
 

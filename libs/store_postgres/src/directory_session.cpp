@@ -54,7 +54,7 @@ auto statement_text(sql which) noexcept -> std::string_view {
   switch (which) {
     case sql::begin_read: return "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
     // Every statement sees what was committed before it began: with the lock of the tenant that is one state.
-    case sql::begin_write: return "BEGIN ISOLATION LEVEL READ COMMITTED";
+    case sql::begin_write: return "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
     case sql::commit: return "COMMIT";
     case sql::rollback: return "ROLLBACK";
     case sql::lock_tenant:

@@ -393,14 +393,13 @@ void idempotency_store::worker::take_result(PGresult* result) {
     case PGRES_PIPELINE_ABORTED: break;
     default: {
       auto const text = error_text(PQresultErrorMessage(result));
-      auto const* const field = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-      std::string const state = field != nullptr ? field : "";
-      if (PQstatus(handle_.get()) != CONNECTION_OK || state == takes_no_writes) {
+      if (PQstatus(handle_.get()) != CONNECTION_OK) {
         lose_connection(text);
         return;
       }
       if (!f.error) {
-        f.sqlstate = state;
+        auto const* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+        f.sqlstate = state != nullptr ? state : "";
         f.error = store_error{f.sqlstate == "53100" ? store_fault::full : store_fault::unavailable,
                               settings_.name + ": " + text};
       }

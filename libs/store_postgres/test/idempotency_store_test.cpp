@@ -393,38 +393,6 @@ TEST(store_postgres_idempotency_restart, has_after_a_kill_whatever_was_answered_
   }
 }
 
-TEST(store_postgres_idempotency_restart, has_after_a_fail_over_whatever_was_answered_before) {
-  postgres_server primary;
-  postgres_server standby(postgres_server::standby_of{primary});
-  auto url = primary.fresh_database();
-  url.insert(url.rfind('/'), ",127.0.0.1:" + std::to_string(standby.port()));
-  auto const store = open({.url = url});
-  primary.run_sql("ALTER SYSTEM SET synchronous_standby_names TO '*'");
-  primary.run_sql("SELECT pg_reload_conf()");
-  while (primary.run_sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") !=
-         "1") {
-    std::this_thread::yield();
-  }
-  std::vector<change> kept;
-  auto const claim_some = [&](std::string const& name, std::size_t more) {
-    auto const enough = kept.size() + more;
-    for (int i = 0; kept.size() < enough; ++i) {
-      auto claim = claim_of(key_of(name + std::to_string(i)), 1);
-      if (made(*store, claim)) {
-        kept.push_back(std::move(claim));
-      }
-    }
-  };
-  claim_some("before", 50);
-  primary.stop(SIGKILL);
-  standby.run_sql("ALTER SYSTEM RESET synchronous_standby_names");
-  standby.run_sql("SELECT pg_promote()");
-  claim_some("after", 50);
-  for (auto const& claim : kept) {
-    EXPECT_EQ(record_in(*store, claim.key), claim.next);
-  }
-}
-
 TEST(store_postgres_idempotency_restart, says_unavailable_at_once_while_there_is_no_server) {
   postgres_server server;
   auto const url = server.fresh_database();

@@ -221,6 +221,7 @@ struct config {
   std::int64_t quota_partitions = 0;    ///< `stores.quota-partitions`: how many are kept in memory
   store_place quota_store;
   store_place idempotency_store;
+  std::int64_t idempotency_replicas = 0;  ///< that have to have a change, of Redis
   store_place directory_store;
   std::vector<upstream_config> upstreams;
   std::vector<policy_config> policies;

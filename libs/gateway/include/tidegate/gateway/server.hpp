@@ -18,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tidegate::gateway {
@@ -54,6 +55,8 @@ struct store_openers {
   open_directory directory;
   open_secret secret;  ///< for cursors in front of an upstream
   open_quotas quotas;  ///< called at the start, for each thread, where `stores.quota` is no memory
+  /// Told, on any thread, when a store that is shared stops to answer or answers again; one line for people.
+  std::function<void(std::string_view)> report;
 };
 
 /// Reads the files with schemas that a configuration names, as `server::start` does. An error is one line for
