@@ -115,8 +115,11 @@ auto open_directory(config const& settings, std::shared_ptr<scim::model const> m
     TIDEGATE_TRY(parts.directory, as_store<store::directory>(store_postgres::directory::open(
                                       {.url = place.where}, std::move(model))));
   } else {
+    auto const loops = settings.workers.value_or(std::max(std::thread::hardware_concurrency(), 1U));
+    store_sqlite::directory_options options{.file = place.where};
+    options.readers_here = static_cast<std::size_t>(loops);
     TIDEGATE_TRY(parts.directory, as_store<store::directory>(store_sqlite::directory::open(
-                                      {.file = place.where}, std::move(model))));
+                                      std::move(options), std::move(model))));
   }
   return parts;
 }

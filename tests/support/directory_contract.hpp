@@ -754,6 +754,18 @@ TYPED_TEST_P(directory_contract, leaves_out_any_number_of_rows_for_the_index_met
       }
       EXPECT_EQ(at, expected) << query.skip;
       EXPECT_EQ(reader.count(query)->total, plain.matching(query).size());
+
+      std::vector<scim::position> shown;
+      auto one_by_one = query;
+      one_by_one.each = [&](directory_row_view const& row) {
+        shown.push_back({std::string(row.sort_key), row.rid});
+        EXPECT_EQ(row.id, found->rows[shown.size() - 1].id);
+        EXPECT_EQ(row.text, found->rows[shown.size() - 1].text);
+        return shown.size() < 2;
+      };
+      EXPECT_TRUE(reader.scan(one_by_one)->rows.empty());
+      at.resize(std::min<std::size_t>(at.size(), 2));
+      EXPECT_EQ(shown, at);
     });
   }
 }

@@ -23,6 +23,12 @@ using cipher_context = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_
   return reinterpret_cast<unsigned char const*>(bytes.data());
 }
 
+/// Looked up once: that takes longer than sealing a short text. There as long as the program is.
+[[nodiscard]] auto cipher() noexcept -> EVP_CIPHER const* {
+  static EVP_CIPHER const* const found = EVP_CIPHER_fetch(nullptr, "AES-256-GCM", nullptr);
+  return found;
+}
+
 /// OpenSSL counts octets by int.
 [[nodiscard]] auto fits(std::string_view text) noexcept -> bool {
   return text.size() < std::numeric_limits<int>::max() - tag_size;
@@ -40,9 +46,8 @@ auto append_sealed(std::string& out, seal const& by, std::string_view text) -> b
   cipher_context const context(EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
   int size = 0;
   bool const done =
-      context != nullptr &&
-      EVP_EncryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, octets(by.key),
-                         octets(by.nonce)) == 1 &&
+      context != nullptr && cipher() != nullptr &&
+      EVP_EncryptInit_ex(context.get(), cipher(), nullptr, octets(by.key), octets(by.nonce)) == 1 &&
       EVP_EncryptUpdate(context.get(), nullptr, &size, octets(data),
                         static_cast<int>(data.size())) == 1 &&
       EVP_EncryptUpdate(context.get(), octets(out, begin), &size, octets(text),
@@ -68,16 +73,16 @@ auto append_opened(std::string& out, seal const& by, std::string_view sealed) ->
   out.resize(begin + text.size());
   cipher_context const context(EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
   int size = 0;
-  bool const done = context != nullptr &&
-                    EVP_DecryptInit_ex(context.get(), EVP_aes_256_gcm(), nullptr, octets(by.key),
-                                       octets(by.nonce)) == 1 &&
-                    EVP_DecryptUpdate(context.get(), nullptr, &size, octets(data),
-                                      static_cast<int>(data.size())) == 1 &&
-                    EVP_DecryptUpdate(context.get(), octets(out, begin), &size, octets(text),
-                                      static_cast<int>(text.size())) == 1 &&
-                    EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG,
-                                        static_cast<int>(tag_size), tag.data()) == 1 &&
-                    EVP_DecryptFinal_ex(context.get(), octets(out, out.size()), &size) == 1;
+  bool const done =
+      context != nullptr && cipher() != nullptr &&
+      EVP_DecryptInit_ex(context.get(), cipher(), nullptr, octets(by.key), octets(by.nonce)) == 1 &&
+      EVP_DecryptUpdate(context.get(), nullptr, &size, octets(data),
+                        static_cast<int>(data.size())) == 1 &&
+      EVP_DecryptUpdate(context.get(), octets(out, begin), &size, octets(text),
+                        static_cast<int>(text.size())) == 1 &&
+      EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, static_cast<int>(tag_size),
+                          tag.data()) == 1 &&
+      EVP_DecryptFinal_ex(context.get(), octets(out, out.size()), &size) == 1;
   if (!done) {
     out.resize(begin);
   }

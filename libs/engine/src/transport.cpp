@@ -40,6 +40,20 @@ auto send(int socket, void const* from, std::size_t size) noexcept -> ssize_t {
   return sent;
 }
 
+auto send(int socket, std::string_view first, std::string_view then) noexcept -> ssize_t {
+  // The system takes it by pointers to what is not const, and only reads.
+  std::array<iovec, 2> parts{{{const_cast<char*>(first.data()), first.size()},
+                              {const_cast<char*>(then.data()), then.size()}}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  ssize_t sent = 0;
+  do {
+    sent = ::syscall(SYS_sendmsg, socket, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent;
+}
+
 }  // namespace
 
 /// OpenSSL's state of one connection, and the socket as OpenSSL sees it.
@@ -255,6 +269,23 @@ auto transport::write(std::string_view bytes) noexcept -> io_result {
     return tls_->write(bytes);
   }
   auto const sent = engine::send(socket_.get(), bytes.data(), bytes.size());
+  if (sent >= 0) {
+    return {io_state::done, static_cast<std::size_t>(sent)};
+  }
+  return {errno == EAGAIN ? io_state::again : io_state::failed, 0};
+}
+
+auto transport::write(std::string_view first, std::string_view then) noexcept -> io_result {
+  if (tls_ != nullptr) {
+    auto made = tls_->write(first);
+    if (made.state != io_state::done || made.size < first.size()) {
+      return made;
+    }
+    made = tls_->write(then);
+    made.size += first.size();
+    return made;
+  }
+  auto const sent = engine::send(socket_.get(), first, then);
   if (sent >= 0) {
     return {io_state::done, static_cast<std::size_t>(sent)};
   }

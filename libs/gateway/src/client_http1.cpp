@@ -5,6 +5,7 @@
 
 #include <tidegate/http/problem.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -15,6 +16,8 @@ using namespace std::chrono_literals;
 
 /// What may wait to be sent before the upstream is asked to stop.
 constexpr std::size_t out_octets_max = 256 * 1024;
+/// What is as long as this is not gathered with what goes out before it.
+constexpr std::size_t large_octets_min = 16 * 1024;
 /// A body that nobody wants is read up to here, so that the connection can serve the next request.
 constexpr std::size_t skipped_octets_max = 64 * 1024;
 /// How long a client may go on sending after the last response.
@@ -338,8 +341,14 @@ void client_http1::send_local(local_response const& response) {
                                                             : "";
   auto& out = worker_.to_client;
   if (response.is_whole) {
-    wire::append_whole_response(out, response.status, response.field_lines, connection,
-                                response.content);
+    wire::append_whole_head(out, response.status, response.field_lines, connection,
+                            response.content_begin.size() + response.content.size());
+    out.append(response.content_begin);
+    if (response.content.size() < large_octets_min) {
+      out.append(response.content);
+    } else {
+      send_large(response.content);
+    }
     response_is_complete();
     return;
   }
@@ -350,6 +359,24 @@ void client_http1::send_local(local_response const& response) {
   wire::append_parts(out, response.content_head, worker_.date_line(), response.field_lines,
                      connection, "\r\n", content);
   response_is_complete();
+}
+
+/// Writes what was gathered and, without a copy, what comes behind it. A connection that turns out to be broken is left to
+/// whoever writes to it next, or to the loop, which says so: somebody up the stack may not be done with it.
+void client_http1::send_large(std::string_view content) {
+  auto& gathered = worker_.to_client;
+  std::string_view first = gathered;
+  if (out_.empty()) {
+    auto const [state, sent] = transport_.write(first, content);
+    auto const of_first = std::min(sent, first.size());
+    first.remove_prefix(of_first);
+    content.remove_prefix(sent - of_first);
+  }
+  if (!first.empty() || !content.empty()) {
+    out_.append(first).append(content);
+    wait_for_reader();
+  }
+  gathered.clear();
 }
 
 void client_http1::response_is_complete() {

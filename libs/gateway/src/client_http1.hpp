@@ -63,6 +63,7 @@ class client_http1 final : public engine::watched,
   void become_http2(std::string_view bytes);
   void respond_to_malformed(int status);
   void response_is_complete();
+  void send_large(std::string_view content);
   void go_on();
   void write_out();
   void wait_for_reader();

@@ -197,12 +197,20 @@ class client_http2::stream final : public client_stream {
       }
     }
     if (!response.is_whole || (response.status != 204 && response.status != 304)) {
-      wire::append_field(lines, "content-length", response.content.size());
+      wire::append_field(lines, "content-length",
+                         response.content_begin.size() + response.content.size());
     }
     lines.append(response.field_lines);
     head_sent_ = true;
-    connection_.session_.send_whole(*stream_, response.status, lines,
-                                    is_head_request_ ? std::string_view() : response.content);
+    if (response.content_begin.empty() || is_head_request_) {
+      connection_.session_.send_whole(*stream_, response.status, lines,
+                                      is_head_request_ ? std::string_view() : response.content);
+    } else {
+      connection_.session_.send_head(*stream_, response.status, lines, false);
+      connection_.session_.send_content(*stream_, response.content_begin);
+      connection_.session_.send_content(*stream_, response.content);
+      connection_.session_.send_end(*stream_);
+    }
     if (stream_->waiting_octets() > 0) {
       waiting_since_ = on.loop.now();
     }

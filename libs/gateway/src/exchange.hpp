@@ -36,6 +36,8 @@ struct local_response {
   std::string_view content_head = {};
   /// `field_lines` say all but the framing: neither Date nor Content-Type is added.
   bool is_whole = false;
+  /// Of such a response: what comes before `content`.
+  std::string_view content_begin = {};
 };
 
 /// The client's side of one exchange.

@@ -8,6 +8,7 @@
 #include <tidegate/http/forwarded.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -19,6 +20,8 @@ using wire::known_field;
 /// What is sent as a whole; more goes out in pieces, as the client takes them.
 constexpr std::size_t whole_octets_max = 256 * 1024;
 constexpr std::size_t piece_octets = 64 * 1024;
+/// A turn of a loop that has lasted longer than this leaves reads of the directory to its threads.
+constexpr std::chrono::milliseconds turn_time_max{4};
 
 /// How much of `path` the pattern of a route matches without its `/**`.
 [[nodiscard]] auto base_size(std::string_view pattern, std::string_view path) -> std::size_t {
@@ -128,7 +131,11 @@ void exchange::service_content(std::string_view framed, bool last) {
 
 void exchange::ask_service() {
   auto const call = std::weak_ptr(service_);
-  worker_.shared.scim->handle(std::move(service_->request),
+  bool const has_time =
+      !client_->is_clogged() &&
+      std::chrono::steady_clock::now().time_since_epoch() - worker_.loop.now().time_since_epoch() <
+          turn_time_max;
+  worker_.shared.scim->handle(std::move(service_->request), has_time,
                               answered_on(worker_.loop, [call](scim_answer answer) {
                                 auto const there = call.lock();
                                 if (there && there->of != nullptr) {
@@ -149,7 +156,7 @@ void exchange::answer_service(scim_answer answer, std::optional<std::string_view
   } else {
     append_limit_fields(lines, nullptr, status_);
   }
-  auto const size = answer.content.size();
+  auto const size = answer.content_begin.size() + answer.content.size();
   if (method_ == wire::method::head) {
     service_.reset();
     auto* const client = end();
@@ -165,7 +172,8 @@ void exchange::answer_service(scim_answer answer, std::optional<std::string_view
                         .field_lines = lines,
                         .content = answer.content,
                         .closes = answer.status == 413,  // the rest is not waited for
-                        .is_whole = true});
+                        .is_whole = true,
+                        .content_begin = answer.content_begin});
     return;
   }
   head_sent_ = true;
@@ -175,6 +183,8 @@ void exchange::answer_service(scim_answer answer, std::optional<std::string_view
   }
   service_->answer = std::move(answer);
   client_->send_own_head(status_, lines, size);
+  client_->send_body(service_->answer.content_begin);
+  response_octets_ += service_->answer.content_begin.size();
   stream_service();
 }
 

@@ -484,7 +484,8 @@ void keyed_request::ask_service() {
     return;
   }
   worker_.shared.scim->handle(
-      std::move(request), answered_on(worker_.loop, [self = weak_from_this()](scim_answer answer) {
+      std::move(request), false,
+      answered_on(worker_.loop, [self = weak_from_this()](scim_answer answer) {
         if (auto const there = self.lock()) {
           there->service_answered(std::move(answer));
         }
@@ -635,11 +636,12 @@ void keyed_request::service_answered(scim_answer answer) {
   std::string date;
   http::append_http_date(date, worker_.wall_clock());
   fields_.push_back({"Date", std::move(date)});
-  declared_length_ = answer.content.size();
+  declared_length_ = answer.content_begin.size() + answer.content.size();
   exchange_->head_came(status_);
   exchange_->append_limit_lines(limit_lines_, nullptr);
   begin_recording({});
-  body_ = std::move(answer.content);
+  body_ = std::move(answer.content_begin);
+  body_.append(answer.content);
   recorder_->add(body_);
   upstream_is_done_ = true;
   fail_point("answer_complete");

@@ -11,7 +11,9 @@
 #include <tidegate/store/directory.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -108,6 +110,9 @@ inline constexpr std::size_t answer_octets_max = std::size_t{128} << 20;
                                 resource_view const& view, kept_resource const& resource)
     -> result<void, scim::error>;
 
+/// Whether a resource is shown as it is kept, without a look inside.
+[[nodiscard]] auto is_shown_as_kept(resource_view const& view) -> bool;
+
 /// An answer with one resource, its ETag and its location.
 [[nodiscard]] auto resource_answer(int status, store::directory_reader& from,
                                    resource_view const& view, std::string const& base,
@@ -122,7 +127,18 @@ inline constexpr std::size_t answer_octets_max = std::size_t{128} << 20;
 
 [[nodiscard]] auto answer_discovery(scim_job const& job) -> scim_answer;
 
-using scim_read = std::function<result<scim_answer, scim::error>(store::directory_reader&)>;
+/// How much a read may do.
+enum class read_effort : std::uint8_t {
+  any,
+  quick,  ///< on a loop, which others wait for
+};
+struct scim_read {
+  /// Nothing when it takes more than `quick`.
+  std::function<std::optional<result<scim_answer, scim::error>>(store::directory_reader&,
+                                                                read_effort)>
+      answer;
+  bool looks_quick = false;
+};
 /// May be called again, after everything it wrote was undone. What it wrote is kept when it returns no error.
 using scim_write = std::function<result<scim_answer, scim::error>(store::directory_writer&)>;
 

@@ -11,8 +11,10 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <utility>
+#include <variant>
 
 namespace tidegate::gateway {
 
@@ -25,14 +27,25 @@ using scim::pagination_method;
 using scim::position;
 using scim::scim_type;
 using store::directory_row;
-using rows_answer = scim::scan_answer<directory_row>;
+using store::directory_row_view;
 
 /// So many resources are sorted by an attribute without an index.
 constexpr std::uint32_t sorted_rows_max = 100'000;
 /// So many of them are in memory at once, besides those of the page.
 constexpr std::uint32_t sorted_rows_at_once = 500;
+/// A loop does not read more by itself.
+constexpr std::uint32_t quick_rows_max = 100;
+constexpr std::size_t quick_octets_max = 256 * 1024;
 /// Pages by index need a count, however long it takes to look at everything, up to this.
 constexpr std::chrono::nanoseconds index_time_max = std::chrono::seconds(2);
+
+/// A row of a list. Its text stands in that of the list already.
+struct list_row {
+  position at;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+using rows_answer = scim::scan_answer<list_row>;
 
 /// The resources of one type in a list.
 struct list_part {
@@ -72,13 +85,32 @@ auto in_order(position const& a, position const& b, bool descending) -> bool {
   return descending ? b < a : a < b;
 }
 
+/// Whether a filter is one for the value of one resource.
+auto asks_for_one(scim::filter const& where, scim::model_type const& type) -> bool {
+  if (where.kind != scim::filter_kind::compare || where.op != scim::compare_op::eq ||
+      std::holds_alternative<std::nullptr_t>(where.value)) {
+    return false;
+  }
+  auto const index = type.find_index(where.path);
+  return index && type.indexes[*index].unique;
+}
+
 /// One list, in one state of the directory.
 class list_reader {
  public:
-  list_reader(list_plan const& plan, store::directory_reader& from)
-      : plan_(plan), how_(*plan.job->request.how), from_(from) {}
+  list_reader(list_plan const& plan, store::directory_reader& from, read_effort effort)
+      : plan_(plan),
+        how_(*plan.job->request.how),
+        from_(from),
+        is_quick_(effort == read_effort::quick) {}
 
-  auto answer() -> result<scim_answer, error> {
+  auto answer() -> std::optional<result<scim_answer, error>> {
+    auto made = read();
+    return is_long_ ? std::nullopt : std::optional(std::move(made));
+  }
+
+ private:
+  auto read() -> result<scim_answer, error> {
     if (plan_.from) {
       rid_max_ = plan_.from->rid_max;
       total_ = plan_.from->total_results;
@@ -96,18 +128,22 @@ class list_reader {
     return plan_.is_walk() ? walk() : index_page();
   }
 
- private:
   // ---- pages ----
 
   auto walk() -> result<scim_answer, error> {
     auto const place = plan_.from ? plan_.from->place : page_place{};
     std::optional<error> failed;
-    auto page = scim::read_page<directory_row>(
+    auto page = scim::read_page<list_row>(
         place, plan_.count,
-        [&](scim::scan const& wanted) { return failed ? rows_answer() : scan(wanted, failed); },
-        [](directory_row const& row) { return row.at; });
+        [&](scim::scan const& wanted) {
+          return failed || is_long_ ? rows_answer() : scan(wanted, failed);
+        },
+        [](list_row const& row) { return row.at; });
     if (failed) {
       return failure(*std::move(failed));
+    }
+    if (is_long_) {
+      return scim_answer{};  // which nobody gets
     }
     if (!plan_.from) {
       if (!page.next) {
@@ -117,13 +153,17 @@ class list_reader {
       }
     }
     scim::list_head head;
-    TIDEGATE_TRY(head.next_cursor, cursor_to(page.next));
-    TIDEGATE_TRY(head.previous_cursor, cursor_to(page.previous));
+    std::array<scim::cursor_sealer::nonce, 2> random{};
+    if (::getrandom(random.data(), sizeof random, 0) != static_cast<ssize_t>(sizeof random)) {
+      return failure(no_cursor());
+    }
+    TIDEGATE_TRY(head.next_cursor, cursor_to(page.next, random[0]));
+    TIDEGATE_TRY(head.previous_cursor, cursor_to(page.previous, random[1]));
     return list_answer(std::move(head), page.rows);
   }
 
   auto index_page() -> result<scim_answer, error> {
-    std::vector<directory_row> rows;
+    std::vector<list_row> rows;
     if (plan_.sorted_by) {
       TIDEGATE_TRY(rows, sorted_index_rows());
     } else {
@@ -140,8 +180,9 @@ class list_reader {
     return list_answer({}, rows);
   }
 
-  auto index_rows() -> result<std::vector<directory_row>, error> {
-    std::vector<directory_row> rows;
+  auto index_rows() -> result<std::vector<list_row>, error> {
+    rows_answer found;
+    auto& rows = found.rows;
     std::optional<error> failed;
     auto skip = plan_.asked.start_index - 1;
     bool const has_types = plan_.parts.size() > 1;
@@ -160,53 +201,123 @@ class list_reader {
       auto query = query_of(plan_.parts[i], index_time_max);
       query.scan = {page_place{}, plan_.count - static_cast<std::uint32_t>(rows.size())};
       query.skip = std::exchange(skip, 0);
-      auto found = take(from_.scan(query), failed);
-      if (found.stopped) {
+      scan_part(plan_.parts[i], query, found, failed);
+      if (found.stopped && !failed) {
         failed = too_dear();
       }
       if (failed) {
         return failure(*std::move(failed));
       }
-      for (auto& row : found.rows) {
-        if (has_types) {
-          row.at.sort_key = key_of_part(i);
-        }
-        rows.push_back(std::move(row));
-      }
     }
-    return rows;
+    return std::move(rows);
   }
 
-  auto sorted_index_rows() -> result<std::vector<directory_row>, error> {
+  auto sorted_index_rows() -> result<std::vector<list_row>, error> {
     auto const skip = std::min<std::uint64_t>(plan_.asked.start_index - 1, sorted_rows_max);
     std::optional<error> failed;
     auto found =
         sorted_scan({page_place{}, static_cast<std::uint32_t>(skip) + plan_.count}, failed);
+    total_ = sorted_rows_;
+    auto rows = show(std::span(found).subspan(std::min<std::size_t>(skip, found.size())), failed);
     if (failed) {
       return failure(*std::move(failed));
     }
-    total_ = sorted_rows_;
-    auto const left_out =
-        static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(skip, found.rows.size()));
-    found.rows.erase(found.rows.begin(), found.rows.begin() + left_out);
-    return std::move(found.rows);
+    return rows;
   }
 
   // ---- scans ----
 
   auto scan(scim::scan const& wanted, std::optional<error>& failed) -> rows_answer {
     if (plan_.sorted_by) {
-      return sorted_scan(wanted, failed);
+      auto const found = sorted_scan(wanted, failed);
+      return {show(found, failed), std::nullopt};
     }
     if (plan_.parts.size() > 1) {
       return scan_types(wanted, failed);
     }
+    rows_answer found;
     auto query = query_of(plan_.parts.front(), how_.scan_budget);
     query.scan = wanted;
-    return take(from_.scan(query), failed);
+    scan_part(plan_.parts.front(), query, found, failed);
+    return found;
   }
 
-  /// Type after type: a position has the number of its type as its sort key.
+  /// Adds the rows of a scan to those of the list. The one behind the page, which says that there is another page, is not
+  /// shown.
+  void scan_part(list_part const& part, store::directory_query& query, rows_answer& into,
+                 std::optional<error>& failed) {
+    auto& rows = into.rows;
+    rows.reserve(std::min<std::size_t>(rows.size() + query.scan.rows_max, 1024));
+    bool const has_types = plan_.parts.size() > 1;
+    query.each = [&](directory_row_view const& row) {
+      if (is_quick_ && takes_long(part, row)) {
+        is_long_ = true;
+        return false;
+      }
+      // Of the rows of a scan only the last that is shown may become a place of a cursor.
+      bool const is_last = rows.size() + 1 == plan_.count;
+      auto shown = list_row{{has_types ? key_of_part(part)
+                             : is_last ? std::string(row.sort_key)
+                                       : std::string(),
+                             row.rid}};
+      if (rows.size() < plan_.count) {
+        show(shown, part, row, failed);
+      }
+      rows.push_back(std::move(shown));
+      return !failed;
+    };
+    auto found = from_.scan(query);
+    if (!found) {
+      failed = unavailable(found.error());
+    } else if (found->stopped) {
+      is_long_ = is_quick_;
+      into.stopped = std::move(found->stopped);
+      if (has_types) {
+        into.stopped->sort_key = key_of_part(part);
+      }
+    }
+  }
+
+  /// Whether to show a row may take longer than a quick read does.
+  auto takes_long(list_part const& part, directory_row_view const& row) const -> bool {
+    return (part.view.type->has_groups && row.maybe_in_groups) ||
+           content_.size() + row.text.size() > quick_octets_max;
+  }
+
+  /// Writes what the client gets of a row.
+  void show(list_row& into, list_part const& part, directory_row_view const& row,
+            std::optional<error>& failed) {
+    if (content_.empty()) {  // the others are likely to be as long
+      constexpr std::size_t added_octets = 160;
+      std::size_t const rows =
+          part.where && asks_for_one(*part.where, *part.view.type) ? 1 : plan_.count;
+      content_.reserve(std::min(rows * (row.text.size() + added_octets), quick_octets_max));
+    } else {
+      content_.push_back(',');
+    }
+    into.begin = content_.size();
+    auto const shown =
+        append_shown(content_, from_, part.view, {row.rid, row.id, row.text, row.maybe_in_groups});
+    into.end = content_.size();
+    if (!shown) {
+      failed = shown.error();
+    }
+  }
+
+  auto show(std::span<directory_row const> found, std::optional<error>& failed)
+      -> std::vector<list_row> {
+    std::vector<list_row> rows;
+    for (auto const& row : found) {
+      rows.push_back({row.at});
+      if (!failed && rows.size() <= plan_.count) {
+        show(rows.back(), plan_.parts.front(),
+             {row.at.rid, row.at.sort_key, row.id, row.text, row.maybe_in_groups}, failed);
+      }
+    }
+    return rows;
+  }
+
+  /// Type after type.
   auto scan_types(scim::scan const& wanted, std::optional<error>& failed) -> rows_answer {
     bool const forward = wanted.place.towards == direction::forward;
     auto const count = plan_.parts.size();
@@ -221,18 +332,8 @@ class list_reader {
     while (!failed) {
       auto query = query_of(plan_.parts[at], how_.scan_budget);
       query.scan = {place, wanted.rows_max - static_cast<std::uint32_t>(all.rows.size())};
-      auto found = take(from_.scan(query), failed);
-      auto const key = key_of_part(at);
-      for (auto& row : found.rows) {
-        row.at.sort_key = key;
-        all.rows.push_back(std::move(row));
-      }
-      if (found.stopped) {
-        all.stopped = std::move(found.stopped);
-        all.stopped->sort_key = key;
-        break;
-      }
-      if (all.rows.size() >= wanted.rows_max || at == (forward ? count - 1 : 0)) {
+      scan_part(plan_.parts[at], query, all, failed);
+      if (all.stopped || all.rows.size() >= wanted.rows_max || at == (forward ? count - 1 : 0)) {
         break;
       }
       at = forward ? at + 1 : at - 1;
@@ -242,7 +343,8 @@ class list_reader {
   }
 
   /// Without an index for it: the best rows of all, kept in a heap while every row is looked at.
-  auto sorted_scan(scim::scan const& wanted, std::optional<error>& failed) -> rows_answer {
+  auto sorted_scan(scim::scan const& wanted, std::optional<error>& failed)
+      -> std::vector<directory_row> {
     bool const forward = wanted.place.towards == direction::forward;
     // The order in which rows are met: that of the walk, or going backward the other way.
     bool const descending = plan_.asked.descending == forward;
@@ -255,7 +357,12 @@ class list_reader {
     for (bool more = true; more && !failed;) {
       auto query = query_of(plan_.parts.front(), index_time_max);
       query.scan = {place, sorted_rows_at_once};
-      auto found = take(from_.scan(query), failed);
+      auto scanned = from_.scan(query);
+      if (!scanned) {
+        failed = unavailable(scanned.error());
+        break;
+      }
+      auto& found = *scanned;
       more = found.rows.size() == sorted_rows_at_once;
       sorted_rows_ += found.rows.size();
       if (found.stopped || sorted_rows_ > sorted_rows_max) {
@@ -282,7 +389,7 @@ class list_reader {
       }
     }
     std::ranges::sort_heap(best, comes_first);
-    return {std::move(best), std::nullopt};
+    return best;
   }
 
   /// Whether a position is one that a scan from `place` meets. `descending` is how it goes.
@@ -314,19 +421,14 @@ class list_reader {
     query.sort_index = plan_.sort_index;
     query.descending = plan_.sort_index && plan_.asked.descending;
     query.rid_max = rid_max_;
-    query.spent = [until = std::chrono::steady_clock::now() + time] {
-      return std::chrono::steady_clock::now() >= until;
-    };
-    return query;
-  }
-
-  static auto take(store::directory_outcome<rows_answer> found, std::optional<error>& failed)
-      -> rows_answer {
-    if (!found) {
-      failed = unavailable(found.error());
-      return {};
+    if (is_quick_) {
+      query.spent = [] { return true; };
+    } else {
+      query.spent = [until = std::chrono::steady_clock::now() + time] {
+        return std::chrono::steady_clock::now() >= until;
+      };
     }
-    return *std::move(found);
+    return query;
   }
 
   // ---- totalResults ----
@@ -341,6 +443,7 @@ class list_reader {
       -> result<std::uint64_t, error> {
     TIDEGATE_TRY(auto const counted, told(from_.count(query_of(part, time))));
     if (!counted.total) {
+      is_long_ = is_quick_;
       return failure(too_dear());
     }
     return *counted.total;
@@ -357,6 +460,7 @@ class list_reader {
       }
       TIDEGATE_TRY(auto const counted, told(from_.count(query_of(part, how_.scan_budget))));
       if (!counted.total) {
+        is_long_ = is_quick_;
         return {};
       }
       all += *counted.total;
@@ -367,7 +471,12 @@ class list_reader {
 
   // ---- the answer ----
 
-  auto cursor_to(std::optional<page_place> const& place) const -> result<std::string, error> {
+  static auto no_cursor() -> error {
+    return {500, scim_type::none, "The cursor could not be made."};
+  }
+
+  auto cursor_to(std::optional<page_place> const& place,
+                 scim::cursor_sealer::nonce const& random) const -> result<std::string, error> {
     if (!place) {
       return std::string();
     }
@@ -377,45 +486,50 @@ class list_reader {
                             .rid_max = rid_max_,
                             .total_results = total_,
                             .expires = job.now + how_.pagination.cursor_timeout};
-    scim::cursor_sealer::nonce random{};
-    bool const is_random =
-        ::getrandom(random.data(), random.size(), 0) == static_cast<ssize_t>(random.size());
-    auto sealed = is_random ? job.parts->cursors.seal(made, plan_.binding(), random) : std::nullopt;
+    auto sealed = job.parts->cursors.seal(made, plan_.binding(), random);
     if (!sealed) {
-      return failure(error{500, scim_type::none, "The cursor could not be made."});
+      return failure(no_cursor());
     }
     return *std::move(sealed);
   }
 
-  auto list_answer(scim::list_head head, std::span<directory_row const> rows)
+  auto list_answer(scim::list_head head, std::span<list_row const> rows)
       -> result<scim_answer, error> {
     head.total_results = total_;
     if (!plan_.is_walk()) {
       head.start_index = plan_.asked.start_index;
     }
-    constexpr std::size_t added_octets = 256;  // to each text, about
-    auto octets = added_octets;
-    for (auto const& row : rows) {
-      octets += row.text.size() + added_octets;
-    }
-    std::string content;
-    content.reserve(octets);
-    scim::append_list_begin(content, head, rows.size());
-    for (bool is_first = true; auto const& row : rows) {
-      content.append(std::exchange(is_first, false) ? "" : ",");
-      auto const& part = plan_.parts.size() == 1 ? plan_.parts.front() : plan_.parts[part_of(row)];
-      TIDEGATE_TRY_VOID(append_shown(content, from_, part.view,
-                                     {row.at.rid, row.id, row.text, row.maybe_in_groups}));
-    }
-    content.append("]}");
-    return json_answer(200, std::move(content));
+    take_in_order(rows);
+    content_.append("]}");
+    auto answer = json_answer(200, std::move(content_));
+    scim::append_list_begin(answer.content_begin, head, rows.size());
+    return answer;
   }
 
-  static auto key_of_part(std::size_t number) -> std::string {
-    return std::string(1, static_cast<char>(number));
+  /// Makes the text that of these rows, one after the other. That is what it is already, but for pages that go backward.
+  void take_in_order(std::span<list_row const> rows) {
+    std::size_t end = 0;
+    bool in_order = true;
+    for (auto const& row : rows) {
+      in_order = in_order && row.begin == (end == 0 ? 0 : end + 1);
+      end = row.end;
+    }
+    if (in_order) {
+      content_.resize(end);
+      return;
+    }
+    std::string ordered;
+    ordered.reserve(content_.size() + 2);
+    for (auto const& row : rows) {
+      ordered.append(ordered.empty() ? "" : ",");
+      ordered.append(content_, row.begin, row.end - row.begin);
+    }
+    content_ = std::move(ordered);
   }
-  static auto part_of(directory_row const& row) -> std::size_t {
-    return static_cast<unsigned char>(row.at.sort_key.front());
+
+  /// A position among several types has the number of its type as its sort key.
+  auto key_of_part(list_part const& part) const -> std::string {
+    return std::string(1, static_cast<char>(&part - plan_.parts.data()));
   }
 
   list_plan const& plan_;
@@ -424,6 +538,9 @@ class list_reader {
   std::uint64_t rid_max_ = UINT64_MAX;
   std::optional<std::uint64_t> total_;
   std::uint64_t sorted_rows_ = 0;  // that the last scan looked at
+  std::string content_;            // of the rows that were shown
+  bool is_quick_ = false;
+  bool is_long_ = false;  // too long for a quick read
 };
 
 // ---- plans ----
@@ -495,6 +612,17 @@ auto find_order(list_plan& plan) -> result<void, error> {
   return {};
 }
 
+/// Whether it is likely that little has to be read.
+auto looks_quick(list_plan const& plan) -> bool {
+  auto const& part = plan.parts.front();
+  if (plan.parts.size() > 1 || plan.sorted_by || plan.count > quick_rows_max ||
+      !is_shown_as_kept(part.view) || part.view.type->has_members) {
+    return false;
+  }
+  return part.where ? asks_for_one(*part.where, *part.view.type)
+                    : plan.is_walk() || plan.asked.start_index <= 1;
+}
+
 }  // namespace
 
 auto plan_list(std::shared_ptr<scim_job const> job) -> result<scim_read, error> {
@@ -516,7 +644,10 @@ auto plan_list(std::shared_ptr<scim_job const> job) -> result<scim_read, error> 
   }
   TIDEGATE_TRY(plan->count, scim::page_size(plan->asked, plan->from ? &*plan->from : nullptr,
                                             request.how->pagination));
-  return [plan](store::directory_reader& from) { return list_reader(*plan, from).answer(); };
+  return scim_read{[plan](store::directory_reader& from, read_effort effort) {
+                     return list_reader(*plan, from, effort).answer();
+                   },
+                   looks_quick(*plan)};
 }
 
 }  // namespace tidegate::gateway

@@ -139,6 +139,10 @@ auto view_of(scim_job const& job, scim::model_type const& type) -> result<resour
   return resource_view{&job.model(), &type, std::move(shows), json_escaped(job.request.base)};
 }
 
+auto is_shown_as_kept(resource_view const& view) -> bool {
+  return view.shows.is_default() && !view.type->has_request_only;
+}
+
 auto append_shown(std::string& out, store::directory_reader& from, resource_view const& view,
                   kept_resource const& resource) -> result<void, error> {
   assert(resource.text.ends_with(text_end));
@@ -152,7 +156,7 @@ auto append_shown(std::string& out, store::directory_reader& from, resource_view
   if (out.size() > answer_octets_max) {
     return failure(too_large());
   }
-  if (view.shows.is_default() && !view.type->has_request_only) {
+  if (is_shown_as_kept(view)) {
     return {};
   }
   auto const whole =
@@ -213,8 +217,10 @@ auto plan_get(std::shared_ptr<scim_job const> job) -> result<scim_read, error> {
     return failure(not_found("resource"));
   }
   TIDEGATE_TRY(auto view, view_of(*job, *type));
-  return [job = std::move(job), view = std::move(view),
-          is_me](store::directory_reader& from) -> result<scim_answer, error> {
+  bool const looks_quick = is_shown_as_kept(view) && !type->has_members;
+  auto answer = [job = std::move(job), view = std::move(view), is_me](
+                    store::directory_reader& from,
+                    read_effort effort) -> std::optional<result<scim_answer, error>> {
     auto const& request = job->request;
     store::directory_resource resource;
     if (is_me) {
@@ -232,8 +238,12 @@ auto plan_get(std::shared_ptr<scim_job const> job) -> result<scim_read, error> {
     if (!request.if_none_match.empty() && names_version(request.if_none_match, resource.version)) {
       return scim_answer{304, {{"ETag", etag_of(resource.version)}}, ""};
     }
+    if (effort == read_effort::quick && view.type->has_groups && resource.maybe_in_groups) {
+      return std::nullopt;
+    }
     return resource_answer(200, from, view, request.base, resource);
   };
+  return scim_read{std::move(answer), looks_quick};
 }
 
 }  // namespace tidegate::gateway

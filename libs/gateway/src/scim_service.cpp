@@ -210,7 +210,7 @@ scim_service::scim_service(std::shared_ptr<scim::model const> model,
       scim_parts{std::move(model), scim::cursor_sealer({&key, 1})});
 }
 
-void scim_service::handle(scim_request request, answer_to to) {
+void scim_service::handle(scim_request request, bool has_time, answer_to to) {
   auto target = find_scim_target(*parts_->model, request.path);
   auto const now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   auto const job = std::make_shared<scim_job const>(
@@ -224,11 +224,22 @@ void scim_service::handle(scim_request request, answer_to to) {
       to(scim_error_answer(plan.error()));
       return;
     }
-    directory_->read(
-        job->request.tenant, [plan = *std::move(plan), to = std::move(to)](
-                                 store::directory_outcome<store::directory_reader*> from) mutable {
-          to(from ? answer_of(plan(**from)) : scim_error_answer(unavailable(from.error())));
-        });
+    if (has_time && plan->looks_quick) {
+      std::optional<result<scim_answer, error>> made;
+      bool const was_called = directory_->read_here(
+          job->request.tenant,
+          [&](store::directory_reader& from) { made = plan->answer(from, read_effort::quick); });
+      if (was_called && made) {
+        to(answer_of(*std::move(made)));
+        return;
+      }
+    }
+    directory_->read(job->request.tenant,
+                     [answer = std::move(plan->answer), to = std::move(to)](
+                         store::directory_outcome<store::directory_reader*> from) mutable {
+                       to(from ? answer_of(*answer(**from, read_effort::any))
+                               : scim_error_answer(unavailable(from.error())));
+                     });
   };
   auto const write = [&](result<scim_write, error> plan) {
     if (!plan) {

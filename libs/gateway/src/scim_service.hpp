@@ -46,6 +46,8 @@ struct scim_answer {
   int status = 200;
   std::vector<idempotency::response_field> fields;  ///< all but Date and the framing
   std::string content;
+  /// What the content begins with: of a list, which is known last.
+  std::string content_begin{};
 };
 
 /// What all requests of a SCIM service share. Never changes, so threads may share it.
@@ -63,8 +65,9 @@ class scim_service {
 
   using answer_to = std::move_only_function<void(scim_answer)>;
 
-  /// Calls `to` once: before this returns, or later and on a thread of the directory.
-  void handle(scim_request request, answer_to to);
+  /// Calls `to` once: before this returns, or later and on a thread of the directory. What can be read quickly is read here
+  /// when the caller has the time for it.
+  void handle(scim_request request, bool has_time, answer_to to);
 
   [[nodiscard]] auto model() const -> scim::model const& { return *parts_->model; }
 

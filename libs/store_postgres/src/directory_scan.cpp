@@ -588,7 +588,16 @@ auto directory_session::scan(directory_query const& query)
     if (part == nullptr) {
       return scim::scan_answer<directory_row>{};
     }
-    return directory_scan(*this, *part, query).rows();
+    TIDEGATE_TRY(auto found, directory_scan(*this, *part, query).rows());
+    if (query.each) {
+      // Not while they come: what they are shown to may ask the server for more.
+      for (auto const& row : std::exchange(found.rows, {})) {
+        if (!query.each({row.at.rid, row.at.sort_key, row.id, row.text, row.maybe_in_groups})) {
+          break;
+        }
+      }
+    }
+    return found;
   });
 }
 

@@ -111,7 +111,9 @@ auto directory_scan::rows() -> outcome<scim::scan_answer<directory_row>> {
   if (rows_max == 0) {
     return std::move(answer_);
   }
-  answer_.rows.reserve(std::min<std::uint32_t>(rows_max, 1024));
+  if (!query_.each) {
+    answer_.rows.reserve(std::min<std::uint32_t>(rows_max, 1024));
+  }
   if (query_.filter == nullptr) {
     if (skip_ > 0) {
       TIDEGATE_TRY_VOID(query_.sort_index ? skip_keys() : skip_blocks());
@@ -284,12 +286,21 @@ auto directory_scan::look_at(row_view const& row) -> outcome<next> {
     --skip_;
     return passed(row.rid, row.key);
   }
-  answer_.rows.push_back({{std::string(row.key), static_cast<std::uint64_t>(row.rid)},
+  ++given_;
+  auto const rid = static_cast<std::uint64_t>(row.rid);
+  if (query_.each) {
+    bool const more = query_.each({rid, row.key, row.id, row.text, row.in_groups});
+    return more && given_ < query_.scan.rows_max ? next::go_on : next::stop;
+  }
+  if (texts_ == nullptr) {
+    texts_ = std::make_shared<row_texts>();
+  }
+  answer_.rows.push_back({{std::string(row.key), rid},
                           texts_->keep(row.id),
                           texts_->keep(row.text),
                           row.in_groups,
                           texts_});
-  return answer_.rows.size() < query_.scan.rows_max ? next::go_on : next::stop;
+  return given_ < query_.scan.rows_max ? next::go_on : next::stop;
 }
 
 auto directory_scan::passed(std::int64_t rid, std::string_view key) -> next {

@@ -89,7 +89,8 @@ class directory_scan {
   std::uint64_t matched_ = 0;
   std::uint32_t passed_ = 0;  // that did not match
   scim::scan_answer<store::directory_row> answer_;
-  std::shared_ptr<row_texts> texts_ = std::make_shared<row_texts>();  // of the rows
+  std::uint32_t given_ = 0;           // rows, in the answer or to `each`
+  std::shared_ptr<row_texts> texts_;  // of the rows of the answer
 };
 
 }  // namespace tidegate::store_sqlite

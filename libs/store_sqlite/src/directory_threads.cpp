@@ -4,6 +4,9 @@
 #include <tidegate/base/fail_point.hpp>
 
 #include "log_vfs.hpp"
+#include "read_vfs.hpp"
+
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -26,6 +29,18 @@ constexpr std::size_t transaction_max = 1024;
 constexpr int idle_pages = 1000;
 constexpr std::chrono::milliseconds idle_time{20};
 constexpr int readers_wait_ms = 200;
+
+/// A read on the thread of the caller that has waited for the disk and took longer is followed by a pause of so many times
+/// as long: it is the threads of the directory that wait then.
+constexpr std::chrono::milliseconds here_time_max{1};
+constexpr int here_pause = 100;
+
+/// How often the calling thread had to wait for something.
+[[nodiscard]] auto waits_of_thread() noexcept -> long {
+  rusage used{};
+  ::getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw;
+}
 
 /// Without readers for so long, writes go to the journal.
 constexpr std::chrono::milliseconds quiet_time{100};
@@ -60,14 +75,16 @@ constexpr std::chrono::seconds retry_time{1};
 
 directory::threads::threads(directory_options options, file_lock lock, directory_journal journal,
                             std::uint64_t journaled, std::unique_ptr<directory_session> writer,
-                            std::vector<std::unique_ptr<directory_session>> readers)
+                            std::vector<std::unique_ptr<directory_session>> readers,
+                            std::vector<std::unique_ptr<directory_session>> readers_here)
     : options_(std::move(options)),
       lock_(std::move(lock)),
       journal_(std::move(journal)),
       journaled_(journaled),
       committed_(journaled),
       writer_(std::move(writer)),
-      readers_(std::move(readers)) {
+      readers_(std::move(readers)),
+      readers_here_(std::move(readers_here)) {
   sqlite3_wal_hook(
       writer_->file().get(),
       [](void* self, sqlite3* /*connection*/, char const* /*name*/, int pages) {
@@ -101,6 +118,7 @@ directory::threads::~threads() {
     thread.join();
   }
   readers_.clear();
+  readers_here_.clear();
   // All in one file, where that is possible.
   bool const whole =
       sqlite3_wal_checkpoint_v2(writer_->file().get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
@@ -140,6 +158,41 @@ void directory::threads::read(std::string_view tenant, read_work work) {
     has_held_ = true;
   }
   write_queued_.notify_one();
+}
+
+auto directory::threads::read_here(std::string_view tenant,
+                                   std::function<void(store::directory_reader&)> const& work)
+    -> bool {
+  auto const begin = std::chrono::steady_clock::now();
+  if (begin < here_again_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  last_read_.store(begin, std::memory_order_relaxed);
+  std::unique_ptr<directory_session> session;
+  {
+    std::lock_guard const lock(read_mutex_);
+    if (closing_reads_ || holding_reads_ || readers_here_.empty()) {
+      return false;
+    }
+    session = std::move(readers_here_.back());
+    readers_here_.pop_back();
+  }
+  auto const waits = waits_of_thread();
+  bool const begun = session->begin_read(tenant).has_value();
+  if (begun) {
+    work(*session);
+  }
+  session->end_read();
+  {
+    std::lock_guard const lock(read_mutex_);
+    readers_here_.push_back(std::move(session));
+  }
+  auto const end = std::chrono::steady_clock::now();
+  // A thread that was not let run while all it needed was there has not waited.
+  if (end - begin > here_time_max && waits_of_thread() != waits) {
+    here_again_.store(end + here_pause * (end - begin), std::memory_order_relaxed);
+  }
+  return begun;
 }
 
 void directory::threads::run_reads(directory_session& session) {
@@ -467,14 +520,20 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
                repeat_journal(journal, static_cast<std::uint64_t>(committed), *writer));
   TIDEGATE_TRY_VOID(writer->commit(journaled));
   journal.restart();
-  std::vector<std::unique_ptr<directory_session>> readers;
-  for (std::size_t i = 0; i < std::max<std::size_t>(1, options.readers); ++i) {
-    TIDEGATE_TRY(auto another, connect(options, nullptr));
-    readers.push_back(std::make_unique<directory_session>(std::move(another), model));
-  }
+  auto const make_readers =
+      [&](std::size_t count) -> outcome<std::vector<std::unique_ptr<directory_session>>> {
+    std::vector<std::unique_ptr<directory_session>> made;
+    while (made.size() < count) {
+      TIDEGATE_TRY(auto another, connect(options, read_vfs_name()));
+      made.push_back(std::make_unique<directory_session>(std::move(another), model));
+    }
+    return made;
+  };
+  TIDEGATE_TRY(auto readers, make_readers(std::max<std::size_t>(1, options.readers)));
+  TIDEGATE_TRY(auto readers_here, make_readers(options.readers_here));
   return std::unique_ptr<directory>(new directory(
       std::make_unique<threads>(std::move(options), std::move(lock), std::move(journal), journaled,
-                                std::move(writer), std::move(readers))));
+                                std::move(writer), std::move(readers), std::move(readers_here))));
 }
 
 directory::directory(std::unique_ptr<threads> threads) : threads_(std::move(threads)) {}
@@ -482,6 +541,11 @@ directory::~directory() = default;
 
 void directory::read(std::string_view tenant, read_work work) {
   threads_->read(tenant, std::move(work));
+}
+
+auto directory::read_here(std::string_view tenant,
+                          std::function<void(store::directory_reader&)> const& work) -> bool {
+  return threads_->read_here(tenant, work);
 }
 
 void directory::write(std::string_view tenant, write_work work, write_answer answer) {

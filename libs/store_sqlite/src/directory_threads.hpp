@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,12 +32,15 @@ class directory::threads {
   /// `journaled` is the number of the last group of the journal that is in the file.
   threads(directory_options options, file_lock lock, directory_journal journal,
           std::uint64_t journaled, std::unique_ptr<directory_session> writer,
-          std::vector<std::unique_ptr<directory_session>> readers);
+          std::vector<std::unique_ptr<directory_session>> readers,
+          std::vector<std::unique_ptr<directory_session>> readers_here);
   ~threads();
   threads(threads const&) = delete;
   auto operator=(threads const&) -> threads& = delete;
 
   void read(std::string_view tenant, read_work work);
+  [[nodiscard]] auto read_here(std::string_view tenant,
+                               std::function<void(store::directory_reader&)> const& work) -> bool;
   void write(std::string_view tenant, write_work work, write_answer answer);
   [[nodiscard]] auto counted() const noexcept -> counts;
 
@@ -97,9 +101,11 @@ class directory::threads {
   std::condition_variable read_queued_;
   std::deque<read_job> reads_;
   std::deque<read_job> held_reads_;  // until what was answered is committed
+  std::vector<std::unique_ptr<directory_session>> readers_here_;  // that are free, last used last
   bool holding_reads_ = false;
   bool closing_reads_ = false;
   std::atomic<std::chrono::steady_clock::time_point> last_read_{};
+  std::atomic<std::chrono::steady_clock::time_point> here_again_{};  // when a read may wait again
   std::mutex write_mutex_;
   std::condition_variable write_queued_;
   std::deque<write_job> writes_queue_;

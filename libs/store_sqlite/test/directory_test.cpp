@@ -887,6 +887,52 @@ TEST(store_sqlite_directory, bounds_what_waits) {
   EXPECT_EQ(done, 4) << "what waited is done before it is closed";
 }
 
+TEST(store_sqlite_directory, reads_on_the_thread_of_the_caller) {
+  folder const where;
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const d = open({.file = where.file("directory.db"), .readers_here = 1}, model);
+  add_users(*d, users, 0, 3);
+  reading(*d, "acme", [](directory_reader&) {});  // what was answered is in the file afterwards
+  std::thread::id on;
+  std::vector<std::string> ids;
+  EXPECT_TRUE(d->read_here("acme", [&](directory_reader& reader) {
+    on = std::this_thread::get_id();
+    ids = ids_of(reader.scan({.type = &users, .scan = {{}, 9}})->rows);
+    EXPECT_FALSE(d->read_here("acme", [](directory_reader&) { FAIL(); })) << "one at a time";
+  }));
+  EXPECT_EQ(on, std::this_thread::get_id());
+  EXPECT_EQ(ids, (std::vector<std::string>{"user0", "user1", "user2"}));
+}
+
+TEST(store_sqlite_directory, misses_nothing_that_was_answered_on_the_thread_of_the_caller) {
+  folder const where;
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const d = open({.file = where.file("directory.db"), .readers_here = 1}, model);
+  auto const see = [&](int all) {
+    return d->read_here("acme", [&](directory_reader& reader) {
+      EXPECT_EQ(reader.scan({.type = &users, .scan = {{}, 99}})->rows.size(),
+                static_cast<std::size_t>(all));
+    });
+  };
+  for (int i = 0; i < 20; ++i) {
+    add_users(*d, users, i, i + 1);
+    if (!see(i + 1)) {  // it is in the journal only
+      reading(*d, "acme", [](directory_reader&) {});
+    }
+  }
+}
+
+TEST(store_sqlite_directory, leaves_reads_to_its_threads_after_one_that_waited_long) {
+  folder const where;
+  auto const d = open({.file = where.file("directory.db"), .readers_here = 1});
+  EXPECT_TRUE(d->read_here("acme", [](directory_reader&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // as if for the disk
+  }));
+  EXPECT_FALSE(d->read_here("acme", [](directory_reader&) { FAIL(); }));
+}
+
 TEST(store_sqlite_directory, makes_many_writes_in_one_transaction) {
   folder const where;
   auto const model = make_model();

@@ -206,13 +206,19 @@ void append_field(std::string& out, std::string_view name, std::string_view valu
   append_parts(out, name, ": ", value, line_end);
 }
 
-void append_whole_response(std::string& out, int status, std::string_view field_lines,
-                           std::string_view connection_line, std::string_view content) {
+void append_whole_head(std::string& out, int status, std::string_view field_lines,
+                       std::string_view connection_line, std::uint64_t length) {
   append_status_line(out, status);
   if (status != 204 && status != 304) {
-    append_field(out, "Content-Length", content.size());
+    append_field(out, "Content-Length", length);
   }
-  append_parts(out, field_lines, connection_line, line_end, content);
+  append_parts(out, field_lines, connection_line, line_end);
+}
+
+void append_whole_response(std::string& out, int status, std::string_view field_lines,
+                           std::string_view connection_line, std::string_view content) {
+  append_whole_head(out, status, field_lines, connection_line, content.size());
+  out.append(content);
 }
 
 void append_field(std::string& out, std::string_view name, std::uint64_t value) {

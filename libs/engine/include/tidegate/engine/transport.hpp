@@ -51,6 +51,8 @@ class transport {
   [[nodiscard]] auto read(std::span<char> into) noexcept -> io_result;
   /// What was not taken must be given again, perhaps with more behind it.
   [[nodiscard]] auto write(std::string_view bytes) noexcept -> io_result;
+  /// The one and then the other. An error says how much was taken before.
+  [[nodiscard]] auto write(std::string_view first, std::string_view then) noexcept -> io_result;
 
   /// Says that nothing more will be written.
   void finish() noexcept;

@@ -48,6 +48,15 @@ struct directory_row {
   std::shared_ptr<void const> texts;  ///< what `id` and `text` are in; rows share it
 };
 
+/// A row where it stands; good during the call it is shown in.
+struct directory_row_view {
+  std::uint64_t rid = 0;
+  std::string_view sort_key;
+  std::string_view id;
+  std::string_view text;
+  bool maybe_in_groups = false;
+};
+
 /// A member of a group, or a group that something is a member of.
 struct directory_member {
   std::uint64_t rid = 0;
@@ -69,6 +78,9 @@ struct directory_query {
   std::uint64_t skip = 0;  ///< rows to leave out at the start, of the index method
   /// Asked every now and then while rows are read that do not match; true ends the scan with `stopped`.
   std::function<bool()> spent{};
+  /// Where it is set, rows are shown to it one after the other, and the answer of the scan has none; false ends the scan.
+  /// It may read from the directory.
+  std::function<bool(directory_row_view const&)> each{};
 };
 
 /// How many there are. Nothing when it could not be found out before `spent`.
@@ -151,8 +163,8 @@ class directory_writer : public directory_reader {
   [[nodiscard]] virtual auto remove_members(std::uint64_t group_rid) -> directory_outcome<void> = 0;
 };
 
-/// Runs work. Every member may be called by any thread; work and answers run on threads of the directory and
-/// must be short, but for their reads and writes.
+/// Runs work. Every member may be called by any thread; work and answers run on threads of the directory, unless it is said
+/// otherwise, and must be short, but for their reads and writes.
 class directory {
  public:
   using read_work = std::move_only_function<void(directory_outcome<directory_reader*>)>;
@@ -167,6 +179,14 @@ class directory {
 
   /// Calls `work` once, with an error when there is nothing to read from.
   virtual void read(std::string_view tenant, read_work work) = 0;
+
+  /// Calls `work` before it returns, on the thread of the caller, which waits while something is read from the disk: for
+  /// work that reads little. False when it was not called, since `read` is the better way at the moment.
+  [[nodiscard]] virtual auto read_here(std::string_view /*tenant*/,
+                                       std::function<void(directory_reader&)> const& /*work*/)
+      -> bool {
+    return false;
+  }
 
   /// Calls `work` and then, when what it wrote is as durable as it gets or was undone, `answer`, once.
   virtual void write(std::string_view tenant, write_work work, write_answer answer) = 0;

@@ -15,7 +15,8 @@ namespace tidegate::store_sqlite {
 
 struct directory_options {
   std::string file;
-  std::size_t readers = 2;  ///< threads that read, 1 or more
+  std::size_t readers = 2;       ///< threads that read, 1 or more
+  std::size_t readers_here = 1;  ///< how many threads of others may read at once, by `read_here`
   /// Of the file; 0: as much as the disk has. What is above it is a full disk.
   std::size_t file_octets_max = 0;
   std::size_t reads_max = 16'384;   ///< how many reads may wait for a thread
@@ -42,6 +43,11 @@ class directory final : public store::directory {
   ~directory() override;
 
   void read(std::string_view tenant, read_work work) override;
+  /// False when as many read as may; while something that was answered is not in the file; and for a while after a read had to wait
+  /// long for the disk: a hundred times as long.
+  [[nodiscard]] auto read_here(std::string_view tenant,
+                               std::function<void(store::directory_reader&)> const& work)
+      -> bool override;
   void write(std::string_view tenant, write_work work, write_answer answer) override;
 
   /// How often writes were made durable, in the file or in the journal, and how many they were: with many

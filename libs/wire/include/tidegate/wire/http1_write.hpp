@@ -91,6 +91,9 @@ void append_field(std::string& out, std::string_view name, std::uint64_t value);
 /// length. `field_lines` and `connection_line` are complete lines.
 void append_whole_response(std::string& out, int status, std::string_view field_lines,
                            std::string_view connection_line, std::string_view content);
+/// The same without the content, which has `length` octets.
+void append_whole_head(std::string& out, int status, std::string_view field_lines,
+                       std::string_view connection_line, std::uint64_t length);
 
 /// The empty line behind the fields of a head.
 inline void append_end_of_head(std::string& out) {
