@@ -121,7 +121,7 @@ class gateway_cluster : public testing::TestWithParam<std::string> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(counting, gateway_cluster, testing::Values("exact", "lease"),
-                         [](auto const& info) { return info.param; });
+                         [](auto const& test) { return test.param; });
 
 TEST_P(gateway_cluster, admits_no_more_than_one_quota_and_nearly_all_of_it) {
   redis_server const redis;
