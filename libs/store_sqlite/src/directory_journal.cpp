@@ -24,6 +24,8 @@ constexpr std::size_t head_octets = 40;
 /// The file grows by so much at a time, so that most syncs find it as long as it was.
 constexpr std::uint64_t grown_octets = std::uint64_t{1} << 20;
 constexpr std::uint64_t piece_octets = 4096;
+/// Memory of a large group is given back.
+constexpr std::size_t kept_octets_max = std::size_t{1} << 20;
 
 /// CRC-32C (RFC 3720, appendix B.4), eight octets at a time.
 constexpr auto crc_tables = [] {
@@ -157,6 +159,7 @@ directory_journal::directory_journal(directory_journal&& other) noexcept
       salt_(other.salt_),
       end_(other.end_),
       written_(other.written_),
+      doubtful_(other.doubtful_),
       octets_(std::move(other.octets_)) {}
 
 directory_journal::~directory_journal() {
@@ -231,17 +234,23 @@ auto directory_journal::append(std::uint64_t number, std::string_view content) -
       }
     }
   }
+  doubtful_ = true;
   if (!write_at(descriptor_, octets_, end_) || fdatasync(descriptor_) != 0) {
     auto const failed = error();
-    // It may be there all the same, and nobody is told so.
+    // It may be there all the same: most likely not with this.
     static_cast<void>(write_at(descriptor_, std::string(head_octets, '\0'), end_));
     return failure(failed);
   }
+  doubtful_ = false;
   end_ = end;
+  if (octets_.capacity() > kept_octets_max) {
+    octets_ = std::string();
+  }
   return {};
 }
 
 void directory_journal::restart() {
+  doubtful_ = false;
   std::random_device random;
   salt_ = (std::uint64_t{random()} << 32) | random();
   end_ = 0;

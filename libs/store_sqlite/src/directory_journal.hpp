@@ -33,8 +33,8 @@ class directory_journal {
   /// Calls `each` for every group, until it fails. An error, too, where it is of another directory.
   [[nodiscard]] auto read(each_group const& each) const -> outcome<void>;
 
-  /// Adds a group. When this returns, it is on the disk; after an error it is not there, and the next one comes in
-  /// its place.
+  /// Adds a group. When this returns, it is on the disk. After an error it may be there or not, and the next one comes
+  /// in its place.
   [[nodiscard]] auto append(std::uint64_t number, std::string_view content) -> outcome<void>;
 
   /// Begins anew: nothing of it is needed any more. Before the first `append` this has to be called once.
@@ -42,6 +42,9 @@ class directory_journal {
 
   /// Takes the file away: nothing of it is needed any more.
   void remove() noexcept;
+
+  /// Whether the disk may have a group behind the last one: its number must not mean something else.
+  [[nodiscard]] auto is_doubtful() const noexcept -> bool { return doubtful_; }
 
   /// How long it is.
   [[nodiscard]] auto size() const noexcept -> std::uint64_t { return end_; }
@@ -57,7 +60,8 @@ class directory_journal {
   std::uint64_t salt_ = 0;
   std::uint64_t end_ = 0;      // of the groups
   std::uint64_t written_ = 0;  // how far the file has been written to
-  std::string octets_;         // of the group that is added
+  bool doubtful_ = false;
+  std::string octets_;  // of the group that is added
 };
 
 }  // namespace tidegate::store_sqlite

@@ -243,6 +243,9 @@ auto directory_session::undo_work() -> outcome<void> {
   for (auto* const made : work_made_) {
     made->reset();
   }
+  if (!work_made_.empty()) {
+    type_names_.clear();  // whose numbers another type may get
+  }
   pending_.undo();
   written_.resize(written_before_);
   work_parts_.clear();

@@ -121,7 +121,13 @@ class directory_session final : public store::directory_writer {
 
   /// Between works: what kept works have written since it was last forgotten, as a group for the journal.
   [[nodiscard]] auto written() const noexcept -> std::string const& { return written_; }
-  void forget_written() noexcept { written_.clear(); }
+  void forget_written() {
+    constexpr std::size_t kept_octets_max = std::size_t{1} << 20;
+    written_.clear();
+    if (written_.capacity() > kept_octets_max) {
+      written_ = std::string();
+    }
+  }
   /// Does again what is in a group.
   [[nodiscard]] auto repeat(std::string_view group) -> outcome<void>;
   /// Between works: makes what waits in memory part of the transaction where it is much.
@@ -189,6 +195,9 @@ class directory_session final : public store::directory_writer {
   /// Remembers an error of `body`, so that the work is not kept.
   template <class Body>
   [[nodiscard]] auto noting(Body&& body) -> decltype(body()) {
+    if (failed_) {  // SQLite may have undone more than this work, which must not go on by itself
+      return failure(*failed_);
+    }
     auto made = body();
     if (!made && !failed_) {
       failed_ = made.error();

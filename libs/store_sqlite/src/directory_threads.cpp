@@ -22,7 +22,7 @@ using store::store_fault;
 namespace {
 
 /// How many writes share a transaction at most: more would make the first of them wait for the last.
-constexpr std::size_t transaction_max = 1024;
+constexpr std::size_t transaction_max = 512;
 
 /// What is in the log goes into the file when nobody has come for a moment and it is worth it, and in any
 /// case when it is long. Readers may keep it from beginning anew; then it waits for them, but not for ever.
@@ -297,8 +297,6 @@ void directory::threads::make(std::vector<write_job>& jobs) {
 
 auto directory::threads::transact(std::span<write_job> jobs) -> outcome<void> {
   if (auto made = make_all(jobs); !made) {
-    // After a failed sync the pages of this transaction are written anew by the next one, so nothing
-    // is taken for stored that is not.
     writer_->rollback();
     waiting_ = 0;
     if (is_behind()) {
@@ -313,6 +311,11 @@ auto directory::threads::transact(std::span<write_job> jobs) -> outcome<void> {
 }
 
 auto directory::threads::make_all(std::span<write_job> jobs) -> outcome<void> {
+  if (has_failed_to_sync(writer_->file().get())) {
+    return failure(store_error{store_fault::unavailable,
+                               options_.file + ": the disk did not keep what it was given; nothing "
+                                               "is written until it is opened again"});
+  }
   bool const waits = may_wait();
   if (!waits || (is_behind() && !writer_->file().in_transaction())) {
     TIDEGATE_TRY_VOID(settle(false));
@@ -372,13 +375,17 @@ auto directory::threads::may_wait() -> bool {
 }
 
 auto directory::threads::commit(bool synced) -> outcome<void> {
+  // A group that failed may be on the disk. What it was of is written now or refused, so it must never be repeated.
+  auto const applied = journaled_ + (synced && journal_.is_doubtful() ? 1 : 0);
   set_log_syncs(writer_->file().get(), synced);
-  auto made = writer_->commit(journaled_);
+  auto made = writer_->commit(applied);
   set_log_syncs(writer_->file().get(), true);
   TIDEGATE_TRY_VOID(std::move(made));
   waiting_ = 0;
-  committed_ = journaled_;
-  if (synced && journal_.size() > 0) {
+  journaled_ = applied;
+  committed_ = applied;
+  if (synced && (journal_.size() > 0 || journal_.is_doubtful()) &&
+      sync_whole_log(writer_->file().get())) {
     journal_.restart();
   }
   return {};
@@ -519,6 +526,10 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
   TIDEGATE_TRY(auto const journaled,
                repeat_journal(journal, static_cast<std::uint64_t>(committed), *writer));
   TIDEGATE_TRY_VOID(writer->commit(journaled));
+  // Whoever had it open before may have left commits that were never synced.
+  if (!sync_whole_log(writer->file().get())) {
+    return failure(store_error{store_fault::unavailable, options.file + "-wal: cannot be synced"});
+  }
   journal.restart();
   auto const make_readers =
       [&](std::size_t count) -> outcome<std::vector<std::unique_ptr<directory_session>>> {

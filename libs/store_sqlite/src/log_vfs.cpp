@@ -21,6 +21,8 @@ struct log_file {
   int size;              // octets of it
   sqlite3_int64 offset;  // where it begins in the file
   bool sync_waits;
+  bool is_synced;  // all that was written, by us or by whoever had it open before
+  bool has_failed;
 };
 
 [[nodiscard]] constexpr auto rounded(std::size_t size) noexcept -> std::size_t {
@@ -58,6 +60,7 @@ template <class Ask>
 auto write_log(sqlite3_file* file, void const* octets, int size, sqlite3_int64 offset) noexcept
     -> int {
   auto* const log = log_of(file);
+  log->is_synced = false;
   bool const fits = log->offset + log->size == offset && log->size + size <= piece_octets;
   if (log->size > 0 && !fits) {
     if (int const code = flush(file); code != SQLITE_OK) {
@@ -76,9 +79,17 @@ auto write_log(sqlite3_file* file, void const* octets, int size, sqlite3_int64 o
 }
 
 auto sync_log(sqlite3_file* file, int flags) noexcept -> int {
-  auto const* const log = log_of(file);
+  auto* const log = log_of(file);
   bool const waits = log->sync_waits || log->offset == 0;
-  return flushed(file, [&](auto* f) { return waits ? f->pMethods->xSync(f, flags) : SQLITE_OK; });
+  return flushed(file, [&](auto* f) {
+    if (!waits) {
+      return SQLITE_OK;
+    }
+    int const code = log->has_failed ? SQLITE_IOERR_FSYNC : f->pMethods->xSync(f, flags);
+    log->is_synced = code == SQLITE_OK;
+    log->has_failed = code != SQLITE_OK;
+    return code;
+  });
 }
 
 auto close_log(sqlite3_file* file) noexcept -> int {
@@ -155,6 +166,8 @@ auto open_file(sqlite3_vfs* /*vfs*/, char const* name, sqlite3_file* file, int f
   log->size = 0;
   log->offset = 0;
   log->sync_waits = true;
+  log->is_synced = false;
+  log->has_failed = false;
   log->base.pMethods = &log_methods;
   return SQLITE_OK;
 }
@@ -177,13 +190,33 @@ auto log_vfs_name() -> char const* {
   return name;
 }
 
-void set_log_syncs(sqlite3* connection, bool waits) noexcept {
+namespace {
+
+/// Null before it is opened.
+[[nodiscard]] auto log_of(sqlite3* connection) noexcept -> sqlite3_file* {
   sqlite3_file* file = nullptr;
   sqlite3_file_control(connection, nullptr, SQLITE_FCNTL_JOURNAL_POINTER,
                        static_cast<void*>(&file));
-  if (file != nullptr && file->pMethods == &log_methods) {
+  return file != nullptr && file->pMethods == &log_methods ? file : nullptr;
+}
+
+}  // namespace
+
+void set_log_syncs(sqlite3* connection, bool waits) noexcept {
+  if (auto* const file = log_of(connection)) {
     log_of(file)->sync_waits = waits;
   }
+}
+
+auto sync_whole_log(sqlite3* connection) noexcept -> bool {
+  auto* const file = log_of(connection);
+  return file != nullptr &&
+         (log_of(file)->is_synced || sync_log(file, SQLITE_SYNC_NORMAL) == SQLITE_OK);
+}
+
+auto has_failed_to_sync(sqlite3* connection) noexcept -> bool {
+  auto* const file = log_of(connection);
+  return file != nullptr && log_of(file)->has_failed;
 }
 
 }  // namespace tidegate::store_sqlite

@@ -16,4 +16,12 @@ namespace tidegate::store_sqlite {
 /// the one before could be taken for parts of this one.
 void set_log_syncs(sqlite3* connection, bool waits) noexcept;
 
+/// Sees to it that all of the log is on the disk: a commit that changes nothing does not sync what those before it
+/// wrote. False when it is not.
+///
+/// After a sync that failed nobody knows what of the log the disk has, and no later one would tell: from then on every sync
+/// fails, until the file is opened again.
+[[nodiscard]] auto sync_whole_log(sqlite3* connection) noexcept -> bool;
+[[nodiscard]] auto has_failed_to_sync(sqlite3* connection) noexcept -> bool;
+
 }  // namespace tidegate::store_sqlite

@@ -602,6 +602,58 @@ TEST(store_sqlite_directory, has_whatever_was_answered_wherever_power_was_lost) 
   }
 }
 
+// Once more, with what makes the journal begin anew: a commit that changes nothing syncs nothing.
+TEST(store_sqlite_directory, keeps_its_journal_until_the_log_is_on_the_disk) {
+  constexpr int steps = 20;
+  auto const model = make_model();
+  folder const where;
+  auto const step_once = [&](directory& d, int step) {
+    return writing(d, "acme",
+                   [&](directory_writer& writer) { return do_step(writer, *model, step); })
+        .has_value();
+  };
+  enum class between { write_of_nothing, new_start };
+  for (auto const what : {between::write_of_nothing, between::new_start}) {
+    auto const file = where.file(what == between::new_start ? "started.db" : "idle.db");
+    { EXPECT_NE(open({.file = file}, model), nullptr); }
+    auto const run = [&](bool is_first) {
+      auto const child = fork();
+      if (child == 0) {
+        auto const d = directory::open({.file = file}, model);
+        bool good = d.has_value();
+        for (int step = 1; good && is_first && step <= steps; ++step) {
+          good = step_once(**d, step);
+        }
+        if (is_first) {  // it has to be committed, and is not synced
+          good = good && step_of(**d, *model) == steps;
+        }
+        if (what == between::write_of_nothing) {
+          good = good && writing(**d, "acme", [](directory_writer&) { return true; }).has_value();
+        }
+        if (what == between::write_of_nothing || !is_first) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(150));  // until nobody reads
+          good = good && step_once(**d, steps + 1);
+        }
+        if (!good) {
+          _exit(1);
+        }
+        kill(getpid(), SIGKILL);
+      }
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      ASSERT_TRUE(WIFSIGNALED(status));
+    };
+    run(true);
+    if (what == between::new_start) {
+      run(false);
+    }
+    // Power goes: of the log only what was synced is certain. Either that was all before the last step, or the journal has it.
+    auto const d = open({.file = file}, model);
+    ASSERT_NE(d, nullptr);
+    EXPECT_EQ(step_of(*d, *model), steps + 1);
+  }
+}
+
 TEST(store_sqlite_directory, shows_a_reader_what_was_answered_before) {
   folder const where;
   auto const model = make_model();
