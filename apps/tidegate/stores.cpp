@@ -17,6 +17,7 @@
 #include <tidegate/store_sqlite/idempotency_store.hpp>
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -70,12 +71,25 @@ auto open_sqlite_keys(std::string const& file, store::seal_key const& seal)
   return as_store<store::idempotency_store>(std::move(opened));
 }
 
+/// Gateways that share a store have to share the secret as well: one that each made for itself would let every gateway
+/// run the same key.
+auto secret_of(config const& settings, gateway::store_place const& place)
+    -> result<master_secret, std::string> {
+  bool const is_shared = place.kind == store_kind::redis || place.kind == store_kind::postgres;
+  if (is_shared && ::access(settings.secrets.c_str(), F_OK) != 0) {
+    return failure(settings.secrets +
+                   " is not there; gateways that share a store need the same secret: make it once "
+                   "(head -c 32 /dev/urandom > FILE; chmod 600 FILE) and give it to each");
+  }
+  return read_secret(settings.secrets);
+}
+
 /// The store of idempotency keys that the configuration names, with what it is sealed by.
 auto open_idempotency(config const& settings) -> result<gateway::idempotency_parts, std::string> {
   TIDEGATE_TRY_VOID(make_data_folder(settings.data));
   gateway::idempotency_parts parts;
-  TIDEGATE_TRY(parts.secret, read_secret(settings.secrets));
   auto const& place = settings.idempotency_store;
+  TIDEGATE_TRY(parts.secret, secret_of(settings, place));
   auto const seal = seal_key_of(parts.secret);
   switch (place.kind) {
     case store_kind::memory:
@@ -109,8 +123,8 @@ auto open_directory(config const& settings, std::shared_ptr<scim::model const> m
     -> result<gateway::directory_parts, std::string> {
   TIDEGATE_TRY_VOID(make_data_folder(settings.data));
   gateway::directory_parts parts;
-  TIDEGATE_TRY(parts.secret, read_secret(settings.secrets));
   auto const& place = settings.directory_store;
+  TIDEGATE_TRY(parts.secret, secret_of(settings, place));
   if (place.kind == store_kind::postgres) {
     TIDEGATE_TRY(parts.directory, as_store<store::directory>(store_postgres::directory::open(
                                       {.url = place.where}, std::move(model))));

@@ -14,6 +14,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -183,12 +185,20 @@ TEST(gateway_cluster_failure, says_when_redis_goes_and_when_it_is_back) {
   EXPECT_THAT(said, testing::HasSubstr("warning: the store of quotas answers again\n"));
 }
 
+/// What gateways share, in a file of the folder.
+[[nodiscard]] auto shared_secret(data_folder const& data) -> std::string {
+  auto const file = data.path() + "/secrets.key";
+  std::ofstream(file) << std::string(32, 's');
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  return "secrets: " + file + "\n";
+}
+
 /// Has a request run on one gateway and asks for it on another.
 void expect_one_key_of_two_gateways(std::string const& store) {
   origin api;
   data_folder const data;
-  auto const config = "secrets: " + data.path() + "/secrets.key\nstores: {idempotency: \"" + store +
-                      "\"}\n" + keyed_config(api.url(), data, "in-flight: wait");
+  auto const config = shared_secret(data) + "stores: {idempotency: \"" + store + "\"}\n" +
+                      keyed_config(api.url(), data, "in-flight: wait");
   gateway const first(config);
   gateway const second(config);
   auto owner = first.connect();
@@ -222,6 +232,22 @@ TEST(gateway_cluster_keys, in_postgresql_are_replayed_by_another_gateway_which_w
   expect_one_key_of_two_gateways(postgres_server::shared().fresh_database());
 }
 
+TEST(gateway_cluster_keys, need_a_secret_that_somebody_has_made) {
+  if (!redis_server::is_installed()) {
+    GTEST_SKIP() << redis_server::missing;
+  }
+  redis_server const redis;
+  origin const api;
+  data_folder const data;
+  try {
+    gateway const with("stores: {idempotency: \"redis://" + redis.address() + "\"}\n" +
+                       keyed_config(api.url(), data));
+    FAIL() << "it starts";
+  } catch (std::runtime_error const& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("gateways that share a store need the same"));
+  }
+}
+
 // ---- the directory ----
 
 TEST(gateway_cluster_directory, is_walked_through_two_gateways_while_a_third_writes) {
@@ -230,10 +256,10 @@ TEST(gateway_cluster_directory, is_walked_through_two_gateways_while_a_third_wri
   }
   constexpr int users = 200;
   data_folder const data;
-  auto const config = scim_config(data, "",
-                                  "secrets: " + data.path() +
-                                      "/secrets.key\nstores: {idempotency: memory, directory: \"" +
-                                      postgres_server::shared().fresh_database() + "\"}\n");
+  auto const config =
+      scim_config(data, "",
+                  shared_secret(data) + "stores: {idempotency: memory, directory: \"" +
+                      postgres_server::shared().fresh_database() + "\"}\n");
   gateway const first(config);
   gateway const second(config);
   gateway const third(config);

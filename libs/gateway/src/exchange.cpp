@@ -472,6 +472,7 @@ auto exchange::end(std::size_t local_octets) -> client_stream* {
   bridge_.reset();
   if (asked_) {
     std::exchange(asked_, nullptr)->of = nullptr;  // what is spent meanwhile is given back
+    replayed_ = {};
   }
   settle();
   unload();

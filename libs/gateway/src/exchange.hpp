@@ -128,7 +128,8 @@ class exchange final : private upstream_user {
   void give_charges_back();
   /// What was charged is settled, as at the end of an exchange.
   void close_charges();
-  void replay(idempotency::stored_response const& response, std::int64_t cost);  // ends
+  /// Ends, perhaps when a store has decided about the cost.
+  void replay(std::shared_ptr<idempotency::stored_response const> const& stored, std::int64_t cost);
   void refuse_key(idempotency::problem_details const& problem, std::chrono::seconds retry_after,
                   std::string_view more_lines = {});  // ends
   /// The answer did not come in time. The exchange goes on.
@@ -191,8 +192,6 @@ class exchange final : private upstream_user {
   /// False when the store was asked.
   [[nodiscard]] auto decide_shared() -> bool;
   [[nodiscard]] auto decide_without_store(store::store_error const& why) -> bool;
-  /// Spends by what was last heard of the store, without waiting for it.
-  [[nodiscard]] auto take_unasked() -> bool;
   void hold(holdable const& what);
   void quotas_answered(store::spend_answer const& answer);
   void go_on();
@@ -307,8 +306,10 @@ class exchange final : private upstream_user {
   std::array<ratelimit::service_limit_view, limits_max> views_;
   std::string log_line_;  // so far; empty while nothing is logged
   bool decision_is_logged_ = false;
-  std::string_view server_;                // the last that was asked, when that is logged
-  std::shared_ptr<quota_call> asked_;      // while the store of quotas is waited for
+  std::string_view server_;            // the last that was asked, when that is logged
+  std::shared_ptr<quota_call> asked_;  // while the store of quotas is waited for
+  /// What is replayed when the store of quotas has decided about its cost.
+  std::pair<std::shared_ptr<idempotency::stored_response const>, std::int64_t> replayed_;
   std::shared_ptr<keyed_request> keyed_;   // a request with an Idempotency-Key, until its end
   std::shared_ptr<service_call> service_;  // a request to a service of our own, until its end
   std::unique_ptr<bridge_call> bridge_;    // while an answer has to be changed

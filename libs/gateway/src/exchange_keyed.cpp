@@ -203,7 +203,9 @@ void exchange::end_unheard() {
 auto exchange::admit_run() -> admission {
   // A refusal ends the exchange, which is then nobody's any more.
   auto keyed = std::exchange(keyed_, nullptr);
-  admitted_at_ = worker_.loop.now();
+  if (!verdict_) {
+    admitted_at_ = worker_.loop.now();
+  }
   auto const what = is_overloaded() ? admission::over : admit(nullptr);
   if (what != admission::over) {
     tries_ = 1;
@@ -230,7 +232,9 @@ void exchange::give_charges_back() {
   }
 }
 
-void exchange::replay(idempotency::stored_response const& response, std::int64_t cost) {
+void exchange::replay(std::shared_ptr<idempotency::stored_response const> const& stored,
+                      std::int64_t cost) {
+  auto const& response = *stored;
   if (client_ == nullptr) {
     end_unheard();
     return;
@@ -241,11 +245,13 @@ void exchange::replay(idempotency::stored_response const& response, std::int64_t
       bool const counts = limits[i].policy->policy.unit() == ratelimit::quota_unit::requests;
       charges_[i].cost = counts ? std::min(cost, limits[i].policy->policy.cost_max()) : 0;
     }
-    if (worker_.quotas) {
-      verdict_ = take_unasked();
-    }
     auto const keyed = std::exchange(keyed_, nullptr);
-    if (admit(nullptr) != admission::admitted) {
+    auto const admitted = admit(nullptr);
+    if (admitted == admission::waiting) {
+      keyed_ = keyed;
+      replayed_ = {stored, cost};
+    }
+    if (admitted != admission::admitted) {
       return;
     }
     charged_ = false;  // nothing is settled afterwards

@@ -41,6 +41,8 @@ auto exchange::shared_charge_of(std::size_t i) const -> store::shared_charge {
 }
 
 auto exchange::decide_shared() -> bool {
+  without_store_ = false;
+  denied_ = false;
   auto const count = route_of().limits.size();
   auto const now = worker_.loop.now();
   std::array<store::shared_charge, limits_max> charges;
@@ -76,6 +78,10 @@ auto exchange::decide_shared() -> bool {
   worker_.quotas->spend({call.charges.data(), count}, now,
                         [&on = worker_, asked = asked_](store::spend_answer const& answer) {
                           auto* const runtime = asked->runtime;
+                          if (!on.quotas) {  // the store is being closed
+                            on.release(*runtime);
+                            return;
+                          }
                           on.count_round_trips();
                           if (asked->of != nullptr) {
                             asked->of->quotas_answered(answer);
@@ -137,26 +143,6 @@ void exchange::refuse_without_store() {
   refuse(ratelimit::problem_type::temporary_reduced_capacity, content, 1s);
 }
 
-auto exchange::take_unasked() -> bool {
-  std::span const limits = route_of().limits;
-  auto const now = worker_.loop.now();
-  bool admitted = true;
-  for (std::size_t i = 0; i < limits.size(); ++i) {
-    auto const left = worker_.quotas->look(shared_charge_of(i), now);
-    bool const fits = charges_[i].cost <= left.remaining;
-    auto const after = fits ? left.remaining - charges_[i].cost : left.remaining;
-    results_[i] = {};
-    results_[i].decision = {fits, {after, left.reset}, fits ? 0ns : left.reset};
-    admitted = admitted && (fits || limits[i].policy->shadow);
-  }
-  for (std::size_t i = 0; admitted && i < limits.size(); ++i) {
-    if (results_[i].decision.admitted && charges_[i].cost != 0) {
-      worker_.quotas->settle(shared_charge_of(i), now, now, charges_[i].cost);
-    }
-  }
-  return admitted;
-}
-
 void exchange::hold(holdable const& what) {
   auto const& request = what.request;
   auto& call = *asked_;
@@ -176,7 +162,11 @@ void exchange::quotas_answered(store::spend_answer const& answer) {
   } else {
     verdict_ = decide_without_store(answer.error());
   }
-  if (keyed_) {
+  if (replayed_.first) {
+    asked_.reset();
+    auto const [stored, cost] = std::exchange(replayed_, {});
+    replay(stored, cost);
+  } else if (keyed_) {
     asked_.reset();
     auto const keyed = keyed_;  // it may end in this call
     keyed->quotas_decided();

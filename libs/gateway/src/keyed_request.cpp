@@ -238,7 +238,7 @@ void keyed_request::follow(idempotency::decision const& what,
       break;
     case verdict::replay:
       route_.counts->of(keyed_outcome::replayed).add();
-      leave_exchange().replay(*found->response, settings().replay_cost);
+      leave_exchange().replay(found->response, settings().replay_cost);
       break;
     default: {
       idempotency::problem_details problem{.code = what.code, .differs = what.differs};

@@ -98,7 +98,8 @@ struct shared_state {
   std::mutex drain_mutex;
   std::condition_variable drain_changed;
   std::size_t workers_draining = 0;
-  std::atomic<bool> quota_store_is_down{false};
+  std::atomic<bool> quota_store_is_down{false};  ///< as people were told
+  std::atomic<instant> quota_store_noted{instant()};
   std::function<void(std::string_view)> report;  ///< may be empty
   /// Null while no route has keys; from then on it stays.
   std::shared_ptr<idempotency_state> idempotency;

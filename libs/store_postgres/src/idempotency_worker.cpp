@@ -34,6 +34,8 @@ constexpr int attempts_max = 5;
 constexpr std::chrono::milliseconds tick_time{100};
 /// Where nobody asks, the server is asked all the same, so that the clocks are compared.
 constexpr std::chrono::seconds count_again{60};
+/// The server is asked for its time when our clock has been moved by more than that.
+constexpr std::chrono::milliseconds drift_max{500};
 
 constexpr std::array<std::pair<char const*, char const*>, 4> statements = {{
     {"find", "SELECT record, response FROM idempotency_record WHERE key = $1::bytea"},
@@ -137,9 +139,10 @@ void idempotency_store::worker::stop_when_done() {
 }
 
 auto idempotency_store::worker::now() const -> wall_time {
-  return options_.clock
-             ? options_.clock()
-             : std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  return options_.clock ? options_.clock()
+                        : wall_time(std::chrono::floor<std::chrono::milliseconds>(
+                              std::chrono::steady_clock::now().time_since_epoch() +
+                              ahead_.load(std::memory_order_relaxed)));
 }
 
 // ---- by those who ask ----
@@ -200,6 +203,9 @@ void idempotency_store::worker::apply(idempotency::change change,
 }
 
 void idempotency_store::worker::sweep(wall_time now, std::size_t records) {
+  // The clock that changes are made by, which need not be that of the system when that one was set.
+  ahead_.store(now.time_since_epoch() - std::chrono::steady_clock::now().time_since_epoch(),
+               std::memory_order_relaxed);
   {
     std::lock_guard const lock(mutex_);
     if (sweep_waits_ || refuse(0)) {
@@ -235,7 +241,9 @@ void idempotency_store::worker::take() {
       waiting_.push_back(std::move(job));
     }
   }
-  if (loop_->now() >= counted_at_ + count_again && handle_) {
+  bool const has_drifted = abs(ahead_.load(std::memory_order_relaxed) - learned_ahead_) > drift_max;
+  if ((loop_->now() >= counted_at_ + count_again || has_drifted) && handle_) {
+    learned_ahead_ = ahead_.load(std::memory_order_relaxed);
     counted_at_ = loop_->now();
     ++waiting_jobs_;
     waiting_.push_back({{}, count_job{}, loop_->now() + options_.timeout});

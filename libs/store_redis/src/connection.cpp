@@ -71,7 +71,6 @@ class connection::link final : public engine::watched, private engine::timer {
                         .replies_left = what.count(),
                         .value = {.kind = resp_kind::array}});
     what.append_to(out_);
-    ++undated_;
     ask_for_end_of_turn();
   }
 
@@ -120,7 +119,6 @@ class connection::link final : public engine::watched, private engine::timer {
     out_begin_ += out_.size();
     out_.clear();
     out_at_ = 0;
-    undated_ = 0;
     return std::exchange(pending_, {});
   }
 
@@ -443,11 +441,14 @@ class connection::link final : public engine::watched, private engine::timer {
 
   /// Says until when the commands of this turn may wait.
   void date() {
-    if (undated_ > 0) {
-      auto const deadline = loop_.now() + options_.command_timeout;
-      for (auto each = pending_.rbegin(); undated_ > 0; ++each, --undated_) {
-        each->deadline = deadline;
-      }
+    auto const deadline = loop_.now() + options_.command_timeout;
+    bool any = false;
+    for (auto each = pending_.rbegin(); each != pending_.rend() && each->deadline == instant::max();
+         ++each) {
+      each->deadline = deadline;
+      any = true;
+    }
+    if (any) {
       set_deadline();
     }
   }
@@ -529,7 +530,6 @@ class connection::link final : public engine::watched, private engine::timer {
   std::deque<step> steps_;  // whose answers are awaited
 
   pendings pending_;
-  std::size_t undated_ = 0;      // of the last of them: without a deadline
   std::string out_;              // commands that wait to be sent
   std::size_t out_at_ = 0;       // how much of it was
   std::uint64_t out_begin_ = 0;  // how much was sent or dropped before it
