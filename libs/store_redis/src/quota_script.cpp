@@ -278,16 +278,19 @@ local function windows_expires(kind, W, at, used, previous)
   return used == 0 and previous == 0 and 0 or at + W
 end
 
+-- Numbers that no script wrote could have a division go on for ever.
 local function read(key)
   local state = call('GET', key)
   if not state then
     return 0, 0, 0, 0
   end
-  if #state >= 32 then
-    return unpack('<dddd', state)
-  end
   local at, used, previous = unpack('<ddd', state)
-  return at, used, previous, 0
+  local more = #state >= 32 and unpack('<d', state, 25) or 0
+  if at >= 0 and at < exact and used >= 0 and used <= units_max and previous >= 0
+    and previous <= units_max and more >= 0 and more < 1000 then
+    return at, used, previous, more
+  end
+  error('no bucket: ' .. key)
 end
 )lua";
 

@@ -14,7 +14,8 @@
 /// apart, what nanoseconds they have beyond. Buckets are three or four doubles; those of concurrent requests
 /// are hashes with a field for each holder, which counts until it has not been heard of for too long.
 ///
-/// Whoever writes the keys can have anything admitted, but a script ends in bounded time whatever they hold.
+/// Whoever writes the keys can have anything admitted, but what no script wrote is an error, never a script that
+/// does not end.
 namespace tidegate::store_redis {
 
 /// A bucket never says more; it is more than twice the largest quota.

@@ -75,6 +75,13 @@ auto is_concurrent(ratelimit::policy const& policy) -> bool {
   return policy.unit() == ratelimit::quota_unit::concurrent_requests;
 }
 
+/// A slice of gcra could be spent later than its units were there, so that is counted exactly.
+auto is_leased(shared_charge const& charge) -> bool {
+  auto const& policy = *charge.of.policy;
+  return charge.how == counting::lease &&
+         (is_concurrent(policy) || policy.algorithm() != ratelimit::algorithm::gcra);
+}
+
 auto make_seed() -> store::hash_seed {
   std::random_device random;
   std::array<std::uint64_t, 4> words{};
@@ -107,7 +114,7 @@ class numbers {
     }
     std::span<resp_value const> const items =
         got->is_integer() ? std::span<resp_value const>(&*got, 1) : got->items;
-    if (items.size() != count || !std::ranges::all_of(items, &resp_value::is_integer)) {
+    if (items.size() != count || !std::ranges::all_of(items, is_sensible)) {
       return failure(store_error{store_fault::damaged, "a script answered senselessly"});
     }
     return numbers(items);
@@ -124,6 +131,10 @@ class numbers {
   }
 
  private:
+  /// Scripts know no larger numbers, and as microseconds they can be added.
+  static auto is_sensible(resp_value const& item) -> bool {
+    return item.is_integer() && item.integer >= 0 && item.integer < std::int64_t{1} << 53;
+  }
   explicit numbers(std::span<resp_value const> items) : items_(items) {}
   std::span<resp_value const> items_;
   std::size_t at_ = 0;
@@ -314,7 +325,7 @@ auto redis_quotas::spend_here(std::span<shared_charge const> charges, instant no
     auto const& of = charges[i].of;
     auto const id = id_of(of);
     auto const cost = std::max<std::int64_t>(of.cost, 0);
-    if (charges[i].how == counting::lease) {
+    if (is_leased(charges[i])) {
       shares[i] = usable(id, cost, now);
       if (shares[i] != nullptr) {
         continue;
@@ -507,7 +518,7 @@ void redis_quotas::settle(shared_charge const& charge, instant admitted_at, inst
   }
   auto const id = id_of(charge.of);
   bool const concurrent = is_concurrent(*charge.of.policy);
-  if (concurrent || charge.how == counting::lease) {
+  if (concurrent || is_leased(charge)) {
     if (auto* const found = shares_.find(id); found != nullptr) {
       units = settle_here(*found, admitted_at, now, units);
     }
@@ -533,7 +544,7 @@ auto redis_quotas::begin(shared_charge const& charge, instant now)
                       .policy = *charge.of.policy,
                       .cost = std::max<std::int64_t>(charge.of.cost, 0),
                       .enforced = charge.of.enforced,
-                      .how = charge.how};
+                      .how = is_leased(charge) ? counting::lease : counting::exact};
   bool const concurrent = is_concurrent(made.policy);
   bool const leased = made.how == counting::lease;
   if (!concurrent && !leased) {

@@ -21,6 +21,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tidegate::store_redis {
@@ -66,6 +67,14 @@ class server {
     resp_value got;
     send(words, [&](resp_value value) { got = std::move(value); });
     wait();
+    EXPECT_FALSE(got.is_error()) << got.text;
+    return got;
+  }
+  /// Whether the server answers so with an error.
+  auto error(std::vector<std::string> const& words) -> bool {
+    bool got = false;
+    send(words, [&](resp_value const& value) { got = value.is_error(); });
+    wait();
     return got;
   }
   void send(std::vector<std::string> const& words, std::move_only_function<void(resp_value)> then) {
@@ -77,7 +86,6 @@ class server {
     connection_.send(sent, [this, then = std::move(then)](answer got) mutable {
       --waiting_;
       ASSERT_TRUE(got.has_value()) << got.error().text;
-      EXPECT_FALSE(got->is_error()) << got->text;
       then(*std::move(got));
     });
   }
@@ -565,6 +573,28 @@ TEST_F(store_redis_quota_script, lets_nothing_outlive_its_use) {
     EXPECT_LE(expires, most);
     EXPECT_GT(expires, most - 1'000);
     redis.asked({"DEL", "bucket"});
+  }
+}
+
+TEST_F(store_redis_quota_script, takes_no_numbers_that_it_did_not_write) {
+  server redis;
+  for (auto const* const numbers :
+       {"0/0, 1, 1", "1/0, 1, 1", "-1, 1, 1", "0, 1e300, 0", "0, 1/0, 1", "1, -1, 0",
+        "1, 2^51 + 1, 0", "1, 1, 1e300", "1, 1, -1/0", "1, 1, 2^52", "1, 1, 0/0", "1, 1, 1, 1000",
+        "1, 1, 1, -1"}) {
+    auto const fields = std::ranges::count(std::string_view(numbers), ',') + 1;
+    for (auto const kind : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {
+      auto const p = *policy::make({10, 366 * 86400s, quota_unit::requests, kind, {}});
+      auto const write = "redis.call('SET', KEYS[1], struct.pack('<" +
+                         std::string(static_cast<std::size_t>(fields), 'd') + "', " + numbers +
+                         "))";
+      redis.asked({"EVAL", write, "1", "bucket"});
+      auto const argument = charge_argument(p, 1, true, "", 0s);
+      EXPECT_TRUE(redis.error({"EVAL", spend_script(), "1", "bucket", "\1", argument})) << numbers;
+      EXPECT_TRUE(redis.error({"EVAL", settle_script(), "1", "bucket", argument, "0"})) << numbers;
+      EXPECT_TRUE(redis.error({"EVAL", take_script(), "1", "bucket", argument, "1", "1"}))
+          << numbers;
+    }
   }
 }
 

@@ -300,6 +300,25 @@ TEST_F(store_redis_quota_store, answers_what_waits_when_it_is_closed) {
   EXPECT_EQ(faults, (std::vector{store::store_fault::stopped, store::store_fault::stopped}));
 }
 
+TEST_F(store_redis_quota_store, fails_when_something_else_is_in_the_place_of_a_bucket) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const many = limit(100, 3600s);
+  EXPECT_TRUE(spend(*quotas, charge(many, "p")).admitted);
+  auto const key = redis.cli("--raw KEYS '*policy'");
+  for (auto const* const value :
+       {"\"\"", "short", "\"$(head -c 24 /dev/zero | tr '\\0' '\\377')\""}) {
+    redis.cli("SET '" + key + "' " + value);
+    auto const got = spend(*quotas, charge(many, "p"));
+    EXPECT_TRUE(got.error.has_value()) << value;
+  }
+  redis.cli("DEL '" + key + "'");
+  redis.cli("LPUSH '" + key + "' a");
+  EXPECT_TRUE(spend(*quotas, charge(many, "p")).error.has_value());
+  redis.cli("DEL '" + key + "'");
+  EXPECT_TRUE(spend(*quotas, charge(many, "p")).admitted);
+}
+
 // ---- concurrent requests ----
 
 TEST_F(store_redis_quota_store, holds_slots_of_concurrent_requests_until_they_are_settled) {
@@ -383,6 +402,17 @@ TEST_F(store_redis_quota_store, counts_a_partition_exactly_that_is_seldom_used) 
   EXPECT_FALSE(spend(*quotas, charge(many, "p", counting::lease)).here);
   EXPECT_EQ(spend(*open(on(), url_of(redis)), charge(many, "p")).results[0].decision.left.remaining,
             98);
+}
+
+TEST_F(store_redis_quota_store, counts_gcra_exactly_whatever_it_is_told) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const p = limit(10, 3600s, algorithm::gcra);
+  for (int i = 0; i < 10; ++i) {
+    auto const got = spend(*quotas, charge(p, "p", counting::lease));
+    EXPECT_TRUE(got.admitted && !got.here);
+  }
+  EXPECT_FALSE(spend(*quotas, charge(p, "p", counting::lease)).admitted);
 }
 
 TEST_F(store_redis_quota_store, gives_back_a_slice_that_is_not_used) {
