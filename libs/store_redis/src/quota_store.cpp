@@ -248,7 +248,7 @@ class redis_quotas final : public store::quota_store {
 
   // shares
   [[nodiscard]] auto usable(store::key_hash const& id, std::int64_t cost, instant now) -> share*;
-  [[nodiscard]] auto share_for(waiting_charge const& charge, instant now) -> share*;
+  [[nodiscard]] auto share_for(shared_charge const& charge, instant now) -> share*;
   [[nodiscard]] auto wanted(share& of, instant now) const -> std::int64_t;
   void use_of(share& of, std::int64_t cost, instant now);
   void ask_for_more(share& of, instant now);
@@ -393,8 +393,10 @@ auto redis_quotas::usable(store::key_hash const& id, std::int64_t cost, instant 
 }
 
 /// The share of a charge that is leased or of concurrent requests, made if there is none; null for want of room.
-auto redis_quotas::share_for(waiting_charge const& charge, instant now) -> share* {
-  auto* found = shares_.find(charge.id);
+auto redis_quotas::share_for(shared_charge const& charge, instant now) -> share* {
+  auto const id = id_of(charge.of);
+  auto const& policy = *charge.of.policy;
+  auto* found = shares_.find(id);
   if (found == nullptr) {
     if (shares_.size() >= options_.shares_max) {
       auto& oldest = shares_.oldest();
@@ -404,14 +406,12 @@ auto redis_quotas::share_for(waiting_charge const& charge, instant now) -> share
       give_back(oldest, oldest.units);
       shares_.erase(oldest);
     }
-    found = &shares_.add({.id = charge.id,
-                          .key = charge.key,
-                          .policy = charge.policy,
-                          .left_there = charge.policy.quota()});
+    found = &shares_.add(
+        {.id = id, .key = key_of(charge), .policy = policy, .left_there = policy.quota()});
     idle_.set_within(options_.lease_idle);
   }
-  found->policy = charge.policy;
-  found->is_leased = charge.how == counting::lease;
+  found->policy = policy;
+  found->is_leased = is_leased(charge);
   shares_.touch(*found, now);
   return found;
 }
@@ -519,8 +519,10 @@ void redis_quotas::settle(shared_charge const& charge, instant admitted_at, inst
   auto const id = id_of(charge.of);
   bool const concurrent = is_concurrent(*charge.of.policy);
   if (concurrent || is_leased(charge)) {
-    if (auto* const found = shares_.find(id); found != nullptr) {
-      units = settle_here(*found, admitted_at, now, units);
+    // What was never asked about is held as well.
+    auto* const of = concurrent && units > 0 ? share_for(charge, now) : shares_.find(id);
+    if (of != nullptr) {
+      units = settle_here(*of, admitted_at, now, units);
     }
   }
   // Without a time of the store nothing was spent there that could be given back.
@@ -557,7 +559,7 @@ auto redis_quotas::begin(shared_charge const& charge, instant now)
     made.result.decision = {true, of->left(now), {}};
     return made;
   }
-  auto* const of = share_for(made, now);
+  auto* const of = share_for(charge, now);
   if (of == nullptr && concurrent) {
     // Nobody would tell the store that it is still held.
     return failure(store_error{store_fault::full, "too many partitions have concurrent requests"});
@@ -646,28 +648,40 @@ void redis_quotas::send_holds() {
       }
     }
   }
+  struct said {
+    store::key_hash id;
+    bool is_known;  // else what is on its way may change it
+  };
   auto const sent = loop_.now();
-  for (auto const& id : std::exchange(holds_, {})) {
-    auto* const of = shares_.find(id);
-    if (of == nullptr) {
+  auto const all = std::exchange(holds_, {});
+  auto const step = is_cluster_ ? 1 : call_charges_max;
+  for (std::size_t i = 0; i < all.size(); i += step) {
+    word_list keys;
+    word_list arguments;
+    std::vector<said> what;
+    for (auto const& id : std::span(all).subspan(i, std::min(step, all.size() - i))) {
+      if (auto const* const of = shares_.find(id)) {
+        what.push_back({id, of->sent == 0});
+        keys.add(of->key);
+        arguments.add(argument(of->policy, of->sent == 0 ? of->held_there() : -1));
+      }
+    }
+    if (what.empty()) {
       continue;
     }
-    // What is on its way may change it.
-    bool const is_known = of->sent == 0;
-    word_list keys;
-    keys.add(of->key);
-    word_list arguments;
-    arguments.add(argument(of->policy, is_known ? of->held_there() : -1));
     run_in_order(*client_, all_scripts().hold, keys, arguments,
-                 [this, id, is_known, sent](answer const& got) {
+                 [this, what = std::move(what), sent](answer const& got) {
                    auto heard = numbers::of(got, 1);
-                   auto* const held = shares_.find(id);
-                   if (!heard || held == nullptr) {
+                   if (!heard) {
                      return;
                    }
                    hear_time(heard->next());
-                   held->is_unsure = held->is_unsure && !is_known;
-                   held->valid_until = std::max(held->valid_until, sent + options_.alive_for);
+                   for (auto const& [id, is_known] : what) {
+                     if (auto* const of = shares_.find(id)) {
+                       of->is_unsure = of->is_unsure && !is_known;
+                       of->valid_until = std::max(of->valid_until, sent + options_.alive_for);
+                     }
+                   }
                  });
   }
 }
@@ -873,6 +887,7 @@ void redis_quotas::taken(store::key_hash const& id, instant sent, answer const& 
   auto heard = numbers::of(got, 7);
   if (!heard) {
     of.is_unsure = of.is_unsure || of.is_concurrent();
+    of.no_more_until = sent + options_.lease_refusals_believed;
     return;
   }
   auto const at = heard->next();
