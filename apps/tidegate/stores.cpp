@@ -23,6 +23,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <span>
@@ -85,7 +86,8 @@ auto secret_of(config const& settings, gateway::store_place const& place)
 }
 
 /// The store of idempotency keys that the configuration names, with what it is sealed by.
-auto open_idempotency(config const& settings) -> result<gateway::idempotency_parts, std::string> {
+auto open_idempotency(config const& settings, std::function<idempotency::wall_time()> clock)
+    -> result<gateway::idempotency_parts, std::string> {
   TIDEGATE_TRY_VOID(make_data_folder(settings.data));
   gateway::idempotency_parts parts;
   auto const& place = settings.idempotency_store;
@@ -103,6 +105,7 @@ auto open_idempotency(config const& settings) -> result<gateway::idempotency_par
     case store_kind::redis: {
       TIDEGATE_TRY(auto url, store_redis::parse_server_url(place.where));
       store_redis::idempotency_options options{.where = std::move(url), .seal_keys = {seal}};
+      options.clock = std::move(clock);
       options.replicas_min = static_cast<std::uint32_t>(settings.idempotency_replicas);
       TIDEGATE_TRY(parts.store, as_store<store::idempotency_store>(
                                     store_redis::idempotency_store::open(std::move(options))));
@@ -111,7 +114,7 @@ auto open_idempotency(config const& settings) -> result<gateway::idempotency_par
     case store_kind::postgres: {
       TIDEGATE_TRY(parts.store,
                    as_store<store::idempotency_store>(store_postgres::idempotency_store::open(
-                       {.url = place.where, .seal_keys = {seal}})));
+                       {.url = place.where, .seal_keys = {seal}, .clock = std::move(clock)})));
       break;
     }
   }

@@ -85,7 +85,7 @@ class inner_gateway {
     }
     constexpr std::array<std::uint64_t, 4> randomness{1, 2, 3, 4};
     tidegate::gateway::store_openers open;
-    open.idempotency = [script](tidegate::gateway::config const&) {
+    open.idempotency = [script](tidegate::gateway::config const&, auto const& /*clock*/) {
       tidegate::gateway::idempotency_parts parts;
       parts.store = std::make_unique<scripted_store>(script);
       return result<tidegate::gateway::idempotency_parts, std::string>(std::move(parts));

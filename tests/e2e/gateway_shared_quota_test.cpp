@@ -126,7 +126,7 @@ class inner_gateway {
     }
     constexpr std::array<std::uint64_t, 4> randomness{1, 2, 3, 4};
     tidegate::gateway::store_openers open;
-    open.idempotency = [](tidegate::gateway::config const&) {
+    open.idempotency = [](tidegate::gateway::config const&, auto const& /*clock*/) {
       tidegate::gateway::idempotency_parts parts;
       parts.store = std::make_unique<store::memory_idempotency_store>(
           store::memory_idempotency_store::options{});

@@ -118,11 +118,13 @@ struct server::state {
     if (!needed || shared.idempotency) {
       return {};
     }
-    TIDEGATE_TRY(auto parts, open.idempotency(used.settings));
+    auto const steady = [] { return instant(std::chrono::steady_clock::now().time_since_epoch()); };
+    auto const clock = std::make_shared<guarded_clock>(clock_on_the_wall(), steady());
+    TIDEGATE_TRY(auto parts,
+                 open.idempotency(used.settings, [clock, steady] { return clock->at(steady()); }));
     auto& on = *threads.front().loop;
-    shared.idempotency = std::make_shared<idempotency_state>(
-        std::move(parts.store), parts.secret, used.settings.data, clock_on_the_wall(),
-        instant(std::chrono::steady_clock::now().time_since_epoch()));
+    shared.idempotency = std::make_shared<idempotency_state>(std::move(parts.store), parts.secret,
+                                                             used.settings.data, clock);
     on.post([this, &on, keys = shared.idempotency] {
       sweeps = std::make_unique<sweeper>(on, *keys);
       if (admin) {

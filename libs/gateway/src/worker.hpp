@@ -70,16 +70,18 @@ struct worker_runtime {
 /// What all workers share about Idempotency-Keys.
 struct idempotency_state {
   idempotency_state(std::unique_ptr<store::idempotency_store> in, std::span<std::byte const> master,
-                    std::string content_folder, idempotency::wall_time wall, instant steady)
+                    std::string content_folder, std::shared_ptr<guarded_clock> by)
       : store(std::move(in)),
         secret(master),
         folder(std::move(content_folder)),
-        clock(wall, steady) {}
+        clock_owner(std::move(by)),
+        clock(*clock_owner) {}
 
   std::unique_ptr<store::idempotency_store> store;
   idempotency::secret secret;
-  std::string folder;  ///< for content that is too large for memory
-  guarded_clock clock;
+  std::string folder;                          ///< for content that is too large for memory
+  std::shared_ptr<guarded_clock> clock_owner;  ///< the store has it too
+  guarded_clock& clock;
   waiting_room room;
 };
 

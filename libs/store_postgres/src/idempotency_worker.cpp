@@ -139,10 +139,9 @@ void idempotency_store::worker::stop_when_done() {
 }
 
 auto idempotency_store::worker::now() const -> wall_time {
-  return options_.clock ? options_.clock()
-                        : wall_time(std::chrono::floor<std::chrono::milliseconds>(
-                              std::chrono::steady_clock::now().time_since_epoch() +
-                              ahead_.load(std::memory_order_relaxed)));
+  return options_.clock
+             ? options_.clock()
+             : std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
 }
 
 // ---- by those who ask ----
@@ -203,9 +202,6 @@ void idempotency_store::worker::apply(idempotency::change change,
 }
 
 void idempotency_store::worker::sweep(wall_time now, std::size_t records) {
-  // The clock that changes are made by, which need not be that of the system when that one was set.
-  ahead_.store(now.time_since_epoch() - std::chrono::steady_clock::now().time_since_epoch(),
-               std::memory_order_relaxed);
   {
     std::lock_guard const lock(mutex_);
     if (sweep_waits_ || refuse(0)) {
@@ -241,9 +237,11 @@ void idempotency_store::worker::take() {
       waiting_.push_back(std::move(job));
     }
   }
-  bool const has_drifted = abs(ahead_.load(std::memory_order_relaxed) - learned_ahead_) > drift_max;
+  // A clock that is set, or that runs faster or slower to be right again, is another one to the server.
+  auto const ahead = now().time_since_epoch() - loop_->now().time_since_epoch();
+  bool const has_drifted = abs(ahead - learned_ahead_) > drift_max;
   if ((loop_->now() >= counted_at_ + count_again || has_drifted) && handle_) {
-    learned_ahead_ = ahead_.load(std::memory_order_relaxed);
+    learned_ahead_ = ahead;
     counted_at_ = loop_->now();
     ++waiting_jobs_;
     waiting_.push_back({{}, count_job{}, loop_->now() + options_.timeout});

@@ -134,10 +134,6 @@ class idempotency_store::worker final : private engine::watched {
   std::atomic<std::size_t> waiting_jobs_ = 0;  // not answered yet
   std::atomic<std::size_t> waiting_octets_ = 0;
   std::atomic<std::int64_t> records_ = 0;
-  /// Of the steady clock, by what was last told.
-  std::atomic<std::chrono::nanoseconds> ahead_ =
-      std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch() -
-                               std::chrono::steady_clock::now().time_since_epoch());
   std::atomic<std::uint64_t> transactions_ = 0;
   std::atomic<std::uint64_t> requests_ = 0;
 
@@ -145,7 +141,8 @@ class idempotency_store::worker final : private engine::watched {
   connection_handle handle_;
   engine::descriptor socket_;  // the same as that of libpq, which closes its own
   clock_offset clock_;
-  std::chrono::nanoseconds learned_ahead_ = ahead_;  // when the server was last asked for its time
+  std::chrono::nanoseconds
+      learned_ahead_{};  // of our clock to the steady one, when the server was asked
   std::deque<job> waiting_;
   std::deque<flight> flights_;
   alarm alarm_;

@@ -29,8 +29,10 @@ struct idempotency_parts {
   std::array<std::byte, 32> secret{};
 };
 
-/// Opens them as a configuration says. An error is one line for people.
-using open_idempotency = std::function<result<idempotency_parts, std::string>(config const&)>;
+/// Opens them as a configuration says. `clock` is the one that the times of records are from, for any thread. An error
+/// is one line for people.
+using open_idempotency = std::function<result<idempotency_parts, std::string>(
+    config const&, std::function<idempotency::wall_time()> clock)>;
 
 /// Where the resources of SCIM are, and the secret that cursors are sealed by.
 struct directory_parts {
