@@ -65,7 +65,7 @@ class gateway_late_records : public testing::Test {
   std::unique_ptr<engine::loop> loop_ = *engine::loop::make();
   std::shared_ptr<idempotency_state> state_ = std::make_shared<idempotency_state>(
       std::make_unique<store_of_the_test>(asked_), std::span<std::byte const>(), "",
-      idempotency::wall_time(), instant());
+      std::make_shared<guarded_clock>(idempotency::wall_time(), instant()));
 };
 
 TEST_F(gateway_late_records, are_tried_again_until_the_store_takes_them) {
