@@ -36,6 +36,8 @@ constexpr double units_to_measure = 8;
 /// become equal over time.
 constexpr double growth_in_window = 0.005;
 constexpr double growth_max = 0.01;
+/// Where turns are closer than this, a client may be late for several: those who wait wake up no more exactly.
+constexpr nanoseconds lateness = 1ms;
 /// A refused request means that the rate was too high.
 constexpr double refused = 0.8;
 
@@ -53,53 +55,45 @@ constexpr double refused = 0.8;
   });
 }
 
-/// The lines of one field, in their order.
-[[nodiscard]] auto lines_of(std::span<field_line const> fields, std::string_view lower_case)
-    -> std::vector<std::string_view> {
-  std::vector<std::string_view> lines;
-  for (auto const& field : fields) {
-    if (same_name(field.name, lower_case)) {
-      lines.push_back(field.value);
+/// What counts of a header section, found in one go.
+struct relevant_lines {
+  std::vector<std::string_view> limits;
+  std::vector<std::string_view> policies;
+  std::vector<std::string_view> dates;
+  std::optional<std::string_view> retry_after;  // the last line
+  bool from_cache = false;
+
+  explicit relevant_lines(std::span<field_line const> fields) {
+    bool has_age = false;
+    for (auto const& [name, value] : fields) {
+      if (same_name(name, "ratelimit")) {
+        limits.push_back(value);
+      } else if (same_name(name, "ratelimit-policy")) {
+        policies.push_back(value);
+      } else if (same_name(name, "retry-after")) {
+        retry_after = value;
+      } else if (same_name(name, "date")) {
+        dates.push_back(value);
+      } else if (same_name(name, "age") && !has_age && !value.empty() &&
+                 value.find_first_not_of("0123456789") == std::string_view::npos) {
+        // A response out of a cache has a positive age (RFC 9111, section 5.1). What is no number is
+        // ignored.
+        has_age = true;
+        from_cache = value.find_first_not_of('0') != std::string_view::npos;
+      }
     }
   }
-  return lines;
-}
 
-/// A response out of a cache has a positive age (RFC 9111, section 5.1). What is no number is ignored.
-[[nodiscard]] auto is_from_cache(std::span<field_line const> fields) -> bool {
-  for (auto const age : lines_of(fields, "age")) {
-    auto const digits = age.find_first_not_of("0123456789");
-    if (!age.empty() && digits == std::string_view::npos) {
-      return age.find_first_not_of('0') != std::string_view::npos;
+  /// When the response was made, by the clock of the server if it says so.
+  [[nodiscard]] auto made_at(std::chrono::sys_seconds wall_clock) const
+      -> std::chrono::sys_seconds {
+    auto out = wall_clock;
+    for (auto const date : dates) {
+      out = http::parse_http_date(date, wall_clock).value_or(out);
     }
+    return out;
   }
-  return false;
-}
-
-/// What a response says of limits, in whatever form; nothing when the fields are malformed.
-struct said {
-  policy_field policies;
-  limit_field limits;
 };
-
-[[nodiscard]] auto read_all(std::span<field_line const> fields, std::chrono::sys_seconds wall_clock)
-    -> said {
-  said out;
-  if (auto limits = read_limits(lines_of(fields, "ratelimit")); limits && !limits->limits.empty()) {
-    out.limits = *std::move(limits);
-    if (auto policies = read_policies(lines_of(fields, "ratelimit-policy"))) {
-      out.policies = *std::move(policies);
-    }
-  } else {
-    auto legacy = read_legacy(fields, wall_clock);
-    out.policies.policies = std::move(legacy.policies);
-    out.limits.limits = std::move(legacy.limits);
-  }
-  if (out.limits.limits.size() > limits_max) {
-    out.limits.limits.resize(limits_max);
-  }
-  return out;
-}
 
 /// The policy that a limit belongs to: the one of its name; in draft-07 the one with its quota.
 [[nodiscard]] auto policy_of(service_limit const& limit, policy_field const& field)
@@ -162,7 +156,7 @@ auto pacer::ask(instant now) -> permission {
   }
   // Whoever comes a little late for a turn does not push the following ones back.
   auto const turn = interval();
-  next_ = after(after(next_, turn) < now ? now : next_, turn);
+  next_ = after(after(next_, std::max(turn, lateness)) < now ? now : next_, turn);
   last_ = now;
   in_flight_.push_back({++sent_, now});
   return {true, sent_, now};
@@ -206,7 +200,8 @@ void pacer::answered(std::uint64_t ticket, paced_response const& response, insta
   if (!land(ticket, now)) {
     return;  // not one that was let go, or answered before
   }
-  if (is_from_cache(response.fields)) {
+  relevant_lines const lines(response.fields);
+  if (lines.from_cache) {
     return;
   }
   auto const is_newest = ticket > newest_;
@@ -222,24 +217,31 @@ void pacer::answered(std::uint64_t ticket, paced_response const& response, insta
   }
   // What the response counts from: when it was made, half of the way ago.
   auto const made = now - latency_min_ / 2;
-  auto wall_clock = response.wall_clock;
-  for (auto const date : lines_of(response.fields, "date")) {
-    wall_clock = http::parse_http_date(date, response.wall_clock).value_or(wall_clock);
-  }
-  auto const said = read_all(response.fields, wall_clock);
-  if (is_newest) {
-    learn(said.limits, said.policies, ticket, made);
+  auto said = read_limits(lines.limits).value_or(limit_field{});
+  if (!said.limits.empty()) {
+    read_policies_anew(lines.policies);
   } else {
-    lower(said.limits);
+    auto legacy = read_legacy(response.fields, lines.made_at(response.wall_clock));
+    said.limits = std::move(legacy.limits);
+    policies_.policies = std::move(legacy.policies);
+    policy_line_.reset();
+  }
+  if (said.limits.size() > limits_max) {
+    said.limits.resize(limits_max);
+  }
+  if (is_newest) {
+    learn(said, ticket, made);
+  } else {
+    lower(said);
   }
   if (is_refused && rate_ != 0) {
     set_rate(rate_ * refused);
   }
   std::optional<std::chrono::seconds> retry_after;
-  for (auto const value : lines_of(response.fields, "retry-after")) {
-    retry_after = http::parse_retry_after(value, wall_clock);
+  if (lines.retry_after) {
+    retry_after = http::parse_retry_after(*lines.retry_after, lines.made_at(response.wall_clock));
   }
-  if (retry_after && (is_refused || !said.limits.limits.empty())) {
+  if (retry_after && (is_refused || !said.limits.empty())) {
     // Wins over the reset, also when it is earlier.
     for (auto& limit : limits_) {
       limit.until = std::min(limit.until, after(now, *retry_after));
@@ -252,8 +254,20 @@ void pacer::answered(std::uint64_t ticket, paced_response const& response, insta
   }
 }
 
-void pacer::learn(limit_field const& limits, policy_field const& policies, std::uint64_t ticket,
-                  instant made) {
+/// A server hardly ever changes its policies: the same line is not read again.
+void pacer::read_policies_anew(std::span<std::string_view const> lines) {
+  if (lines.size() == 1 && lines.front() == policy_line_) {
+    return;
+  }
+  policies_ = read_policies(lines).value_or(policy_field{});
+  if (lines.size() == 1) {
+    policy_line_ = lines.front();
+  } else {
+    policy_line_.reset();
+  }
+}
+
+void pacer::learn(limit_field const& limits, std::uint64_t ticket, instant made) {
   in_flight_limit_.reset();
   auto factor = std::numeric_limits<double>::infinity();
   auto start = std::numeric_limits<double>::infinity();
@@ -291,7 +305,7 @@ void pacer::learn(limit_field const& limits, policy_field const& policies, std::
     limit.until = after(std::min(limit.reset, after(made, options_.wait_max)), offset_);
     limit.quota = std::max(limit.quota, static_cast<double>(std::max<std::int64_t>(remaining, 1)));
     limit.window = std::max({limit.window, seconds(wait), 1.0});
-    if (auto const* const policy = policy_of(seen, policies)) {
+    if (auto const* const policy = policy_of(seen, policies_)) {
       limit.quota = static_cast<double>(std::max<std::int64_t>(policy->quota, 1));
       limit.window =
           policy->window ? std::max(static_cast<double>(*policy->window), 1.0) : limit.window;

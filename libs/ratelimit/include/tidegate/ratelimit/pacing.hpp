@@ -131,8 +131,8 @@ class pacer {
   [[nodiscard]] auto interval() const noexcept -> std::chrono::nanoseconds;
   void set_rate(double rate) noexcept;
   [[nodiscard]] auto land(std::uint64_t ticket, instant now) -> std::optional<instant>;
-  void learn(limit_field const& limits, policy_field const& policies, std::uint64_t ticket,
-             instant made);
+  void read_policies_anew(std::span<std::string_view const> lines);
+  void learn(limit_field const& limits, std::uint64_t ticket, instant made);
   void lower(limit_field const& limits);
   [[nodiscard]] auto correction(known_limit& limit, instant made) const -> std::optional<double>;
   [[nodiscard]] auto first_rate(known_limit const& limit, instant made) const -> double;
@@ -141,6 +141,8 @@ class pacer {
 
   pacing_options options_;
   std::vector<known_limit> limits_;
+  policy_field policies_;                   // of the latest response
+  std::optional<std::string> policy_line_;  // which they were read from
   std::vector<flight> in_flight_;
   std::optional<std::int64_t> in_flight_limit_;  // what a limit without a reset lets be under way
   double rate_ = 0;                              // requests a second; 0 while nothing is known
