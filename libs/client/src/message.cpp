@@ -6,6 +6,21 @@
 
 namespace tidegate::client {
 
+auto name_of(client_fault fault) noexcept -> std::string_view {
+  switch (fault) {
+    case client_fault::invalid_request: return "invalid-request";
+    case client_fault::too_many_requests: return "too-many-requests";
+    case client_fault::cannot_connect: return "cannot-connect";
+    case client_fault::connection_lost: return "connection-lost";
+    case client_fault::attempt_timed_out: return "attempt-timed-out";
+    case client_fault::deadline_exceeded: return "deadline-exceeded";
+    case client_fault::response_too_large: return "response-too-large";
+    case client_fault::cancelled: return "cancelled";
+    case client_fault::out_of_resources: break;
+  }
+  return "out-of-resources";
+}
+
 auto message(client_fault fault) noexcept -> std::string_view {
   switch (fault) {
     case client_fault::invalid_request: return "the request cannot be sent";
@@ -45,6 +60,11 @@ auto header_section::find(std::string_view name) const noexcept -> std::optional
 }
 
 void header_section::add(std::string_view name, std::string_view value) {
+  if (lines_.empty()) {
+    // Enough for most, so that they do not grow step by step.
+    lines_.reserve(16);
+    text_.reserve(1024);
+  }
   lines_.push_back({text_.size(), name.size(), value.size()});
   text_.append(name).append(value);
 }

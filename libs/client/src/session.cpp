@@ -38,14 +38,9 @@ template <std::size_t N>
   return ::getrandom(out.data(), out.size(), 0) == static_cast<ssize_t>(out.size());
 }
 
-/// How long curl may wait. It counts in milliseconds: a little later is better than to ask all the time,
-/// unless turns come faster than that.
-[[nodiscard]] auto time_until(instant at, instant now) -> milliseconds {
-  constexpr milliseconds longest = std::chrono::hours(1);
-  if (at <= now || at - now < milliseconds(1)) {
-    return milliseconds(0);
-  }
-  return at - now > longest ? longest : std::chrono::ceil<milliseconds>(at - now);
+[[nodiscard]] auto time_until(instant at, instant now) -> nanoseconds {
+  constexpr nanoseconds longest = std::chrono::hours(1);
+  return at <= now ? nanoseconds(0) : at - now > longest ? longest : at - now;
 }
 
 }  // namespace
@@ -147,10 +142,8 @@ class session::loop {
       if (closing && scheduler_.size() == 0) {
         return;
       }
-      if (may_sleep()) {
-        transport_->wait(time_until(scheduler_.next(), steady_now()));
-      }
-      auto const& ended = transport_->move_bytes();
+      auto const& ended = transport_->move_bytes(
+          may_sleep() ? time_until(scheduler_.next(), steady_now()) : nanoseconds(0));
       if (!ended.empty()) {
         auto const now = steady_now();
         auto const wall_clock = wall_now<std::chrono::seconds>();
@@ -207,6 +200,7 @@ class session::loop {
     }
     {
       std::lock_guard const lock(mutex_);
+      is_awake_ = true;  // completions that send something wake nobody
       size_ -= outcomes.size();
     }
     for (auto& [of, what] : outcomes) {

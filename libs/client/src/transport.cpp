@@ -4,12 +4,21 @@
 #include <tidegate/idempotency/make_key.hpp>
 
 #include <curl/curl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstdlib>
+#include <ctime>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace tidegate::client {
 
@@ -25,11 +34,15 @@ struct free_easy {
 struct free_multi {
   void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
 };
+struct free_url {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+};
 struct free_list {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 using easy_handle = std::unique_ptr<CURL, free_easy>;
 using multi_handle = std::unique_ptr<CURLM, free_multi>;
+using url_handle = std::unique_ptr<CURLU, free_url>;
 using string_list = std::unique_ptr<curl_slist, free_list>;
 
 [[nodiscard]] auto append(string_list& list, std::string const& line) -> bool {
@@ -57,6 +70,9 @@ using string_list = std::unique_ptr<curl_slist, free_list>;
 
 /// A handle of curl, with the attempt that it serves. Used again and again, for its connections and memory.
 struct transfer {
+  // What curl parses itself it also puts together again, which costs more than all that we do.
+  url_handle url{curl_url()};
+  std::string url_text;  // what it was made from
   easy_handle easy;
   exchange* of = nullptr;
   string_list fields;
@@ -66,6 +82,16 @@ struct transfer {
   bool has_head = false;
   bool is_too_large = false;
   std::array<char, CURL_ERROR_SIZE> error{};
+
+  /// The URL of the next attempt, often the same as before.
+  [[nodiscard]] auto set_url(std::string const& text) -> CURLUcode {
+    if (text == url_text) {
+      return CURLUE_OK;
+    }
+    auto const code = curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0);
+    url_text = code == CURLUE_OK ? text : "";
+    return code;
+  }
 
   /// One line of a header or trailer section. Those of 1xx come before the one that counts.
   [[nodiscard]] auto take_line(std::string_view line) -> bool {
@@ -127,19 +153,29 @@ auto on_send(void* self, char* /*their_ip*/, char* /*our_ip*/, int /*their_port*
   return static_cast<transfer*>(self)->may_send() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
+[[nodiscard]] auto has_proxy_in_environment() -> bool {
+  constexpr std::array names = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+                                "ALL_PROXY"};
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): curl does the same
+  return std::ranges::any_of(names, [](auto name) { return std::getenv(name) != nullptr; });
+}
+
 /// What is the same for every request of a session. False when curl lacks something or the memory is gone.
 [[nodiscard]] auto set_up(transfer& each, session_options const& options) -> bool {
   auto* const easy = each.easy.get();
   auto const set = [easy](CURLoption option, auto value) {
     return curl_easy_setopt(easy, option, value) == CURLE_OK;
   };
+  // Else curl would look for all of the variables before each request.
+  bool const asks_environment = options.proxy.empty() && has_proxy_in_environment();
   auto const version = options.version == http_version::http1 ? CURL_HTTP_VERSION_1_1
                        : options.version == http_version::http2
                            ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
                            : CURL_HTTP_VERSION_2TLS;
-  return set(CURLOPT_PRIVATE, &each) && set(CURLOPT_NOSIGNAL, 1L) &&
-         set(CURLOPT_PROTOCOLS_STR, "http,https") && set(CURLOPT_FOLLOWLOCATION, 0L) &&
-         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) && set(CURLOPT_HTTP_VERSION, long{version}) &&
+  return each.url != nullptr && set(CURLOPT_CURLU, each.url.get()) && set(CURLOPT_PRIVATE, &each) &&
+         set(CURLOPT_NOSIGNAL, 1L) && set(CURLOPT_PROTOCOLS_STR, "http,https") &&
+         set(CURLOPT_FOLLOWLOCATION, 0L) && set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) &&
+         set(CURLOPT_HTTP_VERSION, long{version}) &&
          // With HTTP/2, requests wait for one connection instead of opening many.
          set(CURLOPT_PIPEWAIT, options.version == http_version::http1 ? 0L : 1L) &&
          set(CURLOPT_CONNECTTIMEOUT_MS, in_milliseconds(options.connect_time_max)) &&
@@ -147,7 +183,7 @@ auto on_send(void* self, char* /*their_ip*/, char* /*our_ip*/, int /*their_port*
          set(CURLOPT_HEADERDATA, &each) && set(CURLOPT_WRITEFUNCTION, &on_content) &&
          set(CURLOPT_WRITEDATA, &each) && set(CURLOPT_PREREQFUNCTION, &on_send) &&
          set(CURLOPT_PREREQDATA, &each) && set(CURLOPT_USERAGENT, options.user_agent.c_str()) &&
-         (options.proxy.empty() || set(CURLOPT_PROXY, options.proxy.c_str())) &&
+         (asks_environment || set(CURLOPT_PROXY, options.proxy.c_str())) &&
          (options.ca_file.empty() || set(CURLOPT_CAINFO, options.ca_file.c_str()));
 }
 
@@ -199,8 +235,7 @@ auto on_send(void* self, char* /*their_ip*/, char* /*our_ip*/, int /*their_port*
   }
   on.fields.reset();
   return is_set && set(CURLOPT_CUSTOMREQUEST, method == implied ? nullptr : method.c_str()) &&
-         set(CURLOPT_URL, wanted.url.c_str()) && make_fields(each, has_content, on.fields) &&
-         set(CURLOPT_HTTPHEADER, on.fields.get()) &&
+         make_fields(each, has_content, on.fields) && set(CURLOPT_HTTPHEADER, on.fields.get()) &&
          set(CURLOPT_TIMEOUT_MS, in_milliseconds(time_max));
 }
 
@@ -246,13 +281,155 @@ auto on_send(void* self, char* /*their_ip*/, char* /*our_ip*/, int /*their_port*
 
 }  // namespace
 
+/// The sockets that curl wants to hear of, in an epoll.
+///
+/// Between two requests curl forgets a connection and asks for it again. So what it wants is gathered, and the
+/// system is told what has changed before the next wait.
+class socket_set {
+ public:
+  socket_set()
+      : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    epoll_event added{.events = EPOLLIN, .data = {.fd = wake_}};
+    is_usable_ =
+        epoll_ >= 0 && wake_ >= 0 && ::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &added) == 0;
+  }
+  socket_set(socket_set const&) = delete;
+  auto operator=(socket_set const&) -> socket_set& = delete;
+  ~socket_set() {
+    ::close(epoll_);
+    ::close(wake_);
+  }
+
+  [[nodiscard]] auto is_usable() const noexcept -> bool { return is_usable_; }
+  void wake() const { (void)::eventfd_write(wake_, 1); }
+
+  /// One of our connections, of whose end we hear.
+  void add(int socket) { sockets_[socket] = {.is_ours = true}; }
+  void remove(int socket) { sockets_.erase(socket); }
+
+  void want(int socket, int what) {
+    auto& known = sockets_[socket];
+    known.wanted = what == CURL_POLL_REMOVE ? 0U
+                                            : ((what & CURL_POLL_IN) != 0 ? EPOLLIN : 0U) |
+                                                  ((what & CURL_POLL_OUT) != 0 ? EPOLLOUT : 0U);
+    if (!known.is_changed) {
+      known.is_changed = true;
+      changed_.push_back(socket);
+    }
+  }
+
+  /// What has happened, at most so long from now.
+  [[nodiscard]] auto wait(nanoseconds time) -> std::span<epoll_event const> {
+    tell();
+    auto const seconds = std::chrono::floor<std::chrono::seconds>(time);
+    timespec const bound{seconds.count(), (time - seconds).count()};
+    auto const size = static_cast<int>(events_.size());
+    auto count = ::epoll_pwait2(epoll_, events_.data(), size, &bound, nullptr);
+    if (count < 0 && errno == ENOSYS) {  // a kernel before 5.11
+      count = ::epoll_wait(epoll_, events_.data(), size,
+                           static_cast<int>(std::chrono::ceil<milliseconds>(time).count()));
+    }
+    auto const came = std::span(events_).first(static_cast<std::size_t>(std::max(count, 0)));
+    auto const kept =
+        std::ranges::remove_if(came, [this](auto const& each) { return !is_wanted(each.data.fd); });
+    return came.first(came.size() - kept.size());
+  }
+
+ private:
+  [[nodiscard]] auto is_wanted(int socket) -> bool {
+    if (socket == wake_) {
+      eventfd_t times = 0;
+      (void)::eventfd_read(wake_, &times);
+      return false;
+    }
+    auto const found = sockets_.find(socket);
+    if (found != sockets_.end() && found->second.wanted == 0) {
+      // A connection that rests was closed by the other end, which curl sees when it wants to use it.
+      (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, socket, nullptr);
+      found->second.told = 0;
+    }
+    return found != sockets_.end() && found->second.wanted != 0;
+  }
+
+  struct known_socket {
+    unsigned wanted = 0;
+    unsigned told = 0;  // to the system
+    bool is_ours = false;
+    bool is_changed = false;
+  };
+
+  void tell() {
+    for (auto const socket : changed_) {
+      if (auto const found = sockets_.find(socket); found != sockets_.end()) {
+        tell(socket, found->second);
+        if (found->second.wanted == 0 && !found->second.is_ours) {
+          sockets_.erase(found);
+        }
+      }
+    }
+    changed_.clear();
+  }
+
+  void tell(int socket, known_socket& known) const {
+    known.is_changed = false;
+    // One of ours that rests stays where it is until it is used again. The number of another may be that of
+    // a new socket by now.
+    if (known.is_ours && (known.wanted == known.told || known.wanted == 0)) {
+      return;
+    }
+    epoll_event event{.events = known.wanted, .data = {.fd = socket}};
+    if (known.wanted == 0) {
+      (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, socket, nullptr);
+    } else if (::epoll_ctl(epoll_, known.told == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket,
+                           &event) != 0) {
+      (void)::epoll_ctl(epoll_, errno == EEXIST ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event);
+    }
+    known.told = known.wanted;
+  }
+
+  int epoll_;
+  int wake_;
+  bool is_usable_ = false;
+  std::unordered_map<int, known_socket> sockets_;
+  std::vector<int> changed_;
+  std::array<epoll_event, 64> events_{};
+};
+
 struct transport::state {
+  explicit state(session_options const& given) : options(given), multi(curl_multi_init()) {}
+  state(state const&) = delete;
+  auto operator=(state const&) -> state& = delete;
+  ~state() {
+    for (auto const& each : all) {
+      if (each->of != nullptr) {
+        curl_multi_remove_handle(multi.get(), each->easy.get());
+      }
+    }
+  }
+
   session_options const& options;
+  socket_set sockets;
   // Before the handles that are in it, so that it goes after them.
   multi_handle multi;
   std::vector<std::unique_ptr<transfer>> all;
   std::vector<transfer*> idle;
   std::vector<ended_attempt> ended;
+
+  static auto open_socket(void* self, curlsocktype /*purpose*/, curl_sockaddr* address)
+      -> curl_socket_t {
+    auto const socket = ::socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                                 address->protocol);
+    if (socket < 0) {
+      return CURL_SOCKET_BAD;
+    }
+    static_cast<state*>(self)->sockets.add(socket);
+    return socket;
+  }
+
+  static auto close_socket(void* self, curl_socket_t socket) -> int {
+    static_cast<state*>(self)->sockets.remove(socket);
+    return ::close(socket);
+  }
 
   [[nodiscard]] auto take_idle() -> transfer* {
     if (!idle.empty()) {
@@ -264,7 +441,12 @@ struct transport::state {
     made->easy.reset(curl_easy_init());
     made->head_max = options.response_head_octets_max;
     made->body_max = options.response_body_octets_max;
-    if (made->easy == nullptr || !set_up(*made, options)) {
+    auto* const easy = made->easy.get();
+    if (easy == nullptr || !set_up(*made, options) ||
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &open_socket) != CURLE_OK ||
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, this) != CURLE_OK ||
+        curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, &close_socket) != CURLE_OK ||
+        curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, this) != CURLE_OK) {
       return nullptr;
     }
     all.push_back(std::move(made));
@@ -277,17 +459,41 @@ struct transport::state {
     each.of = nullptr;
     idle.push_back(&each);
   }
+
+  static auto on_socket(CURL* /*easy*/, curl_socket_t socket, int what, void* self, void* /*ours*/)
+      -> int {
+    static_cast<state*>(self)->sockets.want(socket, what);
+    return 0;
+  }
+
+  void collect() {
+    int left = 0;
+    while (auto const* const said = curl_multi_info_read(multi.get(), &left)) {
+      if (said->msg != CURLMSG_DONE) {
+        continue;
+      }
+      void* found = nullptr;
+      curl_easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &found);
+      auto& on = *static_cast<transfer*>(found);
+      ended.emplace_back(
+          on.of, said->data.result == CURLE_OK ? attempt_end{} : judge(on, said->data.result));
+      release(on);
+    }
+  }
 };
 
 auto transport::make(session_options const& options)
     -> result<std::unique_ptr<transport>, client_error> {
   // Safe from any thread since curl 7.84; never undone, since others may use curl too.
   static auto const is_ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  auto made = std::make_unique<state>(options, multi_handle(curl_multi_init()));
-  if (!is_ready || made->multi == nullptr ||
-      curl_multi_setopt(made->multi.get(), CURLMOPT_MAXCONNECTS,
-                        static_cast<long>(std::clamp<std::size_t>(options.in_flight_max, 1,
-                                                                  1'000'000))) != CURLM_OK) {
+  auto made = std::make_unique<state>(options);
+  auto const set = [&](CURLMoption option, auto value) {
+    return curl_multi_setopt(made->multi.get(), option, value) == CURLM_OK;
+  };
+  auto const kept = static_cast<long>(std::clamp<std::size_t>(options.in_flight_max, 1, 1'000'000));
+  if (!is_ready || made->multi == nullptr || !made->sockets.is_usable() ||
+      !set(CURLMOPT_MAXCONNECTS, kept) || !set(CURLMOPT_SOCKETFUNCTION, &state::on_socket) ||
+      !set(CURLMOPT_SOCKETDATA, made.get())) {
     return failure(client_error{.fault = client_fault::out_of_resources});
   }
   return std::unique_ptr<transport>(new transport(std::move(made)));
@@ -306,8 +512,18 @@ auto transport::start(exchange& each, nanoseconds time_max) -> std::optional<att
   on->has_head = false;
   on->is_too_large = false;
   on->error[0] = '\0';
+  if (auto const code = on->set_url(each.wanted.url); code != CURLUE_OK) {
+    on->of = nullptr;
+    state_->idle.push_back(on);
+    return attempt_end{.delivery = delivery::not_sent,
+                       .fault = code == CURLUE_OUT_OF_MEMORY ? client_fault::out_of_resources
+                                                             : client_fault::invalid_request,
+                       .detail = curl_url_strerror(code),
+                       .permanent = true};
+  }
   if (!set_request(*on, each, time_max) ||
       curl_multi_add_handle(state_->multi.get(), on->easy.get()) != CURLM_OK) {
+    on->of = nullptr;
     state_->idle.push_back(on);
     return out_of_memory();
   }
@@ -321,31 +537,35 @@ auto transport::drop(exchange& each) -> attempt_end {
   return {.delivery = how, .fault = client_fault::cancelled};
 }
 
-void transport::wait(milliseconds time) {
-  curl_multi_poll(state_->multi.get(), nullptr, 0,
-                  static_cast<int>(std::clamp<std::int64_t>(time.count(), 0, 3'600'000)), nullptr);
-}
-
 void transport::wake() {
-  curl_multi_wakeup(state_->multi.get());
+  state_->sockets.wake();
 }
 
-auto transport::move_bytes() -> std::vector<ended_attempt> const& {
-  state_->ended.clear();
+auto transport::move_bytes(nanoseconds time) -> std::vector<ended_attempt> const& {
+  auto& own = *state_;
+  auto* const multi = own.multi.get();
   int left = 0;
-  curl_multi_perform(state_->multi.get(), &left);
-  while (auto const* const said = curl_multi_info_read(state_->multi.get(), &left)) {
-    if (said->msg != CURLMSG_DONE) {
-      continue;
-    }
-    void* found = nullptr;
-    curl_easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &found);
-    auto& on = *static_cast<transfer*>(found);
-    state_->ended.emplace_back(
-        on.of, said->data.result == CURLE_OK ? attempt_end{} : judge(on, said->data.result));
-    state_->release(on);
+  long due = -1;  // milliseconds until curl wants to be called; -1: never
+  own.ended.clear();
+  curl_multi_timeout(multi, &due);
+  if (due == 0) {  // what was added just now begins like this
+    curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &left);
+    own.collect();
+    curl_multi_timeout(multi, &due);
   }
-  return state_->ended;
+  if (!own.ended.empty()) {
+    time = nanoseconds(0);
+  } else if (due >= 0) {
+    time = std::min<nanoseconds>(time, milliseconds(due));
+  }
+  for (auto const& event : own.sockets.wait(time)) {
+    auto const what = ((event.events & (EPOLLIN | EPOLLHUP)) != 0 ? CURL_CSELECT_IN : 0) |
+                      ((event.events & EPOLLOUT) != 0 ? CURL_CSELECT_OUT : 0) |
+                      ((event.events & EPOLLERR) != 0 ? CURL_CSELECT_ERR : 0);
+    curl_multi_socket_action(multi, event.data.fd, what, &left);
+  }
+  own.collect();
+  return own.ended;
 }
 
 }  // namespace tidegate::client

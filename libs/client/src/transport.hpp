@@ -15,7 +15,8 @@
 
 namespace tidegate::client {
 
-/// Moves the bytes of attempts, with libcurl. Decides nothing: it says what became of an attempt.
+/// Moves the bytes of attempts, with libcurl's multi interface on an epoll of its own. Decides nothing: it says
+/// what became of an attempt.
 ///
 /// One thread uses it; only `wake` may be called by others.
 class transport {
@@ -33,13 +34,12 @@ class transport {
       -> std::optional<attempt_end>;
   /// Lets go of an attempt that has begun, and says how far it had come.
   [[nodiscard]] auto drop(exchange& each) -> attempt_end;
-  /// Waits until there is something to do, somebody wakes it, or the time is over.
-  void wait(std::chrono::milliseconds time);
   void wake();
 
   using ended_attempt = std::pair<exchange*, attempt_end>;
-  /// Reads and writes what can be; returns what has ended, until the next call.
-  [[nodiscard]] auto move_bytes() -> std::vector<ended_attempt> const&;
+  /// Waits until there is something to read or write, somebody wakes it, or `time` is over; reads and writes
+  /// it. Returns what has ended, until the next call.
+  [[nodiscard]] auto move_bytes(std::chrono::nanoseconds time) -> std::vector<ended_attempt> const&;
 
  private:
   struct state;

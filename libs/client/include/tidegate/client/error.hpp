@@ -20,6 +20,8 @@ enum class client_fault : std::uint8_t {
   out_of_resources,    ///< the system gives no memory, descriptor, thread or random number
 };
 
+/// `invalid-request`, `too-many-requests` and so on, for programs.
+[[nodiscard]] auto name_of(client_fault fault) noexcept -> std::string_view;
 /// One sentence for people.
 [[nodiscard]] auto message(client_fault fault) noexcept -> std::string_view;
 
