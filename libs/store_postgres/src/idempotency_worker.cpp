@@ -601,6 +601,7 @@ void idempotency_store::worker::use(opened made) {
   handle_ = std::move(made.handle);
   // What was learned is kept, unless it cannot be.
   clock_ = made.clock;
+  learned_ahead_ = now().time_since_epoch() - loop_->now().time_since_epoch();
   records_ = made.records;
   counted_at_ = loop_->now();
   failures_ = 0;
