@@ -211,8 +211,8 @@ TEST_F(store_redis_quota_store, gives_back_what_is_settled) {
   auto const quotas = open(on(), url_of(redis), {.gateway = "a", .refusals_believed = 1ms});
   for (auto const kind : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {
     auto const one = limit(1, 3600s, kind);
-    auto const what = charge(one, std::to_string(static_cast<int>(kind)), counting::exact, 1,
-                             static_cast<std::uint32_t>(kind));
+    auto const partition = std::to_string(static_cast<int>(kind));
+    auto const what = charge(one, partition, counting::exact, 1, static_cast<std::uint32_t>(kind));
     auto const admitted_at = on().now();
     EXPECT_TRUE(spend(*quotas, what).admitted);
     EXPECT_FALSE(spend(*quotas, what).admitted);
