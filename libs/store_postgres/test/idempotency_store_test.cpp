@@ -103,7 +103,8 @@ TEST_F(store_postgres_idempotency, shows_each_gateway_a_record_in_its_own_time) 
   auto const key = key_of("a");
   auto const claim = claim_of(key, 1, fast_clock());
   ASSERT_TRUE(made(*fast, claim));
-  EXPECT_EQ(record_in(*fast, key), claim.next) << "as it wrote it";
+  // As it wrote it, but for what it has learned about the clocks since.
+  EXPECT_LT(std::chrono::abs(record_in(*fast, key)->created - claim.next->created), 100ms);
 
   auto const seen = record_in(*slow, key);
   ASSERT_TRUE(seen.has_value());
