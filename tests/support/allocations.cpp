@@ -18,6 +18,10 @@ auto operator new(std::size_t size) -> void* {
   }
   throw std::bad_alloc();
 }
+auto operator new(std::size_t size, std::nothrow_t const& /*unused*/) noexcept -> void* {
+  ++count;
+  return std::malloc(size == 0 ? 1 : size);
+}
 void operator delete(void* p) noexcept {
   std::free(p);
 }
