@@ -189,6 +189,7 @@ TEST_P(gateway_cluster, exceeds_the_quota_by_little_when_a_replica_takes_over) {
   constexpr int under_way = 64 * 8;
   EXPECT_LE(overshoot, unheard + under_way + (GetParam() == "lease" ? quota / 4 : 0));
   EXPECT_GE(seen.admitted, quota * 99 / 100);
+  EXPECT_GT(seen.unavailable, 0);
   EXPECT_EQ(seen.other, 0);
 }
 

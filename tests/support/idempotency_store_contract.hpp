@@ -163,9 +163,13 @@ TYPED_TEST_P(store_contract, drops_the_response_with_the_tombstone_and_then_the_
   };
   sweep_to(start + 24h - 1ms);
   EXPECT_EQ(record_in(*store, key)->state, record_state::completed);
-  // A store on several servers sweeps when it gets to it.
+  // Only one on several servers has no order between them.
+  constexpr int sweeps_max = requires {
+    TypeParam::is_on_several_servers;
+  }
+  ? 1000 : 1;
   auto const sweep_until = [&](wall_time now, auto holds) {
-    for (int i = 0; i < 1000 && !holds(); ++i) {
+    for (int i = 0; i == 0 || (i < sweeps_max && !holds()); ++i) {
       sweep_to(now);
     }
   };

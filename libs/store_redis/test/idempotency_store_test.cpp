@@ -73,6 +73,7 @@ struct redis_maker {
 /// Sealed responses, in a cluster.
 struct cluster_maker {
   std::unique_ptr<redis_cluster> redis;
+  static constexpr bool is_on_several_servers = true;
   [[nodiscard]] static auto missing() -> char const* { return redis_maker::missing(); }
   [[nodiscard]] auto make(std::size_t records_max) -> std::unique_ptr<store::idempotency_store> {
     redis = std::make_unique<redis_cluster>();

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <string>
+
+namespace tidegate::store_sqlite {
+
+/// What the disk has of a log for certain, kept beside it as `FILE-wal.synced`: a loss of power can be tried out, which a
+/// process that is killed does not show, since the system still has what it wrote.
+///
+/// It stands below the layers of the store, as the default of SQLite, from before the first file is opened. It does
+/// nothing until it is told to.
+class power {
+ public:
+  /// In a process that is going to lose it.
+  static void watch_syncs() { is_watching() = true; }
+
+  /// What is left of a directory when the power goes. Its file and its journal are as they are: nothing is written to the one
+  /// without a sync in these tests, and the other is synced by each answer.
+  static void lose(std::string const& file) {
+    namespace fs = std::filesystem;
+    fs::remove(file + "-shm");
+    fs::remove(file + "-wal");
+    if (fs::exists(file + "-wal.synced")) {
+      fs::copy_file(file + "-wal.synced", file + "-wal");
+    }
+  }
+
+ private:
+  static auto is_watching() -> bool& {
+    static bool watching = false;
+    return watching;
+  }
+  static auto log_name() -> std::string& {
+    static std::string name;
+    return name;
+  }
+  static auto original() -> sqlite3_vfs*& {
+    static sqlite3_vfs* vfs = nullptr;
+    return vfs;
+  }
+  static auto real_methods() -> sqlite3_io_methods const*& {
+    static sqlite3_io_methods const* methods = nullptr;
+    return methods;
+  }
+
+  static auto open_file(sqlite3_vfs* /*vfs*/, char const* name, sqlite3_file* file, int flags,
+                        int* out_flags) -> int {
+    int const code = original()->xOpen(original(), name, file, flags, out_flags);
+    if (code == SQLITE_OK && (flags & SQLITE_OPEN_WAL) != 0 && is_watching()) {
+      static sqlite3_io_methods watched{};
+      real_methods() = file->pMethods;
+      watched = *file->pMethods;
+      watched.xSync = sync;
+      log_name() = name;
+      file->pMethods = &watched;
+    }
+    return code;
+  }
+
+  static auto sync(sqlite3_file* file, int flags) -> int {
+    int const code = real_methods()->xSync(file, flags);
+    if (code == SQLITE_OK) {
+      std::filesystem::copy_file(log_name(), log_name() + ".synced",
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+    return code;
+  }
+
+  static inline bool const is_there = [] {
+    static sqlite3_vfs below{};
+    original() = sqlite3_vfs_find(nullptr);
+    below = *original();
+    below.zName = "power";
+    below.pNext = nullptr;
+    below.xOpen = open_file;
+    return sqlite3_vfs_register(&below, 1) == SQLITE_OK;
+  }();
+};
+
+}  // namespace tidegate::store_sqlite
