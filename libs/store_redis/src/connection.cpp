@@ -85,6 +85,9 @@ class connection::link final : public engine::watched, private engine::timer {
     changed_ = nullptr;
     known_down_ = true;
     trouble_ = name_ + ": the connection is being closed";
+    if (phase_ == phase::up) {
+      flush();  // what was asked for in this turn is on its way at least
+    }
     hang_up();
     phase_ = phase::ended;
     cancel();

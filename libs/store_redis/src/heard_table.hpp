@@ -18,6 +18,8 @@ namespace tidegate::store_redis {
 struct heard {
   store::key_hash id{};
   instant at{};  ///< when it was asked: what it said was so then or later
+  std::int64_t ahead =
+      0;  ///< microseconds that its clock is ahead of ours at least; a cluster has several
   ratelimit::service
       left{};  // NOLINT(readability-redundant-member-init): so that it may be left out
   std::int64_t refused_cost = std::numeric_limits<std::int64_t>::max();  ///< and whatever is more

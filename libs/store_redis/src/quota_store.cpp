@@ -36,6 +36,8 @@ using store::store_fault;
 /// Charges that one call of a script decides about: it has the server for itself meanwhile.
 constexpr std::size_t call_charges_max = 64;
 constexpr std::string_view gateways_key = "tidegate:gateways";
+/// Tells concurrent requests from other units, beside the number of a policy.
+constexpr std::uint64_t held_unit = std::uint64_t{1} << 32;
 
 struct scripts {
   script spend{spend_script()};
@@ -60,19 +62,20 @@ auto hex(std::span<std::byte const> octets) -> std::string {
   return text;
 }
 
+auto is_concurrent(ratelimit::policy const& policy) -> bool {
+  return policy.unit() == ratelimit::quota_unit::concurrent_requests;
+}
+
 /// Partitions may be secrets, and of any length: keys have a digest. It is the hash tag, so that what a partition
-/// has lies in one slot.
+/// has lies in one slot. What is held is kept in another way than what was spent, so a policy whose unit
+/// changes has another key.
 auto key_of(shared_charge const& charge) -> std::string {
   auto const digest = sha256::of(charge.of.partition);
   std::string key = "tidegate:{";
   key += hex(std::span(digest).first(16));
-  key += "}:";
+  key += is_concurrent(*charge.of.policy) ? "}:held:" : "}:spent:";
   key += charge.policy_name;
   return key;
-}
-
-auto is_concurrent(ratelimit::policy const& policy) -> bool {
-  return policy.unit() == ratelimit::quota_unit::concurrent_requests;
 }
 
 /// A slice of gcra could be spent later than its units were there, so that is counted exactly.
@@ -198,6 +201,10 @@ class redis_quotas final : public store::quota_store {
 
   ~redis_quotas() override {
     is_stopping_ = true;
+    for (auto& of : shares_) {
+      give_back(of, of.units);
+    }
+    send_settlements();
     client_.reset();
     for (auto& request : std::exchange(requests_, {})) {
       request->answer(failure(stopped()));
@@ -232,7 +239,9 @@ class redis_quotas final : public store::quota_store {
   };
 
   [[nodiscard]] auto id_of(store::charge const& charge) const noexcept -> store::key_hash {
-    return store::hash_key(seed_, charge.policy_id, charge.partition);
+    // As a key in Redis: other units of the same policy are something else.
+    auto const unit = is_concurrent(*charge.policy) ? held_unit : 0;
+    return store::hash_key(seed_, charge.policy_id ^ unit, charge.partition);
   }
   [[nodiscard]] auto takers() const noexcept -> std::size_t { return gateways_ * options_.stores; }
   [[nodiscard]] auto argument(ratelimit::policy const& policy, std::int64_t cost,
@@ -280,9 +289,6 @@ class redis_quotas final : public store::quota_store {
   void taken(store::key_hash const& id, instant sent, answer const& got);
   void remember(waiting_charge const& charge, instant asked, instant sent);
   void hear_time(std::int64_t store_time);
-  [[nodiscard]] auto store_time_of(instant at) const -> std::int64_t {
-    return std::chrono::floor<microseconds>(at.time_since_epoch()).count() + ahead_;
-  }
 
   // heartbeats
   void beat();
@@ -304,7 +310,8 @@ class redis_quotas final : public store::quota_store {
   alarm beat_;
   alarm idle_;
   std::size_t gateways_ = 1;
-  std::int64_t ahead_ = 0;  // microseconds that the store's clock is ahead of ours at least
+  std::int64_t ahead_ =
+      0;  // microseconds that the clock of who answered last is ahead of ours at least
   bool has_heard_time_ = false;
   counts counts_;
   std::unique_ptr<client> client_;
@@ -529,9 +536,10 @@ void redis_quotas::settle(shared_charge const& charge, instant admitted_at, inst
   if (units == 0 || (units < 0 && !has_heard_time_)) {
     return;
   }
-  auto at = store_time_of(admitted_at);
-  if (auto const* const known = heard_.find(id);
-      known != nullptr && admitted_at >= known->first_asked) {
+  auto const* const known = heard_.find(id);
+  auto at = std::chrono::floor<microseconds>(admitted_at.time_since_epoch()).count() +
+            (known != nullptr ? known->ahead : ahead_);
+  if (known != nullptr && admitted_at >= known->first_asked) {
     at = std::max(at, known->first_at);
   }
   settle_there(id, key_of(charge), *charge.of.policy, units, at);
@@ -918,6 +926,7 @@ void redis_quotas::remember(waiting_charge const& charge, instant asked, instant
   auto const& verdict = charge.result.decision;
   auto& entry = heard_.entry(charge.id);
   entry.at = sent;
+  entry.ahead = ahead_;
   entry.left = verdict.left;
   entry.refused_until = {};
   if (!verdict.admitted) {

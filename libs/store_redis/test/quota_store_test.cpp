@@ -231,7 +231,7 @@ TEST_F(store_redis_quota_store, keeps_no_partition_readable_in_redis) {
   EXPECT_TRUE(spend(*quotas, charge(one, "{secret}")).admitted);
   auto const keys = redis.cli("KEYS '*'");
   EXPECT_EQ(keys.find("secret"), std::string::npos);
-  EXPECT_NE(keys.find("}:policy"), std::string::npos) << keys;
+  EXPECT_NE(keys.find("}:spent:policy"), std::string::npos) << keys;
 }
 
 TEST_F(store_redis_quota_store, names_its_scripts_as_servers_do) {
@@ -436,6 +436,38 @@ TEST_F(store_redis_quota_store, gives_back_a_slice_that_is_not_used) {
     EXPECT_FALSE(spend(*b, charge(p, "p")).admitted);
     EXPECT_FALSE(spend(*a, charge(p, "p", counting::lease)).admitted);
   }
+}
+
+TEST_F(store_redis_quota_store, gives_its_slices_back_when_it_is_closed) {
+  redis_server const redis;
+  for (auto const kind : {algorithm::fixed, algorithm::sliding}) {
+    redis.cli("FLUSHALL");
+    auto a = open(on(), url_of(redis), {.gateway = "a", .lease_idle = 1h});
+    auto const b = open(on(), url_of(redis), {.gateway = "b", .refusals_believed = 10ms});
+    auto const p = limit(1'000, 3600s, kind);
+    int spent = 0;
+    ASSERT_TRUE(until([&] {
+      auto const got = spend(*a, charge(p, "p", counting::lease));
+      spent += got.admitted ? 1 : 0;
+      return got.here;
+    }));
+    a.reset();
+    while (spent < 1'000) {
+      ASSERT_TRUE(is_admitted_in_the_end(*b, charge(p, "p"))) << spent;
+      ++spent;
+    }
+    EXPECT_FALSE(spend(*b, charge(p, "p")).admitted);
+  }
+}
+
+TEST_F(store_redis_quota_store, counts_anew_when_the_unit_of_a_policy_changes) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const requests = limit(10, 3600s);
+  auto const held = slots(10);
+  EXPECT_TRUE(spend(*quotas, charge(requests, "p")).admitted);
+  EXPECT_TRUE(spend(*quotas, charge(held, "p")).admitted);
+  EXPECT_TRUE(spend(*quotas, charge(requests, "p")).admitted);
 }
 
 TEST_F(store_redis_quota_store, spends_no_slice_after_the_end_of_its_window) {
