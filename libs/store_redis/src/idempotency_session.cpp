@@ -129,7 +129,7 @@ auto idempotency_store::session::open() -> result<void, store_error> {
       check(0, [&all](result<void, store_error> checked) { all.set_value(std::move(checked)); });
     });
     auto checked = all.get_future().get();
-    if (checked || is_refused_ || std::chrono::steady_clock::now() >= end) {
+    if (checked || drops_keys_ || std::chrono::steady_clock::now() >= end) {
       return checked;
     }
     std::this_thread::sleep_for(20ms);  // it may come up
@@ -158,17 +158,25 @@ void idempotency_store::session::check(std::size_t bucket,
         return;
       }
     }
-    auto const policy = got->items.empty() ? "" : eviction_policy(got->items[0].text);
-    if (policy != "noeviction") {
-      is_refused_ = true;
-      done(failure(store_error{store_fault::unavailable,
-                               name_ + ": its maxmemory-policy is \"" + std::string(policy) +
-                                   "\", by which it may drop keys: it has to be noeviction"}));
+    note_eviction(got->items[0]);
+    if (drops_keys_) {
+      done(failure(*drops_keys_));
       return;
     }
     note_records(bucket, got->items[3]);
     check(bucket + 1, done);
   });
+}
+
+void idempotency_store::session::note_eviction(resp_value const& info) {
+  auto const policy = eviction_policy(info.text);
+  drops_keys_.reset();
+  if (policy != "noeviction") {
+    drops_keys_ = store_error{store_fault::unavailable,
+                              name_ + ": its maxmemory-policy is \"" + std::string(policy) +
+                                  "\", by which it may drop keys: it has to be "
+                                  "noeviction"};
+  }
 }
 
 // ---- by any thread ----
@@ -341,6 +349,10 @@ auto idempotency_store::session::read_found(lookup_key const& key, resp_value co
 
 void idempotency_store::session::do_apply(idempotency::change change,
                                           std::move_only_function<void(apply_answer)> answer) {
+  if (drops_keys_ && change.next && !change.when.token) {  // a new key, which might be forgotten
+    answer(failure(*drops_keys_));
+    return;
+  }
   auto const bucket = bucket_of(change.key);
   auto const name = to_string(change.key);
   word_list keys;
@@ -447,6 +459,7 @@ void idempotency_store::session::do_sweep(wall_time now, std::size_t records) {
   if (sweeping_ > 0) {
     return;
   }
+  look_at_eviction();
   auto const each_max = std::max<std::size_t>(records / buckets, 1);
   auto const from_now = std::clamp(milliseconds(now - clock()), -due_max, due_max);
   for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
@@ -463,6 +476,22 @@ void idempotency_store::session::do_sweep(wall_time now, std::size_t records) {
           --sweeping_;
         });
   }
+}
+
+/// Somebody may change it, and another server may take over: one server is asked at each sweep, and the same
+/// one for as long as it may drop keys.
+void idempotency_store::session::look_at_eviction() {
+  ++sweeping_;
+  client_->send(due_key(looked_at_), command{"INFO", "memory"}, [this](answer const& got) {
+    --sweeping_;
+    if (!got || got->is_error()) {
+      return;
+    }
+    note_eviction(*got);
+    if (!drops_keys_) {
+      looked_at_ = (looked_at_ + 1) % buckets;
+    }
+  });
 }
 
 void idempotency_store::session::take_due(std::size_t bucket, wall_time now, answer const& got) {

@@ -58,12 +58,15 @@ class idempotency_store::session {
   void do_apply(idempotency::change change,
                 std::move_only_function<void(store::apply_answer)> answer);
   void do_sweep(idempotency::wall_time now, std::size_t records);
+  void look_at_eviction();
   void take_due(std::size_t bucket, idempotency::wall_time now, answer const& got);
   [[nodiscard]] auto read_applied(idempotency::lookup_key const& key, answer const& got)
       -> store::apply_answer;
   [[nodiscard]] auto read_found(idempotency::lookup_key const& key, resp_value const& record,
                                 resp_value const& response, std::chrono::milliseconds store_time)
       -> store::find_answer;
+  /// Takes the answer to INFO.
+  void note_eviction(resp_value const& info);
   void note_records(std::size_t bucket, resp_value const& count);
   [[nodiscard]] auto room_in(std::size_t bucket) const -> std::int64_t;
 
@@ -75,9 +78,10 @@ class idempotency_store::session {
   std::unique_ptr<engine::loop> loop_;
   std::unique_ptr<client> client_;
   std::array<std::atomic<std::int64_t>, buckets> records_{};
-  std::atomic<std::chrono::nanoseconds> ahead_;  // of the steady clock
-  std::size_t sweeping_ = 0;                     // answers that the last sweep waits for
-  bool is_refused_ = false;                      // this Redis will not do
+  std::atomic<std::chrono::nanoseconds> ahead_;   // of the steady clock
+  std::size_t sweeping_ = 0;                      // answers that the last sweep waits for
+  std::size_t looked_at_ = 0;                     // the bucket whose server is asked next
+  std::optional<store::store_error> drops_keys_;  // while it may
 
   std::mutex mutex_;
   std::condition_variable left_;

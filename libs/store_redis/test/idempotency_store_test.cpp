@@ -238,6 +238,30 @@ TEST_F(store_redis_idempotency, refuses_a_server_that_may_drop_keys) {
   EXPECT_NE(open(options_for(redis)), nullptr);
 }
 
+TEST_F(store_redis_idempotency, takes_no_new_keys_while_the_server_may_drop_them) {
+  redis_server const redis;
+  auto const store = open(options_for(redis));
+  auto const claim = claim_of(key_of("a"), 1);
+  ASSERT_TRUE(made(*store, claim));
+  redis.cli("CONFIG SET maxmemory-policy allkeys-lru");
+  std::optional<store_error> refused;
+  ASSERT_TRUE(test::eventually([&, number = 0]() mutable {
+    store->sweep(start, 10);
+    auto const applied = apply(*store, claim_of(key_of("b" + std::to_string(++number)), 1));
+    refused = applied ? std::nullopt : std::optional(applied.error());
+    return refused.has_value();
+  }));
+  EXPECT_EQ(refused->fault, store_fault::unavailable);
+  EXPECT_NE(refused->text.find("allkeys-lru"), std::string::npos) << refused->text;
+  EXPECT_EQ(record_in(*store, key_of("a")), claim.next);
+  EXPECT_TRUE(made(*store, give_back(claim.key, *claim.next, start))) << "what is there goes on";
+  redis.cli("CONFIG SET maxmemory-policy noeviction");
+  EXPECT_TRUE(test::eventually([&] {
+    store->sweep(start, 10);
+    return apply(*store, claim_of(key_of("c"), 1)).has_value();
+  }));
+}
+
 TEST_F(store_redis_idempotency, says_why_it_cannot_be_opened) {
   auto const port = test::free_port();
   auto options = options_for("redis://127.0.0.1:" + std::to_string(port));
