@@ -2,6 +2,7 @@
 //
 // The one binary: takes the command line apart and hands over to a subcommand. It wires; it does not
 // decide.
+#include "call_command.hpp"
 #include "config_command.hpp"
 #include "exit_status.hpp"
 #include "serve_command.hpp"
@@ -38,6 +39,7 @@ auto main(int argc, char** argv) -> int {
   add_serve_command(app, status);
   add_config_commands(app, status);
   add_sf_command(app, operands, status);
+  add_call_command(app, status);
 
   try {
     app.parse(std::vector<std::string>(options.rbegin(), options.rend() - 1));

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "call_command.hpp"
+
+#include "exit_status.hpp"
+#include "progress.hpp"
+
+#include <tidegate/client/session.hpp>
+#include <tidegate/http/json_string.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tidegate::app {
+
+namespace {
+
+using client::client_error;
+using client::response;
+using client::session;
+using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+/// So many requests are with the session at a time. It lets them go as servers allow.
+constexpr std::size_t outstanding_max = 100;
+/// When nobody says how long, a month is as good as for ever.
+constexpr nanoseconds longest = std::chrono::hours(24 * 31);
+
+struct call_settings {
+  client::request wanted;
+  std::vector<std::string> fields;
+  std::string method;
+  std::optional<std::string> data;
+  std::string rate = "auto";
+  std::string max_time;
+  std::string timeout = "30s";
+  std::string ca_file;
+  std::uint64_t repeat = 1;
+  std::uint32_t retries = 4;
+  bool idempotent = false;
+  bool burst = false;
+  bool json = false;
+};
+
+[[noreturn]] void refuse(std::string const& option, std::string const& why) {
+  throw CLI::ValidationError(option, why);
+}
+
+/// A duration such as `500ms`, `10s` or `5m`, above 0.
+[[nodiscard]] auto parse_duration(std::string_view text) -> std::optional<nanoseconds> {
+  std::uint32_t number = 0;
+  auto const [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  auto const unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  constexpr std::array<std::pair<std::string_view, nanoseconds>, 5> units = {
+      {{"ms", 1ms}, {"s", 1s}, {"m", 1min}, {"h", 1h}, {"d", 24h}}};
+  auto const* const found =
+      std::ranges::find(units, unit, &std::pair<std::string_view, nanoseconds>::first);
+  if (fault != std::errc{} || number == 0 || found == units.end() ||
+      nanoseconds(longest) / found->second < number) {
+    return std::nullopt;
+  }
+  return found->second * number;
+}
+
+/// `N/s`, `N/m` or `N/h` as the time between two requests.
+[[nodiscard]] auto parse_rate(std::string_view text) -> std::optional<nanoseconds> {
+  auto const slash = text.find('/');
+  std::uint32_t number = 0;
+  auto const [end, fault] =
+      std::from_chars(text.data(), text.data() + std::min(slash, text.size()), number);
+  if (slash == std::string_view::npos || fault != std::errc{} || end != text.data() + slash ||
+      number == 0) {
+    return std::nullopt;
+  }
+  auto const per = parse_duration("1" + std::string(text.substr(slash + 1)));
+  return per ? std::optional(*per / number) : std::nullopt;
+}
+
+[[nodiscard]] auto read_data(std::string const& data) -> std::string {
+  if (!data.starts_with('@')) {
+    return data;
+  }
+  auto const name = data.substr(1);
+  auto const all_of = [](std::istream& from) {
+    return std::string(std::istreambuf_iterator<char>(from), std::istreambuf_iterator<char>());
+  };
+  if (name == "-") {
+    return all_of(std::cin);
+  }
+  std::ifstream file(name, std::ios::binary);
+  if (!file) {
+    refuse("-d", "cannot read " + name);
+  }
+  return all_of(file);
+}
+
+void take_request(call_settings& settings) {
+  auto& wanted = settings.wanted;
+  for (auto const& line : settings.fields) {
+    auto const colon = line.find(':');
+    if (colon == std::string::npos || colon == 0) {
+      refuse("-H", "'" + line + "' is not NAME: VALUE");
+    }
+    auto const begin = std::min(line.find_first_not_of(" \t", colon + 1), line.size());
+    wanted.fields.push_back({line.substr(0, colon), line.substr(begin)});
+  }
+  if (settings.data) {
+    wanted.body = read_data(*settings.data);
+    // As curl does, since people know it from there.
+    auto const is_type = [](client::field const& each) {
+      return CLI::detail::to_lower(each.name) == "content-type";
+    };
+    if (std::ranges::none_of(wanted.fields, is_type)) {
+      wanted.fields.push_back({"Content-Type", "application/x-www-form-urlencoded"});
+    }
+  }
+  wanted.method = !settings.method.empty() ? settings.method : settings.data ? "POST" : "GET";
+  wanted.idempotent = settings.idempotent;
+}
+
+[[nodiscard]] auto take_options(call_settings const& settings) -> client::session_options {
+  client::session_options options;
+  options.pacing.in_flight_max = outstanding_max;
+  options.in_flight_max = outstanding_max;
+  options.pacing.strategy =
+      settings.burst ? ratelimit::pacing_strategy::burst : ratelimit::pacing_strategy::spread;
+  if (settings.rate != "auto") {
+    auto const interval = parse_rate(settings.rate);
+    if (!interval) {
+      refuse("--rate", "'" + settings.rate + "' is neither auto nor such as 10/s, 100/m or 5000/h");
+    }
+    options.pacing.interval_min = *interval;
+  }
+  auto const attempt = parse_duration(settings.timeout);
+  if (!attempt) {
+    refuse("--timeout", "'" + settings.timeout + "' is no duration such as 500ms, 10s or 5m");
+  }
+  options.attempt_time_max = *attempt;
+  options.retries.retries_max = settings.retries;
+  options.ca_file = settings.ca_file;
+  return options;
+}
+
+[[nodiscard]] auto milliseconds_of(nanoseconds time) -> std::string {
+  std::array<char, 32> text{};
+  (void)std::snprintf(text.data(), text.size(), "%.1f",
+                      std::chrono::duration<double, std::milli>(time).count());
+  return text.data();
+}
+
+/// One line of JSON, member by member.
+class json_line {
+ public:
+  void text(std::string_view name, std::string_view value) {
+    begin(name);
+    http::append_json_string(out_, value);
+  }
+  /// A number, a truth value or JSON that is made already.
+  void raw(std::string_view name, std::string_view value) {
+    begin(name);
+    out_.append(value);
+  }
+  [[nodiscard]] auto finish() -> std::string { return out_ + "}\n"; }
+
+ private:
+  void begin(std::string_view name) {
+    out_.append(out_.size() == 1 ? "" : ",");
+    http::append_json_string(out_, name);
+    out_.push_back(':');
+  }
+  std::string out_ = "{";
+};
+
+[[nodiscard]] auto to_json(std::uint64_t number, response const& answer) -> std::string {
+  json_line line;
+  line.raw("number", std::to_string(number));
+  line.raw("ok", answer.status < 400 ? "true" : "false");
+  line.raw("status", std::to_string(answer.status));
+  line.raw("attempts", std::to_string(answer.attempts));
+  line.raw("took_ms", milliseconds_of(answer.took));
+  line.raw("waited_ms", milliseconds_of(answer.waited));
+  if (!answer.key.empty()) {
+    line.text("key", answer.key);
+    line.raw("replayed", answer.fields.find("idempotent-replayed") == "true" ? "true" : "false");
+  }
+  std::string fields = "[";
+  for (std::size_t i = 0; i < answer.fields.size(); ++i) {
+    fields.append(i == 0 ? "[" : ",[");
+    http::append_json_string(fields, answer.fields[i].name);
+    fields.push_back(',');
+    http::append_json_string(fields, answer.fields[i].value);
+    fields.push_back(']');
+  }
+  line.raw("fields", fields + "]");
+  line.text("body", answer.body);
+  return line.finish();
+}
+
+[[nodiscard]] auto to_json(std::uint64_t number, client_error const& error) -> std::string {
+  json_line line;
+  line.raw("number", std::to_string(number));
+  line.raw("ok", "false");
+  line.text("fault", client::name_of(error.fault));
+  line.text("error", client::to_string(error));
+  line.raw("attempts", std::to_string(error.attempts));
+  line.raw("may_have_run", error.may_have_run ? "true" : "false");
+  if (!error.key.empty()) {
+    line.text("key", error.key);
+  }
+  return line.finish();
+}
+
+[[nodiscard]] auto to_line(std::uint64_t number, response const& answer) -> std::string {
+  auto out = std::to_string(number) + " " + std::to_string(answer.status) + " " +
+             milliseconds_of(answer.took) + " ms";
+  if (answer.attempts > 1) {
+    out += ", " + std::to_string(answer.attempts) + " attempts";
+  }
+  if (answer.fields.find("idempotent-replayed") == "true") {
+    out += ", replayed";
+  }
+  return out + "\n";
+}
+
+/// Sends the requests of one command and prints what becomes of them.
+class caller {
+ public:
+  caller(call_settings settings, nanoseconds time)
+      : settings_(std::move(settings)), began_(clock::now()), ends_(began_ + time) {}
+  caller(caller const&) = delete;
+  auto operator=(caller const&) -> caller& = delete;
+  ~caller() {
+    ::close(finished_);
+    ::close(signals_);
+  }
+
+  [[nodiscard]] auto run(client::session_options options) -> int {
+    sigset_t ending;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+    signals_ = ::signalfd(-1, &ending, SFD_CLOEXEC);
+    finished_ = ::eventfd(0, EFD_CLOEXEC);
+    auto opened = session::open(std::move(options));
+    if (signals_ < 0 || finished_ < 0 || !opened) {
+      std::cerr << "error: "
+                << (opened ? "the system gives no descriptors" : to_string(opened.error())) << '\n';
+      return exit_failure;
+    }
+    session_ = *std::move(opened);
+    if (auto const begun = begin(); !begun) {
+      std::cerr << "error: " << to_string(begun.error()) << '\n';
+      return exit_usage;
+    }
+    bool const interrupted = wait();
+    if (interrupted) {
+      // Whoever presses the keys again does not want to wait for an end in good order.
+      pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
+    }
+    auto const retries = session_->activity().retries;
+    session_.reset();  // from here on there is only this thread
+    progress_.clear();
+    summarize(retries);
+    return interrupted ? exit_interrupted : ok_ == settings_.repeat ? exit_success : exit_failure;
+  }
+
+ private:
+  /// Sends as many as may be outstanding; what ends then sends the next.
+  [[nodiscard]] auto begin() -> result<void, client_error> {
+    std::lock_guard const lock(mutex_);
+    while (sent_ < settings_.repeat && sent_ < outstanding_max) {
+      TIDEGATE_TRY_VOID(send_next());
+    }
+    return {};
+  }
+
+  [[nodiscard]] auto send_next() -> result<client::request_id, client_error> {
+    auto wanted = settings_.wanted;
+    wanted.time_max = ends_ - clock::now();
+    auto sent = session_->send(
+        std::move(wanted),
+        [this, number = sent_ + 1](result<response, client_error> what) { ended(number, what); });
+    sent_ += sent ? 1U : 0U;
+    return sent;
+  }
+
+  /// On the thread of the session.
+  void ended(std::uint64_t number, result<response, client_error> const& what) {
+    std::lock_guard const lock(mutex_);
+    ++done_;
+    bool const is_ok = what && what->status < 400;
+    ok_ += is_ok ? 1U : 0U;
+    bool const is_cancelled = !what && what.error().fault == client::client_fault::cancelled;
+    if (!is_cancelled) {
+      failed_ += is_ok ? 0U : 1U;
+      print(number, what);
+    }
+    if (!std::cout) {
+      stopping_ = true;  // nobody reads any more
+    }
+    if (!stopping_ && sent_ < settings_.repeat && clock::now() < ends_ && !send_next()) {
+      stopping_ = true;
+    }
+    if (stopping_ || done_ == sent_) {
+      ::eventfd_write(finished_, 1);
+    }
+  }
+
+  void print(std::uint64_t number, result<response, client_error> const& what) {
+    progress_.clear();
+    if (settings_.json) {
+      std::cout << (what ? to_json(number, *what) : to_json(number, what.error()));
+    } else if (!what) {
+      std::cerr << (settings_.repeat > 1 ? std::to_string(number) + " " : "")
+                << "error: " << to_string(what.error())
+                << (what.error().may_have_run ? "; it may have been carried out" : "") << '\n';
+    } else if (settings_.repeat > 1) {
+      std::cout << to_line(number, *what);
+    } else {
+      std::cout << what->body;
+      if (what->status >= 400) {
+        std::cerr << "error: the server answered " << what->status << '\n';
+      }
+    }
+    std::cout.flush();
+  }
+
+  /// Until all is done or somebody interrupts, which is true.
+  [[nodiscard]] auto wait() -> bool {
+    for (;;) {
+      std::array<pollfd, 2> polled{{{finished_, POLLIN, 0}, {signals_, POLLIN, 0}}};
+      ::poll(polled.data(), polled.size(), static_cast<int>(progress::tick.count()));
+      auto const activity = session_->activity();
+      std::lock_guard const lock(mutex_);
+      if (polled[0].revents != 0) {
+        return false;
+      }
+      if (polled[1].revents != 0) {
+        signalfd_siginfo taken{};
+        (void)!::read(signals_, &taken, sizeof taken);
+        stopping_ = true;
+        return true;
+      }
+      progress_.show({.done = done_,
+                      .total = settings_.repeat,
+                      .under_way = activity.under_way,
+                      .retries = activity.retries,
+                      .next_in = activity.under_way == 0 ? activity.next_in : std::nullopt},
+                     clock::now());
+    }
+  }
+
+  void summarize(std::uint64_t retries) {
+    auto const seconds = std::chrono::duration<double>(clock::now() - began_).count();
+    if (settings_.json) {
+      json_line counts;
+      counts.raw("wanted", std::to_string(settings_.repeat));
+      counts.raw("ok", std::to_string(ok_));
+      counts.raw("failed", std::to_string(failed_));
+      counts.raw("unfinished", std::to_string(settings_.repeat - ok_ - failed_));
+      counts.raw("retries", std::to_string(retries));
+      counts.raw("seconds", std::to_string(seconds));
+      auto text = counts.finish();
+      text.pop_back();
+      json_line line;
+      line.raw("summary", text);
+      std::cout << line.finish();
+    } else if (settings_.repeat > 1) {
+      auto const unfinished = settings_.repeat - ok_ - failed_;
+      std::cerr << ok_ << " ok, " << failed_ << " failed, "
+                << (unfinished > 0 ? std::to_string(unfinished) + " not finished, " : "") << retries
+                << " retries, " << milliseconds_of(clock::now() - began_) << " ms\n";
+    }
+  }
+
+  call_settings const settings_;
+  clock::time_point const began_;
+  clock::time_point const ends_;
+  int finished_ = -1;
+  int signals_ = -1;
+
+  std::mutex mutex_;  // of what follows
+  progress progress_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t done_ = 0;
+  std::uint64_t ok_ = 0;
+  std::uint64_t failed_ = 0;
+  bool stopping_ = false;
+
+  std::unique_ptr<session> session_;  // the last one: its end calls `ended`
+};
+
+auto call(call_settings settings) -> int {
+  take_request(settings);
+  auto time = longest;
+  if (!settings.max_time.empty()) {
+    auto const given = parse_duration(settings.max_time);
+    if (!given) {
+      refuse("--max-time", "'" + settings.max_time + "' is no duration such as 500ms, 10s or 5m");
+    }
+    time = *given;
+  }
+  auto options = take_options(settings);
+  return caller(std::move(settings), time).run(std::move(options));
+}
+
+}  // namespace
+
+void add_call_command(CLI::App& app, int& status) {
+  auto* const command = app.add_subcommand(
+      "call", "Send requests at the pace that the server allows, and again where that is safe");
+  auto const settings = std::make_shared<call_settings>();
+  command->add_option("URL", settings->wanted.url, "http:// or https://")->required();
+  command->add_option("-X,--request", settings->method, "The method; GET, or POST with -d");
+  command->add_option("-H,--header", settings->fields, "A field, 'NAME: VALUE'; any number of them")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("-d,--data", settings->data,
+                      "The content; @FILE reads a file, @- standard input");
+  command->add_flag(
+      "--idempotent", settings->idempotent,
+      "Send an Idempotency-Key, a new one for each request and the same with its retries");
+  command->add_option("--repeat", settings->repeat, "So many requests")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+      ->capture_default_str();
+  command
+      ->add_option("--rate", settings->rate,
+                   "At most such as 10/s, 100/m or 5000/h; auto: as the server says")
+      ->capture_default_str();
+  command->add_flag("--burst", settings->burst,
+                    "Use quota as soon as it is there, instead of evenly");
+  command->add_option("--retries", settings->retries, "Of one request")
+      ->check(CLI::Range(std::uint32_t{0}, std::uint32_t{1000}))
+      ->capture_default_str();
+  command->add_option("--timeout", settings->timeout, "Of one attempt, such as 500ms, 10s or 5m")
+      ->capture_default_str();
+  command->add_option("--max-time", settings->max_time,
+                      "Of the whole command, waits and retries included");
+  command->add_option("--cacert", settings->ca_file,
+                      "Trust these certificates (PEM) instead of the system's");
+  command->add_flag("--json", settings->json,
+                    "One JSON object a line: each request, then a summary");
+  command->footer(
+      "Obeys RateLimit (draft-09 and draft-07), X-RateLimit-* and Retry-After. Sends again only "
+      "what is\n"
+      "safe: idempotent methods, requests with a key, and what was never sent.\n"
+      "One request prints the content of its answer, --repeat one line for each; progress is on\n"
+      "standard error.\n"
+      "Exit status: 0 all answers were below 400; 1 some were not, or did not come; 2 the command "
+      "line\n"
+      "is wrong; 130 interrupted.");
+  command->callback([settings, &status] { status = call(*settings); });
+}
+
+}  // namespace tidegate::app

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tidegate::app {
+
+/// How far long work has come.
+struct progress_state {
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  std::uint64_t under_way = 0;
+  std::uint64_t retries = 0;
+  std::optional<std::chrono::nanoseconds> next_in;  ///< when something happens again, if it waits
+};
+
+/// Shows on standard error how far work has come: on a terminal a bar that is drawn anew, elsewhere a line
+/// every ten seconds. Nothing is shown of work that is over at once.
+class progress {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  progress();
+  /// How often to call `show`.
+  static constexpr std::chrono::milliseconds tick{100};
+
+  void show(progress_state const& state, clock::time_point now);
+  /// Removes the bar, so that something else can be printed.
+  void clear();
+
+ private:
+  bool is_terminal_;
+  bool is_drawn_ = false;
+  clock::time_point began_;
+  clock::time_point shown_;
+};
+
+/// The text of a line, without a bar: `12 of 100 done, 3 under way, 4.0/s, 2 retries, next in 3.2 s`.
+[[nodiscard]] auto describe(progress_state const& state, std::chrono::nanoseconds elapsed)
+    -> std::string;
+
+}  // namespace tidegate::app
