@@ -5,6 +5,7 @@
 #include "call_command.hpp"
 #include "config_command.hpp"
 #include "exit_status.hpp"
+#include "explain_command.hpp"
 #include "serve_command.hpp"
 #include "sf_command.hpp"
 #include "tidegate_version.hpp"
@@ -39,6 +40,7 @@ auto main(int argc, char** argv) -> int {
   add_serve_command(app, status);
   add_config_commands(app, status);
   add_sf_command(app, operands, status);
+  add_explain_command(app, operands, status);
   add_call_command(app, status);
 
   try {

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report.hpp"
+#include "words.hpp"
+
+#include <tidegate/http/date.hpp>
+#include <tidegate/ratelimit/legacy.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace tidegate::explain {
+
+namespace {
+
+using ratelimit::field_line;
+using ratelimit::legacy_fields;
+using ratelimit::reset_form;
+using ratelimit::service_limit;
+using std::chrono::sys_seconds;
+
+/// What the name of a line says, as far as it matters here.
+struct legacy_name {
+  std::string_view family;  ///< such as `X-RateLimit-`, as it was sent
+  std::string_view part;    ///< `limit`, `remaining` or `reset`, in lower case
+  std::string_view rest;    ///< such as `-minute`
+};
+
+[[nodiscard]] auto begins_with(std::string_view text, std::string_view prefix) noexcept -> bool {
+  return same_name(text.substr(0, prefix.size()), prefix);
+}
+
+[[nodiscard]] auto read_name(std::string_view text) -> std::optional<legacy_name> {
+  constexpr std::array<std::string_view, 3> families{"x-ratelimit-", "x-rate-limit-", "ratelimit-"};
+  constexpr std::array<std::string_view, 3> parts{"limit", "remaining", "reset"};
+  for (auto const family : families) {
+    if (!begins_with(text, family)) {
+      continue;
+    }
+    for (auto const part : parts) {
+      auto const rest = text.substr(family.size());
+      if (begins_with(rest, part) && (rest.size() == part.size() || rest[part.size()] == '-')) {
+        return legacy_name{text.substr(0, family.size()), part, rest.substr(part.size())};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// A reset as it is taken, for people.
+[[nodiscard]] auto form_words(reset_form form, std::int64_t seconds, sys_seconds now)
+    -> std::string {
+  std::string moment;
+  http::append_rfc3339(moment, now + std::chrono::seconds(seconds));
+  switch (form) {
+    case reset_form::delta_seconds: return "seconds from now";
+    case reset_form::delta_milliseconds: return "milliseconds from now";
+    case reset_form::epoch_seconds: return "a Unix time, " + moment;
+    case reset_form::epoch_milliseconds: return "a Unix time in milliseconds, " + moment;
+    case reset_form::http_date: return "an HTTP-date";
+    case reset_form::rfc3339: return "a date of RFC 3339";
+    case reset_form::duration: break;
+  }
+  return "a duration";
+}
+
+/// A date has a comma in it, so that a value is tried as a whole before it is a list.
+[[nodiscard]] auto read_first_reset(std::string_view value, sys_seconds now,
+                                    std::optional<std::chrono::seconds> window)
+    -> std::optional<ratelimit::legacy_reset> {
+  if (auto const whole = ratelimit::read_legacy_reset(value, now, window)) {
+    return whole;
+  }
+  std::optional<ratelimit::legacy_reset> first;
+  for (;;) {
+    auto const comma = value.find(',');
+    auto const one = ratelimit::read_legacy_reset(trimmed(value.substr(0, comma)), now, window);
+    if (!one) {
+      return std::nullopt;
+    }
+    first = first ? first : one;
+    if (comma == std::string_view::npos) {
+      return first;
+    }
+    value.remove_prefix(comma + 1);
+  }
+}
+
+[[nodiscard]] auto window_of(legacy_fields const& read, std::string_view name)
+    -> std::optional<std::int64_t> {
+  for (auto const& policy : read.policies) {
+    if (same_name(policy.name, name)) {
+      return policy.window;
+    }
+  }
+  return std::nullopt;
+}
+
+void judge_reset(field_line const& line, legacy_name const& name, legacy_fields const& read,
+                 sys_seconds now, report& out) {
+  auto const group = name.rest.empty() ? name.rest : name.rest.substr(1);
+  auto const window = window_of(read, group);
+  auto const reset =
+      read_first_reset(trimmed(line.value), now,
+                       window ? std::optional(std::chrono::seconds(*window)) : std::nullopt);
+  if (!reset) {
+    out.break_rule(
+        rule_of("x-ratelimit-value"), line.name,
+        quoted(trimmed(line.value)) +
+            " is neither a number nor a date near now; clients make NaN of it or ignore it");
+    return;
+  }
+  bool const has_unit = same_name(name.rest, "-ms") || same_name(name.rest, "-after") ||
+                        name.rest.ends_with("-ms") || name.rest.ends_with("-after");
+  if (has_unit) {
+    return;
+  }
+  out.say(line.name,
+          "taken for " + form_words(reset->form, reset->seconds, now) + "; nobody specified which");
+  bool const is_moment = reset->form == reset_form::epoch_seconds ||
+                         reset->form == reset_form::epoch_milliseconds ||
+                         reset->form == reset_form::http_date || reset->form == reset_form::rfc3339;
+  if (is_moment) {
+    out.break_rule(
+        rule_of("x-ratelimit-reset-clock"), line.name,
+        "a moment is only right for clients whose clock is; seconds from now always are");
+  }
+}
+
+void say_limit(service_limit const& limit, legacy_fields const& read, std::string_view family,
+               report& out) {
+  auto const field = std::string(family) + "*" + (limit.name.empty() ? "" : "-" + limit.name);
+  std::string text = limit.remaining
+                         ? (*limit.remaining == 0 ? "nothing" : std::to_string(*limit.remaining))
+                         : std::string("it is not said how many");
+  text += limit.limit ? " of " + std::to_string(*limit.limit) + " left" : " left";
+  if (auto const window = window_of(read, limit.name)) {
+    auto const name = window_name(*window);
+    text += name.empty() ? " in this window of " + duration_words(*window)
+                         : " in this " + std::string(name);
+  }
+  if (limit.reset) {
+    text += ", resets in " + duration_words(*limit.reset);
+    if (limit.remaining == 0) {
+      text += "; wait until then";
+    } else if (limit.remaining && *limit.reset > 0) {
+      text +=
+          "; pace yourself to " + pace_words(*limit.remaining, *limit.reset, false) + " until then";
+    }
+  }
+  out.say(field, std::move(text));
+  if (!limit.limit || !limit.remaining || !limit.reset) {
+    out.break_rule(rule_of("x-ratelimit-incomplete"), field,
+                   std::string(!limit.remaining ? "what remains"
+                               : !limit.reset   ? "the reset"
+                                                : "the limit") +
+                       " is missing; clients that count on it compute NaN");
+  }
+}
+
+/// Both are there: they have to tell the same.
+void compare(legacy_fields const& read, ratelimit::limit_field const& field,
+             std::string_view family, report& out) {
+  for (auto const& limit : read.limits) {
+    bool const is_known =
+        !limit.remaining || std::ranges::any_of(field.limits, [&](service_limit const& other) {
+          return other.remaining == limit.remaining;
+        });
+    if (!is_known) {
+      out.break_rule(
+          rule_of("x-ratelimit-disagrees"), std::string(family) + "*",
+          std::to_string(*limit.remaining) +
+              " remain by this, but by no item of RateLimit, which is the one that counts");
+    }
+  }
+}
+
+}  // namespace
+
+void explain_legacy(message_view const& message, sys_seconds now, told_limits const& told,
+                    report& out) {
+  std::string_view family;
+  auto const read = ratelimit::read_legacy(message.fields, now);
+  for (auto const& line : message.fields) {
+    auto const name = read_name(line.name);
+    if (!name) {
+      continue;
+    }
+    family = family.empty() ? name->family : family;
+    if (name->part == "reset") {
+      judge_reset(line, *name, read, now, out);
+    } else if (ratelimit::read_legacy({&line, 1}, now).limits.empty()) {
+      // One line with a number is a limit of its own.
+      out.break_rule(rule_of("x-ratelimit-value"), line.name,
+                     quoted(trimmed(line.value)) +
+                         " is no number of 0 or more; clients make NaN of it or ignore it");
+    }
+  }
+  if (family.empty()) {
+    return;
+  }
+  for (auto const& limit : read.limits) {
+    say_limit(limit, read, family, out);
+  }
+  if (told.limits && !told.limits->limits.empty()) {
+    compare(read, *told.limits, family, out);
+  } else if (!told.is_there) {
+    out.break_rule(
+        rule_of("x-ratelimit-only"), std::string(family) + "*",
+        "nobody specified these fields; a RateLimit field says the same in a way that every "
+        "client understands");
+  }
+}
+
+}  // namespace tidegate::explain

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "rules.hpp"
+
+#include <tidegate/explain/fields.hpp>
+#include <tidegate/ratelimit/fields.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tidegate::explain {
+
+/// Collects findings, up to `findings_max`.
+class report {
+ public:
+  void say(std::string_view field, std::string text) {
+    add({.level = severity::info,
+         .rule = {},
+         .field = std::string(field),
+         .specification = {},
+         .section = {},
+         .text = std::move(text)});
+  }
+
+  /// `version` decides which draft the finding names, where both have the rule.
+  void break_rule(rule const& broken, std::string_view field, std::string text,
+                  ratelimit::draft version = ratelimit::draft::draft_09) {
+    bool const is_older = version == ratelimit::draft::draft_07 && !broken.section_07.empty();
+    add({.level = broken.level,
+         .rule = broken.id,
+         .field = std::string(field),
+         .specification = is_older ? specification::ratelimit_07 : broken.specification,
+         .section = is_older ? broken.section_07 : broken.section,
+         .text = std::move(text)});
+  }
+
+  /// The same where the section is known better than the rule knows it.
+  void break_rule_at(rule const& broken, std::string_view of, std::string_view section,
+                     std::string_view field, std::string text) {
+    add({.level = broken.level,
+         .rule = broken.id,
+         .field = std::string(field),
+         .specification = of,
+         .section = section,
+         .text = std::move(text)});
+  }
+
+  [[nodiscard]] auto take() && -> std::vector<finding> { return std::move(findings_); }
+
+ private:
+  void add(finding&& one) {
+    if (findings_.size() < findings_max) {
+      findings_.push_back(std::move(one));
+    }
+  }
+
+  std::vector<finding> findings_;
+};
+
+/// What one kind of field said, for those that are judged together with it.
+struct told_limits {
+  bool is_there = false;  ///< RateLimit, well-formed or not
+  std::optional<ratelimit::policy_field> policies{};
+  std::optional<ratelimit::limit_field> limits{};
+};
+
+/// The values of all lines of that name, in their order.
+[[nodiscard]] auto lines_of(message_view const& message, std::string_view name)
+    -> std::vector<std::string_view>;
+
+[[nodiscard]] auto explain_ratelimit(message_view const& message, report& out) -> told_limits;
+void explain_retry_after(message_view const& message, std::chrono::sys_seconds now,
+                         told_limits const& told, report& out);
+void explain_legacy(message_view const& message, std::chrono::sys_seconds now,
+                    told_limits const& told, report& out);
+void explain_idempotency_key(message_view const& message, report& out);
+
+}  // namespace tidegate::explain

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/explain.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tidegate::explain {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+/// Fri, 17 May 2024 12:00:00 GMT.
+constexpr std::chrono::sys_seconds now{1715947200s};
+
+auto explain(std::vector<std::string> const& lines, std::optional<int> status = std::nullopt)
+    -> std::vector<finding> {
+  std::vector<ratelimit::field_line> fields;
+  for (auto const& line : lines) {
+    fields.push_back(*parse_field_line(line));
+  }
+  return explain_fields({.fields = fields, .status = status}, now);
+}
+
+/// What it says where nothing is wrong, one text for each finding.
+auto said(std::vector<std::string> const& lines) -> std::vector<std::string> {
+  std::vector<std::string> texts;
+  for (auto const& one : explain(lines)) {
+    if (one.level == severity::info) {
+      texts.push_back(one.text);
+    }
+  }
+  return texts;
+}
+
+auto broken(std::vector<std::string> const& lines, std::optional<int> status = std::nullopt)
+    -> std::vector<std::string> {
+  std::vector<std::string> ids;
+  for (auto const& one : explain(lines, status)) {
+    if (one.level != severity::info) {
+      ids.emplace_back(one.rule);
+    }
+  }
+  return ids;
+}
+
+// ── what fields mean ──
+
+TEST(explain_fields, puts_a_limit_and_its_policy_together) {
+  EXPECT_THAT(said({R"(RateLimit: "burst";r=38;t=12)", R"(RateLimit-Policy: "burst";q=100;w=60)"}),
+              ElementsAre(R"("burst": 38 of 100 requests left in this minute, resets in 12 s; )"
+                          "pace yourself to 3.1 requests a second until then"));
+}
+
+TEST(explain_fields, says_what_an_item_of_draft_09_means) {
+  EXPECT_THAT(said({R"(RateLimit: "a";r=5)"}),
+              ElementsAre(R"("a": 5 units left, no word on when it resets)"));
+  EXPECT_THAT(said({R"(RateLimit: "a";r=0;t=7)"}),
+              ElementsAre(R"("a": nothing left, resets in 7 s; wait until then)"));
+  EXPECT_THAT(
+      said({R"(RateLimit: "a";r=1;t=3600)"}),
+      ElementsAre(
+          R"("a": 1 unit left, resets in 1 h; pace yourself to one request every 1 h until then)"));
+  EXPECT_THAT(said({R"(RateLimit: "day";r=100;t=36000)",
+                    R"(RateLimit-Policy: "hour";q=1000;w=3600, "day";q=5000;w=86400)"}),
+              ElementsAre(R"("day": 100 of 5000 requests left in this day, resets in 10 h; )"
+                          "pace yourself to one request every 6 min until then",
+                          R"("hour": 1000 requests an hour; it is not said how much is left)"));
+}
+
+TEST(explain_fields, knows_units_and_partition_keys) {
+  EXPECT_THAT(
+      said({R"(RateLimit: "bytes";r=1048576;t=1024;pk=:QXBwLTk5OQ==:)",
+            R"(RateLimit-Policy: "bytes";q=52428800;qu="content-bytes";w=3600)"}),
+      ElementsAre(
+          R"("bytes": 1 MiB of 50 MiB of content left in this hour for the partition key "App-999", )"
+          "resets in 17 min 4 s; pace yourself to 1 KiB a second until then"));
+  EXPECT_THAT(said({R"(RateLimit: "slots";r=15)",
+                    R"(RateLimit-Policy: "slots";q=20;qu="concurrent-requests")"}),
+              ElementsAre(R"("slots": 15 of 20 requests at a time left)"));
+  EXPECT_THAT(
+      said({R"(RateLimit-Policy: "p";q=1;w=10;pk=:AAE=:)"}),
+      ElementsAre(
+          R"("p": 1 request in 10 s for the partition key of 2 octets; it is not said how much is left)"));
+}
+
+TEST(explain_fields, tells_partitions_of_one_policy_apart) {
+  EXPECT_THAT(said({R"(RateLimit: "p";r=1;pk=:YQ==:, "p";r=2;pk=:Yg==:)",
+                    R"(RateLimit-Policy: "p";q=10;pk=:YQ==:, "p";q=20;pk=:Yg==:)"}),
+              ElementsAre(HasSubstr("1 of 10 requests"), HasSubstr("2 of 20 requests")));
+}
+
+TEST(explain_fields, says_what_draft_07_means) {
+  EXPECT_THAT(said({"RateLimit: limit=100, remaining=50, reset=5",
+                    "RateLimit-Policy: 100;w=10, 1000;w=3600"}),
+              ElementsAre("50 of 100 requests left in this window of 10 s, resets in 5 s; "
+                          "pace yourself to 10 requests a second until then",
+                          "1000 requests an hour; it is not said how much is left"));
+  EXPECT_THAT(said({"RateLimit: limit=10, reset=1"}),
+              ElementsAre("of 10 units it is not said how many are left, resets in 1 s"));
+}
+
+TEST(explain_fields, says_how_long_to_wait) {
+  EXPECT_THAT(said({"Retry-After: 120"}), ElementsAre("wait 2 min, then try again"));
+  EXPECT_THAT(said({"Retry-After: 0"}), ElementsAre("try again at once"));
+  EXPECT_THAT(said({"Retry-After: Fri, 17 May 2024 12:01:30 GMT"}),
+              ElementsAre("wait until Fri, 17 May 2024 12:01:30 GMT, which is in 90 s"));
+}
+
+TEST(explain_fields, goes_by_the_clock_of_the_server_where_it_has_one) {
+  EXPECT_THAT(
+      said({"Date: Fri, 17 May 2024 12:01:00 GMT", "Retry-After: Fri, 17 May 2024 12:01:30 GMT"}),
+      ElementsAre("wait until Fri, 17 May 2024 12:01:30 GMT, which is in 30 s"));
+}
+
+TEST(explain_fields, knows_the_wild_variants_of_a_reset) {
+  auto const taken = [](std::string const& value) {
+    return said(
+        {"X-RateLimit-Limit: 100", "X-RateLimit-Remaining: 38", "X-RateLimit-Reset: " + value});
+  };
+  auto const left =
+      "38 of 100 left, resets in 12 s; pace yourself to 3.1 requests a second until then";
+  EXPECT_THAT(taken("12"), ElementsAre("taken for seconds from now; nobody specified which", left));
+  EXPECT_THAT(
+      taken("1715947212"),
+      ElementsAre("taken for a Unix time, 2024-05-17T12:00:12Z; nobody specified which", left));
+  EXPECT_THAT(
+      taken("1715947212000"),
+      ElementsAre(
+          "taken for a Unix time in milliseconds, 2024-05-17T12:00:12Z; nobody specified which",
+          left));
+  EXPECT_THAT(taken("Fri, 17 May 2024 12:00:12 GMT"),
+              ElementsAre("taken for an HTTP-date; nobody specified which", left));
+  EXPECT_THAT(taken("2024-05-17T12:00:12Z"),
+              ElementsAre("taken for a date of RFC 3339; nobody specified which", left));
+  EXPECT_THAT(taken("12s"), ElementsAre("taken for a duration; nobody specified which", left));
+}
+
+TEST(explain_fields, knows_the_wild_variants_of_names_and_lists) {
+  EXPECT_THAT(said({"x-ratelimit-limit-minute: 60", "x-ratelimit-remaining-minute: 0",
+                    "x-ratelimit-reset-minute: 9"}),
+              ElementsAre("taken for seconds from now; nobody specified which",
+                          "nothing of 60 left in this minute, resets in 9 s; wait until then"));
+  EXPECT_THAT(said({"X-Rate-Limit-Limit: 10, 10;w=1, 50;w=60", "X-Rate-Limit-Remaining: 9",
+                    "X-Rate-Limit-Reset: 1"}),
+              ElementsAre("taken for seconds from now; nobody specified which",
+                          "9 of 10 left in this second, resets in 1 s; pace yourself to 9 requests "
+                          "a second until then"));
+  EXPECT_THAT(
+      said({"RateLimit-Limit: 10", "RateLimit-Remaining: 9", "RateLimit-Reset: 3"}),
+      ElementsAre("taken for seconds from now; nobody specified which",
+                  "9 of 10 left, resets in 3 s; pace yourself to 3 requests a second until then"));
+  EXPECT_THAT(
+      broken({"X-RateLimit-Limit: 10", "X-RateLimit-Remaining: 1", "X-RateLimit-Reset-Ms: 250"}),
+      ElementsAre("x-ratelimit-only"));
+}
+
+TEST(explain_fields, knows_what_a_key_is_made_of) {
+  EXPECT_THAT(said({R"(Idempotency-Key: "8e03978e-40d5-43e8-bc93-6894a57f9324")"}),
+              ElementsAre("a random UUID (version 4), 36 characters"));
+  EXPECT_THAT(said({R"(Idempotency-Key: "018f866c-5e00-7000-8000-000000000000")"}),
+              ElementsAre("a UUID of version 7, made at 2024-05-17T12:00:00Z, 36 characters"));
+  EXPECT_THAT(
+      said({R"(Idempotency-Key: "clkyoesmbgybucifusbbtdsbohtyuuwz")"}),
+      ElementsAre(
+          "a key of 32 characters, to be sent with every retry of one request and with no other"));
+}
+
+TEST(explain_fields, passes_over_all_other_fields) {
+  EXPECT_THAT(explain({"Content-Type: text/html", "Cache-Control: no-store", "Date: nonsense",
+                       "X-RateLimit-Used: 1"}),
+              IsEmpty());
+  EXPECT_THAT(explain({}), IsEmpty());
+}
+
+TEST(explain_fields, bounds_what_it_says) {
+  std::string items = "\"a\";r=1";
+  for (int i = 0; i < 5000; ++i) {
+    items += ", \"a\";r=1";
+  }
+  EXPECT_EQ(explain({"RateLimit: " + items}).size(), findings_max);
+}
+
+// ── what is wrong with them ──
+
+struct broken_row {
+  std::string_view rule;
+  std::vector<std::string> wrong;
+  std::vector<std::string> right;  ///< nearly the same, and the rule holds
+  std::optional<int> status{};
+};
+
+auto rows() -> std::vector<broken_row> const& {
+  static std::vector<broken_row> const all = {
+      {"ratelimit-syntax", {R"(RateLimit: "a;r=1)"}, {R"(RateLimit: "a";r=1)"}},
+      {"ratelimit-syntax",
+       {R"(RateLimit-Policy: "a";q=1;W=60)"},
+       {R"(RateLimit-Policy: "a";q=1;w=60)"}},
+      {"ratelimit-policy-empty", {"RateLimit-Policy: "}, {"RateLimit: "}},
+      {"ratelimit-inner-list", {R"(RateLimit: ("a");r=1)"}, {R"(RateLimit: "a";r=1)"}},
+      {"ratelimit-name-type", {"RateLimit: default;r=1"}, {R"(RateLimit: "default";r=1)"}},
+      {"ratelimit-quota-missing",
+       {R"(RateLimit-Policy: "a";w=60)"},
+       {R"(RateLimit-Policy: "a";q=1)"}},
+      {"ratelimit-quota-value",
+       {R"(RateLimit-Policy: "a";q=-1)"},
+       {R"(RateLimit-Policy: "a";q=0)"}},
+      {"ratelimit-quota-value",
+       {R"(RateLimit-Policy: "a";q=Infinity)"},
+       {R"(RateLimit-Policy: "a";q=1)"}},
+      {"ratelimit-quota-repeated",
+       {"RateLimit-Policy: 10;w=1, 10;w=60"},
+       {"RateLimit-Policy: 10;w=1, 11;w=60"}},
+      {"ratelimit-unit-type",
+       {R"(RateLimit-Policy: "a";q=1;qu=requests)"},
+       {R"(RateLimit-Policy: "a";q=1;qu="requests")"}},
+      {"ratelimit-unit-unknown",
+       {R"(RateLimit-Policy: "a";q=1;qu="pounds")"},
+       {R"(RateLimit-Policy: "a";q=1;qu="content-bytes")"}},
+      {"ratelimit-unit-unknown",
+       {R"(RateLimit-Policy: "a";q=1;qu="request")"},
+       {R"(RateLimit-Policy: "a";q=1)"}},
+      {"ratelimit-window-missing", {"RateLimit-Policy: 10"}, {"RateLimit-Policy: 10;w=1"}},
+      {"ratelimit-window-value",
+       {R"(RateLimit-Policy: "a";q=1;w=0)"},
+       {R"(RateLimit-Policy: "a";q=1;w=1)"}},
+      {"ratelimit-window-value",
+       {R"(RateLimit-Policy: "a";q=1;w=0.5)"},
+       {"RateLimit-Policy: 1;w=0"}},
+      {"ratelimit-partition-key-type",
+       {R"(RateLimit: "a";r=1;pk="me")"},
+       {R"(RateLimit: "a";r=1;pk=:bWU=:)"}},
+      {"ratelimit-parameter-prefix",
+       {R"(RateLimit-Policy: "a";q=1;burst=2)"},
+       {R"(RateLimit-Policy: "a";q=1;acme-burst=2)"}},
+      {"ratelimit-limit-missing",
+       {"RateLimit: remaining=5, reset=5"},
+       {"RateLimit: limit=5, remaining=5, reset=5"}},
+      {"ratelimit-limit-value",
+       {"RateLimit: limit=NaN, remaining=5, reset=5"},
+       {"RateLimit: limit=5, remaining=5, reset=5"}},
+      {"ratelimit-remaining-missing", {R"(RateLimit: "a";t=1)"}, {R"(RateLimit: "a";r=1;t=1)"}},
+      {"ratelimit-remaining-value", {R"(RateLimit: "a";r=NaN;t=1)"}, {R"(RateLimit: "a";r=0;t=1)"}},
+      {"ratelimit-remaining-value",
+       {"RateLimit: limit=5, remaining=-1, reset=5"},
+       {"RateLimit: limit=5, reset=5"}},
+      {"ratelimit-reset-missing",
+       {"RateLimit: limit=5, remaining=5"},
+       {"RateLimit: limit=5, remaining=5, reset=0"}},
+      {"ratelimit-reset-value", {R"(RateLimit: "a";r=1;t=1.5)"}, {R"(RateLimit: "a";r=1;t=2)"}},
+      {"ratelimit-reset-implausible",
+       {R"(RateLimit: "a";r=1;t=1715947212)"},
+       {R"(RateLimit: "a";r=1;t=86400)"}},
+      {"ratelimit-reset-implausible",
+       {R"(RateLimit: "a";r=1;t=12000)", R"(RateLimit-Policy: "a";q=1;w=60)"},
+       {R"(RateLimit: "a";r=1;t=61)", R"(RateLimit-Policy: "a";q=1;w=60)"}},
+      {"ratelimit-remaining-above-quota",
+       {R"(RateLimit: "a";r=2)", R"(RateLimit-Policy: "a";q=1)"},
+       {R"(RateLimit: "a";r=1)", R"(RateLimit-Policy: "a";q=1)"}},
+      {"ratelimit-remaining-above-quota",
+       {"RateLimit: limit=5, remaining=6, reset=5"},
+       {"RateLimit: limit=5, remaining=5, reset=5"}},
+      {"ratelimit-policy-unknown",
+       {R"(RateLimit: "b";r=2)", R"(RateLimit-Policy: "a";q=2)"},
+       {R"(RateLimit: "a";r=2)", R"(RateLimit-Policy: "a";q=2)"}},
+      {"ratelimit-policy-unknown",
+       {"RateLimit: limit=5, remaining=5, reset=5", "RateLimit-Policy: 6;w=6"},
+       {"RateLimit: limit=5, remaining=5, reset=5", "RateLimit-Policy: 5;w=6"}},
+      {"ratelimit-name-repeated",
+       {R"(RateLimit: "a";r=2, "a";r=3)"},
+       {R"(RateLimit: "a";r=2, "a";r=2;pk=:YQ==:)"}},
+      {"ratelimit-drafts-mixed",
+       {R"(RateLimit: "a";r=2)", "RateLimit-Policy: 6;w=6"},
+       {"RateLimit: limit=6, remaining=5, reset=5", "RateLimit-Policy: 6;w=6"}},
+      {"ratelimit-rate-uncapped",
+       {R"(RateLimit: "a";r=10000;t=10)", R"(RateLimit-Policy: "a";q=10000;w=3600)"},
+       {R"(RateLimit: "a";r=10000;t=1000)", R"(RateLimit-Policy: "a";q=10000;w=3600)"}},
+      {"ratelimit-redirect-exhausted",
+       {R"(RateLimit: "a";r=0;t=10)"},
+       {R"(RateLimit: "a";r=1;t=10)"},
+       301},
+      {"ratelimit-from-cache",
+       {R"(RateLimit: "a";r=1;t=10)", "Age: 3"},
+       {R"(RateLimit: "a";r=1;t=10)", "Age: 0"}},
+      {"retry-after-syntax", {"Retry-After: 1.5"}, {"Retry-After: 1"}},
+      {"retry-after-syntax", {"Retry-After: -1"}, {"Retry-After: 0"}},
+      {"retry-after-syntax",
+       {"Retry-After: 2024-05-17T12:00:12Z"},
+       {"Retry-After: Fri, 17 May 2024 12:00:12 GMT"}},
+      {"retry-after-syntax", {"Retry-After: NaN"}, {"Retry-After: 60"}},
+      {"retry-after-repeated", {"Retry-After: 1", "Retry-After: 2"}, {"Retry-After: 1"}},
+      {"retry-after-past",
+       {"Retry-After: Fri, 17 May 2024 11:00:12 GMT"},
+       {"Retry-After: Fri, 17 May 2024 12:00:12 GMT"}},
+      {"retry-after-implausible", {"Retry-After: 1715947212"}, {"Retry-After: 86400"}},
+      {"retry-after-before-reset",
+       {"Retry-After: 5", R"(RateLimit: "a";r=0;t=30, "b";r=7;t=3)"},
+       {"Retry-After: 30", R"(RateLimit: "a";r=0;t=30, "b";r=7;t=3)"},
+       429},
+      {"retry-after-before-reset",
+       {"Retry-After: 5", "RateLimit: limit=9, remaining=0, reset=30"},
+       {"Retry-After: 29", "RateLimit: limit=9, remaining=0, reset=30"}},
+      {"retry-after-before-reset",
+       {"Retry-After: 1", R"(RateLimit: "a";r=0;t=30)"},
+       {"Retry-After: 1", R"(RateLimit: "a";r=5;t=30, "slots";r=0)"}},
+      {"retry-after-behind-reset",
+       {"Retry-After: 90", R"(RateLimit: "a";r=0;t=30)"},
+       {"Retry-After: 31", R"(RateLimit: "a";r=0;t=30)"},
+       429},
+      {"x-ratelimit-only",
+       {"X-RateLimit-Limit: 5"},
+       {"X-RateLimit-Limit: 5", R"(RateLimit: "a";r=5)"}},
+      {"x-ratelimit-value", {"X-RateLimit-Limit: NaN"}, {"X-RateLimit-Limit: 5"}},
+      {"x-ratelimit-value", {"X-RateLimit-Remaining: -1"}, {"X-RateLimit-Remaining: 0"}},
+      {"x-ratelimit-value", {"X-RateLimit-Reset: undefined"}, {"X-RateLimit-Reset: 5, 60"}},
+      {"x-ratelimit-incomplete",
+       {"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 4"},
+       {"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 4", "X-RateLimit-Reset: 4"}},
+      {"x-ratelimit-reset-clock", {"X-RateLimit-Reset: 1715947212"}, {"X-RateLimit-Reset: 12"}},
+      {"x-ratelimit-disagrees",
+       {"X-RateLimit-Remaining: 4", R"(RateLimit: "a";r=5)"},
+       {"X-RateLimit-Remaining: 5", R"(RateLimit: "a";r=5)"}},
+      {"idempotency-key-string",
+       {"Idempotency-Key: 8e03978e-40d5-43e8-bc93-6894a57f9324"},
+       {R"(Idempotency-Key: "8e03978e-40d5-43e8-bc93-6894a57f9324";a=1)"}},
+      {"idempotency-key-string",
+       {R"(Idempotency-Key: "never closed)"},
+       {R"(Idempotency-Key: "never closed-never closed")"}},
+      {"idempotency-key-repeated",
+       {R"(Idempotency-Key: "a")", R"(Idempotency-Key: "b")"},
+       {R"(Idempotency-Key: "a")"}},
+      {"idempotency-key-empty", {R"(Idempotency-Key: "")"}, {R"(Idempotency-Key: "a")"}},
+      {"idempotency-key-long",
+       {"Idempotency-Key: \"" + std::string(256, 'k') + "\""},
+       {"Idempotency-Key: \"" + std::string(255, 'k') + "\""}},
+      {"idempotency-key-guessable",
+       {R"(Idempotency-Key: "order-17")"},
+       {R"(Idempotency-Key: "clkyoesmbgybucifusbb")"}},
+      {"idempotency-key-guessable",
+       {R"(Idempotency-Key: "2ed6657d-e927-11e2-8e8e-3c07545d8f1d")"},
+       {R"(Idempotency-Key: "2ed6657d-e927-41e2-8e8e-3c07545d8f1d")"}},
+  };
+  return all;
+}
+
+TEST(explain_rules, are_found_broken_where_they_are_and_only_there) {
+  for (auto const& row : rows()) {
+    SCOPED_TRACE(row.wrong.front());
+    EXPECT_THAT(broken(row.wrong, row.status), testing::Contains(row.rule));
+    EXPECT_THAT(broken(row.right, row.status), testing::Not(testing::Contains(row.rule)));
+  }
+}
+
+TEST(explain_rules, are_each_in_the_table_of_this_test) {
+  std::set<std::string_view> tested;
+  for (auto const& row : rows()) {
+    tested.insert(row.rule);
+  }
+  std::set<std::string_view> ids;
+  for (auto const& one : field_rules()) {
+    EXPECT_TRUE(ids.insert(one.id).second) << one.id << " is there twice";
+    EXPECT_TRUE(tested.contains(one.id)) << one.id;
+    EXPECT_TRUE(one.summary.ends_with('.')) << one.id;
+    EXPECT_FALSE(one.section.empty()) << one.id;
+  }
+}
+
+TEST(explain_rules, name_the_section_of_the_draft_that_the_field_follows) {
+  auto const newer = explain({R"(RateLimit: "a";r=x)"});
+  ASSERT_EQ(newer.size(), 1);
+  EXPECT_EQ(newer[0].specification, specification::ratelimit_09);
+  EXPECT_EQ(newer[0].section, "4.1.1");
+  EXPECT_EQ(newer[0].text,
+            "item 1: r must be a non-negative Integer; clients have to ignore the whole field");
+  auto const older = explain({"RateLimit: limit=1, remaining=x, reset=1"});
+  ASSERT_EQ(older.size(), 1);
+  EXPECT_EQ(older[0].specification, specification::ratelimit_07);
+  EXPECT_EQ(older[0].section, "3.3");
+  auto const syntax = explain({R"(RateLimit: "a)"});
+  ASSERT_EQ(syntax.size(), 1);
+  EXPECT_EQ(syntax[0].specification, specification::structured_fields);
+}
+
+TEST(explain_rules, do_not_compare_waits_that_are_not_for_a_quota) {
+  EXPECT_THAT(broken({"Retry-After: 1", R"(RateLimit: "a";r=5;t=30)"}, 409), IsEmpty());
+  EXPECT_THAT(broken({"Retry-After: 1", R"(RateLimit: "a";r=5;t=30)"}, 503), IsEmpty());
+}
+
+// ── texts ──
+
+TEST(explain_text, groups_findings_by_field) {
+  auto const findings = explain({R"(RateLimit: "a";r=1;t=1)", "Retry-After: x"}, 429);
+  EXPECT_EQ(
+      to_text(findings),
+      "RateLimit\n"
+      "  \"a\": 1 unit left, resets in 1 s; pace yourself to one request a second until then\n"
+      "Retry-After\n"
+      "  error: it is neither a number of seconds nor an HTTP-date such as Sun, 06 Nov 1994 "
+      "08:49:37 GMT; "
+      "clients act as if it were not there\n"
+      "    retry-after-syntax (RFC 9110, section 10.2.3)\n");
+  EXPECT_THAT(to_text(findings, colours::on), HasSubstr("\x1b[31merror:\x1b[0m"));
+}
+
+TEST(explain_text, lets_nobody_control_the_terminal) {
+  EXPECT_EQ(printable("a\x1b[2J\x7f\n\xc2\x9b"
+                      "31m\xc3\xa9"),
+            "a?[2J????31m\xc3\xa9");
+  auto const findings = explain({"X-RateLimit-Remaining: \x1b]0;x\x07"});
+  EXPECT_THAT(to_text(findings), testing::Not(HasSubstr("\x1b")));
+}
+
+TEST(explain_text, is_json_for_programs) {
+  EXPECT_EQ(
+      to_json(explain({R"(RateLimit: "a";t=1)"})),
+      R"({"findings":[{"severity":"error","rule":"ratelimit-remaining-missing","field":"RateLimit",)"
+      R"("specification":"draft-ietf-httpapi-ratelimit-headers-09","section":"4.1",)"
+      R"("text":"item 1: r is required; clients have to ignore the whole field"}],"errors":1,"warnings":0})"
+      "\n");
+  EXPECT_EQ(to_json({}), "{\"findings\":[],\"errors\":0,\"warnings\":0}\n");
+}
+
+// ── header sections ──
+
+TEST(explain_header_text, reads_what_curl_prints) {
+  auto const read = read_header_text(
+      "HTTP/1.1 301 Moved\r\nLocation: /x\r\n\r\nHTTP/2 429\r\nRetry-After:  5 "
+      "\r\nnonsense\r\n\r\nA: body\r\n");
+  EXPECT_EQ(read.status, 429);
+  ASSERT_EQ(read.fields.size(), 1);
+  EXPECT_EQ(read.fields[0].name, "Retry-After");
+  EXPECT_EQ(read.fields[0].value, "5");
+  EXPECT_EQ(read.other_lines, 1);
+}
+
+TEST(explain_header_text, reads_what_curl_says_when_it_is_verbose) {
+  auto const read =
+      read_header_text("* Connected\n> GET / HTTP/1.1\n> A: b\n>\n< HTTP/1.1 200 OK\n< X: y\n<\n");
+  EXPECT_EQ(read.status, 200);
+  ASSERT_EQ(read.fields.size(), 1);
+  EXPECT_EQ(read.fields[0].name, "X");
+}
+
+TEST(explain_header_text, takes_lines_alone) {
+  auto const read = read_header_text("A: 1\n\nB:2");
+  EXPECT_EQ(read.status, std::nullopt);
+  EXPECT_EQ(read.fields.size(), 2);
+  EXPECT_FALSE(parse_field_line("no colon"));
+  EXPECT_FALSE(parse_field_line(": no name"));
+  EXPECT_FALSE(parse_field_line("a name: 1"));
+}
+
+}  // namespace
+}  // namespace tidegate::explain
