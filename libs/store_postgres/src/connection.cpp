@@ -159,11 +159,43 @@ auto connect(server_settings const& settings) -> outcome<connection_handle> {
       "SET jit TO off;"
       "SELECT set_config('synchronous_commit', 'on', false)"
       " WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')";
-  rows const done(PQexec(handle.get(), setup));
-  if (PQresultStatus(done.get()) != PGRES_TUPLES_OK) {
-    return error(PQerrorMessage(handle.get()));
+  constexpr std::chrono::seconds timeout{5};  // as for the connection
+  if (auto const done = receive(handle.get(), PQsendQuery(handle.get(), setup), timeout); !done) {
+    return error(done.error().c_str());
   }
   return handle;
+}
+
+auto receive(PGconn* from, int sent, std::chrono::milliseconds timeout)
+    -> result<rows, std::string> {
+  auto const broken = [&] { return failure(error_text(PQerrorMessage(from))); };
+  if (sent != 1) {
+    return broken();
+  }
+  auto const deadline = std::chrono::steady_clock::now() + timeout;
+  rows last;
+  for (;;) {
+    while (PQisBusy(from) != 0) {
+      auto const left =
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      pollfd socket{PQsocket(from), POLLIN, 0};
+      if (left.count() <= 0 || poll(&socket, 1, static_cast<int>(left.count())) == 0) {
+        return failure(std::string("no answer in time"));
+      }
+      if (PQconsumeInput(from) != 1) {
+        return broken();
+      }
+    }
+    auto* const next = PQgetResult(from);
+    if (next == nullptr) {
+      return last;
+    }
+    last = rows(next);
+    auto const status = PQresultStatus(next);
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+      return failure(error_text(PQresultErrorMessage(next)));
+    }
+  }
 }
 
 // ---- values ----

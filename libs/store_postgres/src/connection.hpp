@@ -108,6 +108,11 @@ class rows {
   std::unique_ptr<PGresult, clear> result_;
 };
 
+/// What came of a statement that was sent outside of a pipeline: its last rows. `sent` is what libpq said when it was sent; the error is one line
+/// for people, also when there is no answer in `timeout`. Then the connection is of no use any more.
+[[nodiscard]] auto receive(PGconn* from, int sent, std::chrono::milliseconds timeout)
+    -> result<rows, std::string>;
+
 /// A connection of one thread that waits for its answers.
 ///
 /// Statements are sent as they come (pipeline mode) and waited for when somebody wants to know: `send` says nothing of how it

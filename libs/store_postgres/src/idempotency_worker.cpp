@@ -561,20 +561,18 @@ auto idempotency_store::worker::connect_and_prepare(idempotency_options const& o
     return failure(store_error{store_fault::unavailable,
                                settings.name + ": " + error_text(PQerrorMessage(c))});
   };
-  auto const is_done = [](PGresult* result) {
-    rows const done(result);
-    auto const status = PQresultStatus(result);
-    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+  auto const answered = [&](int sent) -> outcome<rows> {
+    auto got = receive(c, sent, options.timeout);
+    if (!got) {
+      return failure(store_error{store_fault::unavailable, settings.name + ": " + got.error()});
+    }
+    return *std::move(got);
   };
   // The server gives up what we have given up.
   auto const limit = "SET statement_timeout TO " + std::to_string(options.timeout.count());
-  if (!is_done(PQexec(c, limit.c_str()))) {
-    return failed();
-  }
+  TIDEGATE_TRY_VOID(answered(PQsendQuery(c, limit.c_str())));
   for (auto const& [name, text] : statements) {
-    if (!is_done(PQprepare(c, name, text, 0, nullptr))) {
-      return failed();
-    }
+    TIDEGATE_TRY_VOID(answered(PQsendPrepare(c, name, text, 0, nullptr)));
   }
   opened made{std::move(handle), {}, 0};
   auto const read_clock = [&] {
@@ -584,7 +582,8 @@ auto idempotency_store::worker::connect_and_prepare(idempotency_options const& o
   };
   for (int i = 0; i < 3; ++i) {
     auto const asked = read_clock();
-    rows const told(PQexecPrepared(c, "count", 0, nullptr, nullptr, nullptr, 1));
+    TIDEGATE_TRY(auto const told,
+                 answered(PQsendQueryPrepared(c, "count", 0, nullptr, nullptr, nullptr, 1)));
     if (told.size() != 1) {
       return failed();
     }
