@@ -3,17 +3,17 @@ include(GNUInstallDirs)
 include(GoogleTest)
 
 # tidegate_module(NAME <m> [DESCRIPTION <text>] [DEPENDS <module>...] [LINK <library>...]
-#                 [FIND <package and arguments>...] [TEST_LINK <library>...])
+#                 [FIND <package and arguments>...] [FLAGS <linker flag>...] [TEST_LINK <library>...])
 #
 # Makes the module of the current folder:
 #   include/tidegate/**.hpp   the public headers
 #   src/*.cpp                 the library tidegate::<m>; without sources it is headers only
 #   test/*.cpp                the program <m>_test; each TEST becomes one ctest entry
 # DEPENDS are modules that the public headers show. LINK are libraries that only src/ uses; FIND says
-# how the installed package finds them again, one string each ("Boost COMPONENTS json"). TEST_LINK are
-# libraries that only the tests use.
+# how the installed package finds them again, one string each ("Boost COMPONENTS json"), and FLAGS how
+# pkg-config names them ("-lcurl"). TEST_LINK are libraries that only the tests use.
 function(tidegate_module)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;DESCRIPTION" "DEPENDS;LINK;FIND;TEST_LINK")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;DESCRIPTION" "DEPENDS;LINK;FIND;FLAGS;TEST_LINK")
   if(NOT arg_NAME OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tidegate_module: wrong arguments: ${ARGN}")
   endif()
@@ -61,6 +61,7 @@ function(tidegate_module)
   set_property(GLOBAL PROPERTY TIDEGATE_${arg_NAME}_DESCRIPTION "${arg_DESCRIPTION}")
   set_property(GLOBAL PROPERTY TIDEGATE_${arg_NAME}_DEPENDS "${arg_DEPENDS}")
   set_property(GLOBAL PROPERTY TIDEGATE_${arg_NAME}_FIND "${arg_FIND}")
+  set_property(GLOBAL PROPERTY TIDEGATE_${arg_NAME}_FLAGS "${arg_FLAGS}")
 
   if(TIDEGATE_TESTS AND tests)
     tidegate_test(${arg_NAME}_test SOURCES ${tests} LINK tidegate::${arg_NAME} ${arg_TEST_LINK})
