@@ -6,6 +6,7 @@
 #include "config_command.hpp"
 #include "exit_status.hpp"
 #include "explain_command.hpp"
+#include "lint_command.hpp"
 #include "serve_command.hpp"
 #include "sf_command.hpp"
 #include "tidegate_version.hpp"
@@ -41,6 +42,7 @@ auto main(int argc, char** argv) -> int {
   add_config_commands(app, status);
   add_sf_command(app, operands, status);
   add_explain_command(app, operands, status);
+  add_lint_command(app, status);
   add_call_command(app, status);
 
   try {

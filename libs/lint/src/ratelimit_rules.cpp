@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording.hpp"
+
+#include <tidegate/ratelimit/problems.hpp>
+#include <tidegate/ratelimit/read.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace tidegate::lint {
+
+namespace {
+
+using namespace explain::specification;
+using enum explain::severity;
+
+constexpr std::string_view limit_name = "RateLimit";
+constexpr std::string_view policy_name = "RateLimit-Policy";
+constexpr std::string_view types_base = "https://iana.org/assignments/http-problem-types#";
+
+[[nodiscard]] auto has_legacy(seen const& each) -> bool {
+  return !ratelimit::read_legacy(each.lines, each.of->received).limits.empty();
+}
+
+void check_advertised(recording const& what, verdict& out) {
+  seen const* first = nullptr;
+  for (auto const& each : what.all()) {
+    if (each.status() == 0) {
+      continue;
+    }
+    first = first == nullptr ? &each : first;
+    out.applies();
+    if (!each.fields(limit_name).empty() || !each.fields(policy_name).empty() || has_legacy(each)) {
+      return;
+    }
+  }
+  if (first != nullptr) {
+    out.broken(*first, limit_name, "no response says anything about quotas");
+  }
+}
+
+void check_stable(recording const& what, verdict& out) {
+  seen const* first = nullptr;
+  for (auto const& each : what.all()) {
+    // A server may lower what it advertises while it is refusing.
+    if (each.purpose() != probe::sample || !each.is_judged()) {
+      continue;
+    }
+    if (first == nullptr) {
+      first = &each;
+      continue;
+    }
+    if (!first->fields(policy_name).empty() || !each.fields(policy_name).empty()) {
+      out.applies();
+      if (first->fields(policy_name) != each.fields(policy_name)) {
+        out.broken(each, policy_name,
+                   "the same request was answered with other policies than the time before");
+      }
+    }
+  }
+}
+
+void check_secret(recording const& what, verdict& out) {
+  constexpr std::array<std::string_view, 4> credentials = {"authorization", "x-api-key", "cookie",
+                                                           "api-key"};
+  constexpr std::size_t secret_min = 4;
+  for (auto const& each : what.all()) {
+    auto const judge_key = [&](std::optional<std::string> const& key, std::string_view field) {
+      if (!key) {
+        return;
+      }
+      out.applies();
+      for (auto const& [name, value] : each.of->request.fields) {
+        bool const is_credential = std::ranges::any_of(
+            credentials, [&](std::string_view known) { return same_name(known, name); });
+        // A scheme such as Bearer is no secret.
+        auto const secret = value.substr(value.rfind(' ') + 1);
+        if (is_credential && secret.size() >= secret_min && key->contains(secret)) {
+          out.broken(each, field,
+                     "the partition key shows the credential that was sent in " + name);
+        }
+      }
+    };
+    if (auto const limits = ratelimit::read_limits(each.fields(limit_name))) {
+      for (auto const& limit : limits->limits) {
+        judge_key(limit.partition_key, limit_name);
+      }
+    }
+    if (auto const policies = ratelimit::read_policies(each.fields(policy_name))) {
+      for (auto const& policy : policies->policies) {
+        judge_key(policy.partition_key, policy_name);
+      }
+    }
+  }
+}
+
+void check_says_when(recording const& what, verdict& out) {
+  for (auto const& each : what.all()) {
+    if (each.status() != 429) {
+      continue;
+    }
+    out.applies();
+    auto const limits = ratelimit::read_limits(each.fields(limit_name));
+    bool const has_reset = limits && std::ranges::any_of(limits->limits, [](auto const& limit) {
+                             return limit.reset.has_value();
+                           });
+    if (each.field("retry-after").empty() && !has_reset && !has_legacy(each)) {
+      out.broken(each, "Retry-After", "the refusal does not say when to come back");
+    }
+  }
+}
+
+/// The problem type of the draft that a response has, as the name behind "#"; also where it is written wrong.
+[[nodiscard]] auto quota_type(seen const& each) -> std::string_view {
+  constexpr std::array<std::string_view, 3> names = {"quota-exceeded", "temporary-reduced-capacity",
+                                                     "abnormal-usage-detected"};
+  if (!each.json) {
+    return {};
+  }
+  auto const type = text_of(*each.json, "type");
+  for (auto const name : names) {
+    if (type.ends_with(name)) {
+      return name;
+    }
+  }
+  return {};
+}
+
+void check_problem_type(recording const& what, verdict& out) {
+  for (auto const& each : what.all()) {
+    if (quota_type(each).empty()) {
+      continue;
+    }
+    out.applies();
+    auto const type = text_of(*each.json, "type");
+    if (!type.starts_with(types_base) || type.find('#') != type.rfind('#') ||
+        type.substr(types_base.size()) != quota_type(each)) {
+      out.broken(each, "type",
+                 "the type is to be " + std::string(types_base) + std::string(quota_type(each)));
+    }
+  }
+}
+
+void check_problem_status(recording const& what, verdict& out) {
+  for (auto const& each : what.all()) {
+    auto const type = quota_type(each);
+    if (type.empty()) {
+      continue;
+    }
+    out.applies();
+    int const expected = type == "temporary-reduced-capacity" ? 503 : 429;
+    if (each.status() != expected) {
+      out.broken(each, "type", std::string(type) + " goes with " + std::to_string(expected));
+    }
+  }
+}
+
+void check_violated(recording const& what, verdict& out) {
+  for (auto const& each : what.all()) {
+    if (quota_type(each).empty()) {
+      continue;
+    }
+    out.applies();
+    auto const* const member = each.json->find("violated-policies");
+    auto const* const names = member == nullptr ? nullptr : member->if_array();
+    if (member == nullptr) {
+      out.broken(each, "violated-policies", "the member is missing");
+    } else if (names == nullptr || std::ranges::any_of(*names, [](scim::json const& name) {
+                 return name.if_string() == nullptr;
+               })) {
+      out.broken(each, "violated-policies", "the member is not an array of strings");
+    }
+  }
+}
+
+void check_violated_names(recording const& what, verdict& out) {
+  for (auto const& each : what.all()) {
+    auto const policies = ratelimit::read_policies(each.fields(policy_name));
+    auto const* const member =
+        quota_type(each).empty() ? nullptr : each.json->find("violated-policies");
+    auto const* const names = member == nullptr ? nullptr : member->if_array();
+    if (!policies || policies->policies.empty() || names == nullptr ||
+        policies->version == ratelimit::draft::draft_07) {
+      continue;
+    }
+    out.applies();
+    for (auto const& name : *names) {
+      auto const* const text = name.if_string();
+      if (text != nullptr &&
+          std::ranges::find(policies->policies, *text, &ratelimit::quota_policy::name) ==
+              policies->policies.end()) {
+        out.broken(each, "violated-policies", "\"" + *text + "\" is no policy of RateLimit-Policy");
+      }
+    }
+  }
+}
+
+constexpr auto table = std::to_array<checked_rule>({
+    {{"ratelimit-advertised", advice, ratelimit_09, "1, 6.2", "1, 4.1",
+      "Responses say what quotas there are."},
+     check_advertised},
+    {{"ratelimit-policy-stable",
+      warning,
+      ratelimit_09,
+      "3",
+      {},
+      "RateLimit-Policy stays the same over a sequence of responses."},
+     check_stable},
+    {{"ratelimit-partition-key-secret",
+      warning,
+      ratelimit_09,
+      "6.1, 8.2",
+      {},
+      "A partition key does not show a credential."},
+     check_secret},
+    {{"ratelimit-refusal-says-when",
+      advice,
+      status_429,
+      "4",
+      {},
+      "A 429 says when to come back, by Retry-After or by a reset."},
+     check_says_when},
+    {{"ratelimit-problem-type",
+      warning,
+      ratelimit_09,
+      "5",
+      {},
+      "The problem types of quotas are those that the draft registers."},
+     check_problem_type},
+    {{"ratelimit-problem-status",
+      warning,
+      ratelimit_09,
+      "10.2",
+      {},
+      "quota-exceeded and abnormal-usage-detected go with 429, temporary-reduced-capacity with "
+      "503."},
+     check_problem_status},
+    {{"ratelimit-violated-policies",
+      error,
+      ratelimit_09,
+      "5.1, 5.2, 5.3",
+      {},
+      "These problem types have violated-policies, an array of strings."},
+     check_violated},
+    {{"ratelimit-violated-names",
+      warning,
+      ratelimit_09,
+      "5.1, 5.2, 5.3",
+      {},
+      "violated-policies has names of policies that RateLimit-Policy has."},
+     check_violated_names},
+});
+
+}  // namespace
+
+auto ratelimit_rules() noexcept -> std::span<checked_rule const> {
+  return table;
+}
+
+}  // namespace tidegate::lint

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tidegate::lint {
+
+namespace {
+
+[[nodiscard]] auto lower(char c) noexcept -> char {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+[[nodiscard]] auto trimmed(std::string_view text) noexcept -> std::string_view {
+  auto const begin = text.find_first_not_of(" \t");
+  return begin == std::string_view::npos
+             ? std::string_view()
+             : text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+}  // namespace
+
+auto same_name(std::string_view a, std::string_view b) noexcept -> bool {
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+auto text_of(scim::json const& object, std::string_view name) -> std::string_view {
+  auto const* const member = object.find(name);
+  auto const* const text = member == nullptr ? nullptr : member->if_string();
+  return text == nullptr ? std::string_view() : *text;
+}
+
+auto request_words(planned_request const& request) -> std::string {
+  constexpr std::size_t target_max = 80;
+  std::string_view target = request.url;
+  auto const host = target.find("://");
+  auto const path = host == std::string_view::npos ? host : target.find_first_of("/?", host + 3);
+  target = path == std::string_view::npos ? std::string_view("/") : target.substr(path);
+  auto text = request.method + " " + std::string(target.substr(0, target_max));
+  return target.size() > target_max ? text + "..." : text;
+}
+
+auto seen::field(std::string_view name) const noexcept -> std::string_view {
+  for (auto const& line : lines) {
+    if (same_name(line.name, name)) {
+      return trimmed(line.value);
+    }
+  }
+  return {};
+}
+
+auto seen::fields(std::string_view name) const -> std::vector<std::string_view> {
+  std::vector<std::string_view> values;
+  for (auto const& line : lines) {
+    if (same_name(line.name, name)) {
+      values.push_back(line.value);
+    }
+  }
+  return values;
+}
+
+auto seen::media_type() const -> std::string {
+  auto const type = field("content-type");
+  std::string out;
+  std::ranges::transform(trimmed(type.substr(0, type.find(';'))), std::back_inserter(out), lower);
+  return out;
+}
+
+recording::recording(std::span<exchange const> exchanges) {
+  all_.reserve(exchanges.size());
+  for (auto const& each : exchanges) {
+    auto& added = all_.emplace_back(seen{.of = &each, .lines = {}, .json = {}});
+    for (auto const& line : each.fields) {
+      added.lines.push_back({line.name, line.value});
+    }
+    if (auto const type = added.media_type(); type.ends_with("json") && !each.content.empty()) {
+      if (auto read = scim::parse_json(each.content, {.octets_max = content_octets_max})) {
+        added.json = *std::move(read);
+      }
+    }
+  }
+}
+
+auto recording::find(probe purpose) const noexcept -> seen const* {
+  auto const found = std::ranges::find_if(
+      all_, [&](seen const& each) { return each.purpose() == purpose && each.is_judged(); });
+  return found == all_.end() ? nullptr : &*found;
+}
+
+void verdict::applies() noexcept {
+  of_.result = of_.result == outcome::broken ? outcome::broken : outcome::holds;
+}
+
+void verdict::broken(seen const& by, std::string_view field, std::string text) {
+  broken(by, {.level = of_.rule.level,
+              .rule = of_.rule.id,
+              .field = std::string(field),
+              .specification = of_.rule.specification,
+              .section = of_.rule.section,
+              .text = std::move(text)});
+}
+
+void verdict::broken(seen const& by, explain::finding what) {
+  of_.result = outcome::broken;
+  for (auto& known : of_.findings) {
+    if (known.what == what) {
+      ++known.times;
+      return;
+    }
+  }
+  if (of_.findings.size() < broken_max) {
+    auto where = request_words(by.of->request) + ": " + std::to_string(by.status());
+    of_.findings.push_back({.what = std::move(what), .where = std::move(where)});
+  }
+}
+
+}  // namespace tidegate::lint
