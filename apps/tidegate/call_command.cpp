@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call_command.hpp"
 
+#include "client_settings.hpp"
 #include "exit_status.hpp"
 #include "progress.hpp"
 
@@ -16,7 +17,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -39,62 +39,23 @@ using client::client_error;
 using client::response;
 using client::session;
 using std::chrono::nanoseconds;
-using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 /// So many requests are with the session at a time. It lets them go as servers allow.
 constexpr std::size_t outstanding_max = 100;
-/// When nobody says how long, a month is as good as for ever.
-constexpr nanoseconds longest = std::chrono::hours(24 * 31);
 
-struct call_settings {
+struct call_settings : client_settings {
   client::request wanted;
-  std::vector<std::string> fields;
   std::string method;
   std::optional<std::string> data;
-  std::string rate = "auto";
   std::string max_time;
-  std::string timeout = "30s";
-  std::string ca_file;
   std::uint64_t repeat = 1;
-  std::uint32_t retries = 4;
   bool idempotent = false;
-  bool burst = false;
   bool json = false;
 };
 
 [[noreturn]] void refuse(std::string const& option, std::string const& why) {
   throw CLI::ValidationError(option, why);
-}
-
-/// A duration such as `500ms`, `10s` or `5m`, above 0.
-[[nodiscard]] auto parse_duration(std::string_view text) -> std::optional<nanoseconds> {
-  std::uint32_t number = 0;
-  auto const [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  auto const unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  constexpr std::array<std::pair<std::string_view, nanoseconds>, 5> units = {
-      {{"ms", 1ms}, {"s", 1s}, {"m", 1min}, {"h", 1h}, {"d", 24h}}};
-  auto const* const found =
-      std::ranges::find(units, unit, &std::pair<std::string_view, nanoseconds>::first);
-  if (fault != std::errc{} || number == 0 || found == units.end() ||
-      nanoseconds(longest) / found->second < number) {
-    return std::nullopt;
-  }
-  return found->second * number;
-}
-
-/// `N/s`, `N/m` or `N/h` as the time between two requests.
-[[nodiscard]] auto parse_rate(std::string_view text) -> std::optional<nanoseconds> {
-  auto const slash = text.find('/');
-  std::uint32_t number = 0;
-  auto const [end, fault] =
-      std::from_chars(text.data(), text.data() + std::min(slash, text.size()), number);
-  if (slash == std::string_view::npos || fault != std::errc{} || end != text.data() + slash ||
-      number == 0) {
-    return std::nullopt;
-  }
-  auto const per = parse_duration("1" + std::string(text.substr(slash + 1)));
-  return per ? std::optional(*per / number) : std::nullopt;
 }
 
 [[nodiscard]] auto read_data(std::string const& data) -> std::string {
@@ -117,14 +78,7 @@ struct call_settings {
 
 void take_request(call_settings& settings) {
   auto& wanted = settings.wanted;
-  for (auto const& line : settings.fields) {
-    auto const colon = line.find(':');
-    if (colon == std::string::npos || colon == 0) {
-      refuse("-H", "'" + line + "' is not NAME: VALUE");
-    }
-    auto const begin = std::min(line.find_first_not_of(" \t", colon + 1), line.size());
-    wanted.fields.push_back({line.substr(0, colon), line.substr(begin)});
-  }
+  wanted.fields = fields_of(settings);
   if (settings.data) {
     wanted.body = read_data(*settings.data);
     // As curl does, since people know it from there.
@@ -137,29 +91,6 @@ void take_request(call_settings& settings) {
   }
   wanted.method = !settings.method.empty() ? settings.method : settings.data ? "POST" : "GET";
   wanted.idempotent = settings.idempotent;
-}
-
-[[nodiscard]] auto take_options(call_settings const& settings) -> client::session_options {
-  client::session_options options;
-  options.pacing.in_flight_max = outstanding_max;
-  options.in_flight_max = outstanding_max;
-  options.pacing.strategy =
-      settings.burst ? ratelimit::pacing_strategy::burst : ratelimit::pacing_strategy::spread;
-  if (settings.rate != "auto") {
-    auto const interval = parse_rate(settings.rate);
-    if (!interval) {
-      refuse("--rate", "'" + settings.rate + "' is neither auto nor such as 10/s, 100/m or 5000/h");
-    }
-    options.pacing.interval_min = *interval;
-  }
-  auto const attempt = parse_duration(settings.timeout);
-  if (!attempt) {
-    refuse("--timeout", "'" + settings.timeout + "' is no duration such as 500ms, 10s or 5m");
-  }
-  options.attempt_time_max = *attempt;
-  options.retries.retries_max = settings.retries;
-  options.ca_file = settings.ca_file;
-  return options;
 }
 
 [[nodiscard]] auto milliseconds_of(nanoseconds time) -> std::string {
@@ -422,7 +353,7 @@ auto call(call_settings settings) -> int {
     }
     time = *given;
   }
-  auto options = take_options(settings);
+  auto options = session_options_of(settings, outstanding_max);
   return caller(std::move(settings), time).run(std::move(options));
 }
 
@@ -434,9 +365,6 @@ void add_call_command(CLI::App& app, int& status) {
   auto const settings = std::make_shared<call_settings>();
   command->add_option("URL", settings->wanted.url, "http:// or https://")->required();
   command->add_option("-X,--request", settings->method, "The method; GET, or POST with -d");
-  command->add_option("-H,--header", settings->fields, "A field, 'NAME: VALUE'; any number of them")
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("-d,--data", settings->data,
                       "The content; @FILE reads a file, @- standard input");
   command->add_flag(
@@ -445,21 +373,9 @@ void add_call_command(CLI::App& app, int& status) {
   command->add_option("--repeat", settings->repeat, "So many requests")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
       ->capture_default_str();
-  command
-      ->add_option("--rate", settings->rate,
-                   "At most such as 10/s, 100/m or 5000/h; auto: as the server says")
-      ->capture_default_str();
-  command->add_flag("--burst", settings->burst,
-                    "Use quota as soon as it is there, instead of evenly");
-  command->add_option("--retries", settings->retries, "Of one request")
-      ->check(CLI::Range(std::uint32_t{0}, std::uint32_t{1000}))
-      ->capture_default_str();
-  command->add_option("--timeout", settings->timeout, "Of one attempt, such as 500ms, 10s or 5m")
-      ->capture_default_str();
+  add_client_options(*command, *settings);
   command->add_option("--max-time", settings->max_time,
                       "Of the whole command, waits and retries included");
-  command->add_option("--cacert", settings->ca_file,
-                      "Trust these certificates (PEM) instead of the system's");
   command->add_flag("--json", settings->json,
                     "One JSON object a line: each request, then a summary");
   command->footer(

@@ -7,6 +7,7 @@
 #include "exit_status.hpp"
 #include "explain_command.hpp"
 #include "lint_command.hpp"
+#include "scim_command.hpp"
 #include "serve_command.hpp"
 #include "sf_command.hpp"
 #include "tidegate_version.hpp"
@@ -44,6 +45,7 @@ auto main(int argc, char** argv) -> int {
   add_explain_command(app, operands, status);
   add_lint_command(app, status);
   add_call_command(app, status);
+  add_scim_command(app, status);
 
   try {
     app.parse(std::vector<std::string>(options.rbegin(), options.rend() - 1));

@@ -33,9 +33,14 @@ constexpr auto between_lines = 10s;
 
 }  // namespace
 
+auto counted(std::uint64_t number, std::string_view one) -> std::string {
+  return std::to_string(number) + " " + std::string(one) + (number == 1 ? "" : "s");
+}
+
 auto describe(progress_state const& state, std::chrono::nanoseconds elapsed) -> std::string {
   auto const seconds = std::chrono::duration<double>(elapsed).count();
-  auto out = std::to_string(state.done) + " of " + std::to_string(state.total) + " done, " +
+  auto out = std::to_string(state.done) +
+             (state.total > 0 ? " of " + std::to_string(state.total) : "") + " done, " +
              std::to_string(state.under_way) + " under way, " +
              with_one_digit(seconds > 0 ? static_cast<double>(state.done) / seconds : 0) + "/s";
   if (state.retries > 0) {

@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace tidegate::app {
 
 /// How far long work has come.
 struct progress_state {
   std::uint64_t done = 0;
-  std::uint64_t total = 0;
+  std::uint64_t total = 0;  ///< 0: nobody knows
   std::uint64_t under_way = 0;
   std::uint64_t retries = 0;
   std::optional<std::chrono::nanoseconds> next_in;  ///< when something happens again, if it waits
@@ -37,6 +38,9 @@ class progress {
   clock::time_point began_;
   clock::time_point shown_;
 };
+
+/// `1 request`, `2 requests`.
+[[nodiscard]] auto counted(std::uint64_t number, std::string_view one) -> std::string;
 
 /// The text of a line, without a bar: `12 of 100 done, 3 under way, 4.0/s, 2 retries, next in 3.2 s`.
 [[nodiscard]] auto describe(progress_state const& state, std::chrono::nanoseconds elapsed)

@@ -195,6 +195,9 @@ void csv_columns::put_in_order() {
 
 void csv_columns::append_header(std::string& out) {
   put_in_order();
+  if (order_.empty()) {
+    return;
+  }
   for (std::size_t i = 0; i < order_.size(); ++i) {
     out.append(i == 0 ? "" : ",");
     auto const& column = columns_[order_[i]];

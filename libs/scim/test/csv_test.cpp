@@ -34,6 +34,9 @@ auto resources_of(std::string_view text) -> result<std::vector<json>, csv_fault>
   std::vector<json> out;
   while (!text.empty()) {
     TIDEGATE_TRY(auto const record, parse_csv_record(text, true));
+    if (!record) {
+      break;
+    }
     text.remove_prefix(record->octets);
     if (!header) {
       TIDEGATE_TRY(header, csv_header::of(record->cells));

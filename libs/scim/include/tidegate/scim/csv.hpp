@@ -37,7 +37,7 @@ class csv_columns {
   [[nodiscard]] auto add(json const& resource) -> bool;
 
   /// Appends the names, and the values of a resource that was added before; columns of one attribute stand
-  /// side by side. Each line has its CRLF.
+  /// side by side. Each line has its CRLF. A table without columns has no header.
   void append_header(std::string& out);
   void append_row(std::string& out, json const& resource);
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tidegate::app {
+
+/// A file that is written from its beginning to its end. Errors are texts that name the file.
+class durable_file {
+ public:
+  durable_file() = default;
+  durable_file(durable_file&& other) noexcept
+      : name_(std::move(other.name_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+  auto operator=(durable_file&& other) noexcept -> durable_file& {
+    std::swap(name_, other.name_);
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~durable_file();
+
+  /// Opens or makes a file that nobody else has open in this way.
+  [[nodiscard]] static auto open(std::string name) -> result<durable_file, std::string>;
+  /// One without a name, which is gone when it is closed.
+  [[nodiscard]] static auto temporary() -> result<durable_file, std::string>;
+
+  [[nodiscard]] auto write(std::string_view octets) -> result<void, std::string>;
+  /// All that was written is on the disk when this returns.
+  [[nodiscard]] auto sync() -> result<void, std::string>;
+  /// Makes it that long; what is written next goes to its end. It must not be shorter.
+  [[nodiscard]] auto cut(std::uint64_t octets) -> result<void, std::string>;
+  [[nodiscard]] auto size() const -> result<std::uint64_t, std::string>;
+  /// Up to `octets_max` octets from there; fewer at the end only.
+  [[nodiscard]] auto read(std::uint64_t from, std::size_t octets_max) const
+      -> result<std::string, std::string>;
+  [[nodiscard]] auto name() const -> std::string const& { return name_; }
+
+ private:
+  std::string name_;
+  int descriptor_ = -1;
+};
+
+/// Puts a file in the place of another, or of none, so that after a crash there is the one or the other.
+[[nodiscard]] auto replace_file(std::string const& name, std::string_view content)
+    -> result<void, std::string>;
+/// Gives a file another name and waits until that is on the disk.
+[[nodiscard]] auto rename_file(std::string const& from, std::string const& to)
+    -> result<void, std::string>;
+/// The content of a file; nothing when there is none.
+[[nodiscard]] auto read_file(std::string const& name, std::size_t octets_max)
+    -> result<std::optional<std::string>, std::string>;
+
+/// The lines of a file from its beginning, without their ends; one without an end is left out.
+class line_reader {
+ public:
+  line_reader(durable_file const& from, std::uint64_t octets) : from_(&from), octets_(octets) {}
+  /// Nothing at the end. Valid until the next call.
+  [[nodiscard]] auto next() -> result<std::optional<std::string_view>, std::string>;
+
+ private:
+  durable_file const* from_;
+  std::uint64_t octets_;  // that are read at most
+  std::uint64_t read_ = 0;
+  std::string buffer_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace tidegate::app

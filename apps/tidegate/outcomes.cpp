@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "outcomes.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+namespace tidegate::app {
+
+auto outcomes::open(client::session_options options)
+    -> result<std::unique_ptr<outcomes>, std::string> {
+  std::unique_ptr<outcomes> made(new outcomes);
+  // Before the thread of the session begins, so that it takes no signal either.
+  sigemptyset(&made->ending_);
+  sigaddset(&made->ending_, SIGINT);
+  sigaddset(&made->ending_, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &made->ending_, nullptr);
+  made->signals_ = ::signalfd(-1, &made->ending_, SFD_CLOEXEC);
+  made->came_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (made->signals_ < 0 || made->came_ < 0) {
+    return failure(std::string("the system gives no descriptors"));
+  }
+  auto opened = client::session::open(std::move(options));
+  if (!opened) {
+    return failure(to_string(opened.error()));
+  }
+  made->session_ = *std::move(opened);
+  return made;
+}
+
+outcomes::~outcomes() {
+  session_.reset();
+  ::close(signals_);
+  ::close(came_);
+}
+
+auto outcomes::send(client::request wanted, std::uint64_t tag)
+    -> result<void, client::client_error> {
+  TIDEGATE_TRY_VOID(session_->send(
+      std::move(wanted), [this, tag](result<client::response, client::client_error> what) {
+        std::lock_guard const lock(mutex_);
+        queue_.push_back({tag, std::move(what)});
+        ::eventfd_write(came_, 1);
+      }));
+  return {};
+}
+
+auto outcomes::wait(std::chrono::milliseconds time) -> std::optional<outcome> {
+  std::array<pollfd, 2> polled{{{came_, POLLIN, 0}, {interrupted_ ? -1 : signals_, POLLIN, 0}}};
+  {
+    std::lock_guard const lock(mutex_);
+    time = queue_.empty() ? time : std::chrono::milliseconds(0);
+  }
+  ::poll(polled.data(), polled.size(), static_cast<int>(time.count()));
+  if (polled[1].revents != 0) {
+    signalfd_siginfo taken{};
+    (void)!::read(signals_, &taken, sizeof taken);
+    interrupted_ = true;
+    // Whoever presses the keys again does not want to wait for an end in good order.
+    pthread_sigmask(SIG_UNBLOCK, &ending_, nullptr);
+    return std::nullopt;
+  }
+  eventfd_t count = 0;
+  (void)::eventfd_read(came_, &count);
+  std::lock_guard const lock(mutex_);
+  if (queue_.empty()) {
+    return std::nullopt;
+  }
+  auto first = std::move(queue_.front());
+  queue_.pop_front();
+  return first;
+}
+
+}  // namespace tidegate::app

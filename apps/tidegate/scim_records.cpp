@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scim_records.hpp"
+
+#include <utility>
+
+namespace tidegate::app {
+
+namespace {
+
+constexpr std::size_t record_octets_max = std::size_t{16} << 20;
+constexpr std::size_t read_octets = std::size_t{1} << 18;
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
+}  // namespace
+
+auto scim_record_reader::fault(std::string_view what) const -> std::unexpected<std::string> {
+  return failure("line " + std::to_string(line_) + ": " + std::string(what));
+}
+
+/// False at the end of the file.
+auto scim_record_reader::read_more() -> bool {
+  buffer_.erase(0, std::exchange(at_, 0));
+  auto const size = buffer_.size();
+  // As much again as there is, so that a long record is not looked at often.
+  auto const more = std::max(read_octets, size);
+  buffer_.resize(size + more);
+  from_->read(buffer_.data() + size, static_cast<std::streamsize>(more));
+  buffer_.resize(size + static_cast<std::size_t>(from_->gcount()));
+  if (!std::exchange(is_begun_, true) && buffer_.starts_with(byte_order_mark)) {
+    buffer_.erase(0, byte_order_mark.size());
+  }
+  return buffer_.size() > size;
+}
+
+auto scim_record_reader::next() -> result<std::optional<scim_record>, std::string> {
+  return format_ == scim_format::csv ? next_row() : next_line();
+}
+
+auto scim_record_reader::next_line() -> result<std::optional<scim_record>, std::string> {
+  for (;;) {
+    auto end = buffer_.find('\n', at_);
+    while (end == std::string::npos && buffer_.size() - at_ <= record_octets_max && read_more()) {
+      end = buffer_.find('\n', at_);
+    }
+    if (buffer_.size() - at_ > record_octets_max && end == std::string::npos) {
+      return fault("it is too long");
+    }
+    if (end == std::string::npos && at_ == buffer_.size()) {
+      return std::nullopt;
+    }
+    auto text = buffer_.substr(at_, end - at_);
+    at_ = end == std::string::npos ? buffer_.size() : end + 1;
+    auto const line = line_++;
+    if (text.ends_with('\r')) {
+      text.pop_back();
+    }
+    if (text.find_first_not_of(" \t") == std::string::npos) {
+      continue;
+    }
+    scim_record made{.line = line, .text = std::move(text), .resource = scim::json()};
+    auto read = scim::parse_json(made.text, {.octets_max = record_octets_max});
+    if (!read) {
+      made.resource = failure(to_string(read.error()));
+    } else if (read->if_object() == nullptr) {
+      made.resource = failure(std::string("it is no JSON object"));
+    } else {
+      made.resource = *std::move(read);
+    }
+    return made;
+  }
+}
+
+auto scim_record_reader::next_row() -> result<std::optional<scim_record>, std::string> {
+  bool is_last = false;
+  for (;;) {
+    auto const rest = std::string_view(buffer_).substr(at_);
+    auto const read = scim::parse_csv_record(rest, is_last);
+    if (!read) {
+      return fault(message(read.error()));
+    }
+    if (!*read) {
+      if (is_last) {
+        return std::nullopt;
+      }
+      if (rest.size() > record_octets_max) {
+        return fault("it is too long");
+      }
+      is_last = !read_more();
+      continue;
+    }
+    auto const& record = **read;
+    scim_record made{.line = line_,
+                     .text = std::string(rest.substr(0, record.octets)),
+                     .resource = scim::json()};
+    made.text.erase(made.text.find_last_not_of("\r\n") + 1);
+    at_ += record.octets;
+    if (!header_) {
+      auto header = scim::csv_header::of(record.cells);
+      if (!header) {
+        return fault(message(header.error()));
+      }
+      header_ = *std::move(header);
+      line_ += record.lines;
+      continue;
+    }
+    line_ += record.lines;
+    if (made.text.empty()) {
+      continue;
+    }
+    auto resource = header_->resource_of(record.cells);
+    if (resource) {
+      made.resource = *std::move(resource);
+    } else {
+      made.resource = failure(std::string(message(resource.error())));
+    }
+    return made;
+  }
+}
+
+}  // namespace tidegate::app
