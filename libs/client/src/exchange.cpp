@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 
 namespace tidegate::client {
@@ -90,6 +91,18 @@ auto same_name(std::string_view a, std::string_view b) noexcept -> bool {
          std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
+void exchange_queue::insert(exchange& each, exchange* after) noexcept {
+  each.after = after;
+  each.before = after == nullptr ? last_ : after->before;
+  (each.before == nullptr ? first_ : each.before->after) = &each;
+  (after == nullptr ? last_ : after->before) = &each;
+}
+
+void exchange_queue::remove(exchange& each) noexcept {
+  (each.before == nullptr ? first_ : each.before->after) = each.after;
+  (each.after == nullptr ? last_ : each.after->before) = each.before;
+}
+
 auto prepare(request wanted, session_options const& options, origination const& at)
     -> result<std::unique_ptr<exchange>, client_error> {
   if (!is_token(wanted.method) || wanted.method.size() > method_octets_max ||
@@ -133,6 +146,13 @@ auto prepare(request wanted, session_options const& options, origination const& 
                                    : std::move(wanted.key);
   }
   made->lane_name = name_lane(*target, wanted, options);
+  // A URL without a path has none of its text.
+  auto const* const url_end = wanted.url.data() + wanted.url.size();
+  bool const has_path = std::greater_equal<>()(target->path.data(), wanted.url.data()) &&
+                        std::less<>()(target->path.data(), url_end);
+  if (has_path && http::is_normal_path(target->path)) {
+    made->target_begin = static_cast<std::size_t>(target->path.data() - wanted.url.data());
+  }
   auto const time = wanted.time_max.value_or(options.time_max);
   made->sent_at = at.now;
   made->deadline = at.now > instant::max() - time ? instant::max() : at.now + time;

@@ -9,7 +9,6 @@
 #include <tidegate/idempotency/retry.hpp>
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,15 +32,19 @@ struct exchange {
   completion done;
   std::string key;        ///< without quotes; empty when there is none, or when `fields` have one
   std::string lane_name;  ///< origin, route and partition
+  /// Where path and query begin in the URL, when they can be sent as they are; else 0.
+  std::size_t target_begin = 0;
   idempotency::repeatability repeats;
   instant sent_at;
   instant deadline;
 
   place where = place::queued;
   lane* in = nullptr;
-  std::list<exchange*>::iterator in_queue;  ///< when `queued`
-  instant timer = instant::max();           ///< when the scheduler looks at it, if nothing happens
-  std::uint64_t ticket = 0;                 ///< of the pacer, when `under_way`
+  exchange* before = nullptr;      ///< in the queue
+  exchange* after = nullptr;       ///< in the queue
+  bool is_fresh = false;           ///< its deadline has no timer yet
+  instant timer = instant::max();  ///< when the scheduler looks at it, if nothing happens
+  std::uint64_t ticket = 0;        ///< of the pacer, when `under_way`
   std::uint32_t attempts = 0;
   std::uint32_t retries = 0;  ///< those that count
   bool may_have_run = false;
@@ -49,6 +52,22 @@ struct exchange {
   instant began;           ///< the last attempt
   response answer;         ///< to the last attempt; the transport fills it
   transfer* on = nullptr;  ///< when `under_way`
+};
+
+/// Exchanges one after the other, linked by themselves: nothing is allocated.
+class exchange_queue {
+ public:
+  [[nodiscard]] auto empty() const noexcept -> bool { return first_ == nullptr; }
+  [[nodiscard]] auto front() noexcept -> exchange& { return *first_; }
+  void push_front(exchange& each) noexcept { insert(each, first_); }
+  void push_back(exchange& each) noexcept { insert(each, nullptr); }
+  void remove(exchange& each) noexcept;
+
+ private:
+  void insert(exchange& each, exchange* after) noexcept;
+
+  exchange* first_ = nullptr;
+  exchange* last_ = nullptr;
 };
 
 /// Time and randomness of a new request.

@@ -91,9 +91,22 @@ void scheduler::set_timer(exchange& each, instant at) {
 void scheduler::enqueue(exchange& each, bool first) {
   auto& queue = each.in->queue;
   each.where = exchange::place::queued;
-  each.in_queue = queue.insert(first ? queue.begin() : queue.end(), &each);
-  set_timer(each, each.deadline);
+  if (first) {
+    queue.push_front(each);
+  } else {
+    queue.push_back(each);
+  }
   make_ready(*each.in);
+}
+
+void scheduler::set_timers_of_fresh() {
+  for (auto* const each : fresh_) {
+    each->is_fresh = false;
+    if (each->where == exchange::place::queued) {
+      set_timer(*each, each->deadline);
+    }
+  }
+  fresh_.clear();
 }
 
 // ---- requests ----
@@ -106,6 +119,8 @@ void scheduler::submit(std::unique_ptr<exchange> fresh, instant now) {
   // The text is not needed any more.
   each.lane_name = {};
   each.in = &in;
+  each.is_fresh = true;
+  fresh_.push_back(&each);
   enqueue(each, false);
 }
 
@@ -118,13 +133,18 @@ auto scheduler::start(instant now) -> exchange* {
     if (in.queue.empty()) {
       continue;
     }
+    auto& each = in.queue.front();
+    if (each.deadline <= now) {
+      end(each, failure(error_of(each, client_fault::deadline_exceeded, {})));
+      make_ready(in);
+      continue;
+    }
     auto const may = in.paces.ask(now);
     if (!may.go) {
       set_wake(in, may.at);
       continue;
     }
-    auto& each = *in.queue.front();
-    in.queue.pop_front();
+    in.queue.remove(each);
     set_timer(each, instant::max());
     make_ready(in);
     each.where = exchange::place::under_way;
@@ -229,7 +249,10 @@ auto scheduler::error_of(exchange& ended, client_fault fault, std::string detail
 
 void scheduler::end(exchange& ended, result<response, client_error> what) {
   if (ended.where == exchange::place::queued) {
-    ended.in->queue.erase(ended.in_queue);
+    ended.in->queue.remove(ended);
+  }
+  if (ended.is_fresh) {
+    std::erase(fresh_, &ended);
   }
   set_timer(ended, instant::max());
   ended.where = exchange::place::finished;
@@ -262,6 +285,7 @@ auto scheduler::ids() const -> std::vector<request_id> {
 }
 
 void scheduler::pass_time(instant now) {
+  set_timers_of_fresh();
   while (!wakes_.empty() && wakes_.begin()->first <= now) {
     auto& in = *wakes_.begin()->second;
     set_wake(in, instant::max());
@@ -270,6 +294,7 @@ void scheduler::pass_time(instant now) {
   while (!timers_.empty() && timers_.begin()->first <= now) {
     auto& each = *timers_.begin()->second;
     if (each.where == exchange::place::waiting && now < each.deadline) {
+      set_timer(each, each.deadline);
       enqueue(each, true);  // it has waited once
     } else {
       end(each, failure(error_of(each, client_fault::deadline_exceeded, {})));
@@ -277,7 +302,8 @@ void scheduler::pass_time(instant now) {
   }
 }
 
-auto scheduler::next() const noexcept -> instant {
+auto scheduler::next() -> instant {
+  set_timers_of_fresh();
   return std::min(wakes_.empty() ? instant::max() : wakes_.begin()->first,
                   timers_.empty() ? instant::max() : timers_.begin()->first);
 }

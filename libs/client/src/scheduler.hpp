@@ -10,7 +10,6 @@
 
 #include <chrono>
 #include <deque>
-#include <list>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,7 +26,7 @@ struct lane {
   explicit lane(ratelimit::pacing_options const& pacing) : paces(pacing) {}
 
   ratelimit::pacer paces;
-  std::list<exchange*> queue;
+  exchange_queue queue;
   bool is_ready = false;          ///< the pacer is to be asked
   instant wake = instant::max();  ///< when it is asked again, if nothing happens before
   std::uint64_t used = 0;         ///< later ones have higher numbers
@@ -71,15 +70,16 @@ class scheduler {
   /// Looks at what has been waiting: deadlines, retries and turns that have come.
   void pass_time(instant now);
   /// When to do that again, unless something happens before; `instant::max()` when nothing waits.
-  [[nodiscard]] auto next() const noexcept -> instant;
+  [[nodiscard]] auto next() -> instant;
 
   struct outcome {
     std::unique_ptr<exchange> of;
     result<response, client_error> what;
   };
-  /// What has finished since the last call.
-  [[nodiscard]] auto take_outcomes() -> std::vector<outcome> {
-    return std::exchange(outcomes_, {});
+  /// What has finished since the last call, in place of what `out` had.
+  void take_outcomes(std::vector<outcome>& out) {
+    out.clear();
+    std::swap(out, outcomes_);
   }
 
   [[nodiscard]] auto size() const noexcept -> std::size_t { return exchanges_.size(); }
@@ -98,6 +98,7 @@ class scheduler {
   void set_wake(lane& each, instant at);
   void set_timer(exchange& each, instant at);
   void enqueue(exchange& each, bool first);
+  void set_timers_of_fresh();
   [[nodiscard]] auto retry_after_of(response const& answer,
                                     std::chrono::sys_seconds wall_clock) const
       -> std::optional<std::chrono::seconds>;
@@ -114,6 +115,8 @@ class scheduler {
   std::deque<lane*> ready_;
   std::set<std::pair<instant, lane*>> wakes_;
   std::set<std::pair<instant, exchange*>> timers_;
+  // New requests. Most of them go before anybody needs a timer for their deadline.
+  std::vector<exchange*> fresh_;
   std::vector<outcome> outcomes_;
   std::vector<ratelimit::field_line> field_lines_;  // of the answer that is looked at
   idempotency::retry_budget budget_;

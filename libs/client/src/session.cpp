@@ -142,16 +142,8 @@ class session::loop {
       if (closing && scheduler_.size() == 0) {
         return;
       }
-      auto const& ended = transport_->move_bytes(
-          may_sleep() ? time_until(scheduler_.next(), steady_now()) : nanoseconds(0));
-      if (!ended.empty()) {
-        auto const now = steady_now();
-        auto const wall_clock = wall_now<std::chrono::seconds>();
-        for (auto const& [each, how] : ended) {
-          scheduler_.finish(*each, how, now, wall_clock);
-        }
-        deliver();
-      }
+      transport_->move_bytes(
+          may_sleep() ? time_until(scheduler_.next(), steady_now()) : nanoseconds(0), on_end_);
     }
   }
 
@@ -166,6 +158,7 @@ class session::loop {
       closing = closing_;
     }
     auto const now = steady_now();
+    scheduler_.pass_time(now);
     for (auto& each : taken_) {
       scheduler_.submit(std::move(each), now);
     }
@@ -179,7 +172,6 @@ class session::loop {
       }
     }
     taken_cancels_.clear();
-    scheduler_.pass_time(now);
     return closing;
   }
 
@@ -194,18 +186,19 @@ class session::loop {
   }
 
   void deliver() {
-    auto outcomes = scheduler_.take_outcomes();
-    if (outcomes.empty()) {
+    scheduler_.take_outcomes(outcomes_);
+    if (outcomes_.empty()) {
       return;
     }
     {
       std::lock_guard const lock(mutex_);
       is_awake_ = true;  // completions that send something wake nobody
-      size_ -= outcomes.size();
+      size_ -= outcomes_.size();
     }
-    for (auto& [of, what] : outcomes) {
+    for (auto& [of, what] : outcomes_) {
       of->done(std::move(what));
     }
+    outcomes_.clear();
   }
 
   /// True when nobody has left anything; from then on whoever does wakes the thread.
@@ -237,6 +230,12 @@ class session::loop {
   scheduler scheduler_;
   std::vector<std::unique_ptr<exchange>> taken_;
   std::vector<request_id> taken_cancels_;
+  std::vector<scheduler::outcome> outcomes_;
+  // Each is delivered before the next is looked at, so that what a caller lets go of is used again at once.
+  transport::on_end on_end_ = [this](exchange& each, attempt_end const& how) {
+    scheduler_.finish(each, how, steady_now(), wall_now<std::chrono::seconds>());
+    deliver();
+  };
   std::thread thread_;
 };
 

@@ -62,15 +62,22 @@ using string_list = std::unique_ptr<curl_slist, free_list>;
 }
 
 [[nodiscard]] auto trim(std::string_view text) -> std::string_view {
-  auto const begin = std::min(text.find_first_not_of(" \t"), text.size());
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r' ||
+                           text.back() == '\n')) {
+    text.remove_suffix(1);
+  }
+  return text;
 }
 
 }  // namespace
 
 /// A handle of curl, with the attempt that it serves. Used again and again, for its connections and memory.
 struct transfer {
-  // What curl parses itself it also puts together again, which costs more than all that we do.
+  // What curl parses itself it also puts together again, which costs more than all that we do. Where it can be,
+  // this is the origin alone, and path and query go past it.
   url_handle url{curl_url()};
   std::string url_text;  // what it was made from
   easy_handle easy;
@@ -81,15 +88,20 @@ struct transfer {
   unsigned sends = 0;  // how often curl has begun to send the request
   bool has_head = false;
   bool is_too_large = false;
+  bool is_plain = false;  // the last request was a GET without fields and content
+  long time_max = 0;      // of the last request, in milliseconds
   std::array<char, CURL_ERROR_SIZE> error{};
 
   /// The URL of the next attempt, often the same as before.
-  [[nodiscard]] auto set_url(std::string const& text) -> CURLUcode {
+  [[nodiscard]] auto set_url(std::string_view text) -> CURLUcode {
     if (text == url_text) {
       return CURLUE_OK;
     }
-    auto const code = curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0);
-    url_text = code == CURLUE_OK ? text : "";
+    url_text = text;
+    auto const code = curl_url_set(url.get(), CURLUPART_URL, url_text.c_str(), 0);
+    if (code != CURLUE_OK) {
+      url_text.clear();
+    }
     return code;
   }
 
@@ -216,6 +228,18 @@ auto on_send(void* self, char* /*their_ip*/, char* /*our_ip*/, int /*their_port*
   };
   auto const& wanted = each.wanted;
   auto const& method = wanted.method;
+  if (auto const time = in_milliseconds(time_max); time != on.time_max) {
+    on.time_max = time;
+    if (!set(CURLOPT_TIMEOUT_MS, time)) {
+      return false;
+    }
+  }
+  bool const is_plain =
+      method == "GET" && wanted.body.empty() && wanted.fields.empty() && each.key.empty();
+  if (is_plain && on.is_plain) {
+    return true;
+  }
+  on.is_plain = false;
   // These say how much content there is even when it is none.
   bool const has_content =
       !wanted.body.empty() || method == "POST" || method == "PUT" || method == "PATCH";
@@ -234,9 +258,10 @@ auto on_send(void* self, char* /*their_ip*/, char* /*our_ip*/, int /*their_port*
     is_set = is_set && set(CURLOPT_HTTPGET, 1L);
   }
   on.fields.reset();
-  return is_set && set(CURLOPT_CUSTOMREQUEST, method == implied ? nullptr : method.c_str()) &&
-         make_fields(each, has_content, on.fields) && set(CURLOPT_HTTPHEADER, on.fields.get()) &&
-         set(CURLOPT_TIMEOUT_MS, in_milliseconds(time_max));
+  is_set = is_set && set(CURLOPT_CUSTOMREQUEST, method == implied ? nullptr : method.c_str()) &&
+           make_fields(each, has_content, on.fields) && set(CURLOPT_HTTPHEADER, on.fields.get());
+  on.is_plain = is_plain && is_set;
+  return is_set;
 }
 
 [[nodiscard]] auto out_of_memory() -> attempt_end {
@@ -413,7 +438,8 @@ struct transport::state {
   multi_handle multi;
   std::vector<std::unique_ptr<transfer>> all;
   std::vector<transfer*> idle;
-  std::vector<ended_attempt> ended;
+  // A proxy is told the whole URL.
+  bool const has_proxy = !options.proxy.empty() || has_proxy_in_environment();
 
   static auto open_socket(void* self, curlsocktype /*purpose*/, curl_sockaddr* address)
       -> curl_socket_t {
@@ -466,7 +492,9 @@ struct transport::state {
     return 0;
   }
 
-  void collect() {
+  /// True when something has ended.
+  auto collect(on_end& tell) -> bool {
+    bool has_ended = false;
     int left = 0;
     while (auto const* const said = curl_multi_info_read(multi.get(), &left)) {
       if (said->msg != CURLMSG_DONE) {
@@ -475,10 +503,27 @@ struct transport::state {
       void* found = nullptr;
       curl_easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &found);
       auto& on = *static_cast<transfer*>(found);
-      ended.emplace_back(
-          on.of, said->data.result == CURLE_OK ? attempt_end{} : judge(on, said->data.result));
+      auto& of = *on.of;
+      auto const how = said->data.result == CURLE_OK ? attempt_end{} : judge(on, said->data.result);
       release(on);
+      tell(of, how);
+      has_ended = true;
     }
+    return has_ended;
+  }
+
+  /// The URL of an attempt: all of it, or the origin and what is sent to it.
+  [[nodiscard]] auto set_target(transfer& on, exchange const& each) const -> CURLUcode {
+    auto const& url = each.wanted.url;
+    auto const begin = has_proxy ? 0 : each.target_begin;
+    auto const code =
+        on.set_url(begin == 0 ? std::string_view(url) : std::string_view(url).substr(0, begin));
+    if (code == CURLUE_OK &&
+        curl_easy_setopt(on.easy.get(), CURLOPT_REQUEST_TARGET,
+                         begin == 0 ? nullptr : url.c_str() + begin) != CURLE_OK) {
+      return CURLUE_OUT_OF_MEMORY;
+    }
+    return code;
   }
 };
 
@@ -512,7 +557,7 @@ auto transport::start(exchange& each, nanoseconds time_max) -> std::optional<att
   on->has_head = false;
   on->is_too_large = false;
   on->error[0] = '\0';
-  if (auto const code = on->set_url(each.wanted.url); code != CURLUE_OK) {
+  if (auto const code = state_->set_target(*on, each); code != CURLUE_OK) {
     on->of = nullptr;
     state_->idle.push_back(on);
     return attempt_end{.delivery = delivery::not_sent,
@@ -541,19 +586,19 @@ void transport::wake() {
   state_->sockets.wake();
 }
 
-auto transport::move_bytes(nanoseconds time) -> std::vector<ended_attempt> const& {
+void transport::move_bytes(nanoseconds time, on_end& ended) {
   auto& own = *state_;
   auto* const multi = own.multi.get();
   int left = 0;
   long due = -1;  // milliseconds until curl wants to be called; -1: never
-  own.ended.clear();
+  bool has_ended = false;
   curl_multi_timeout(multi, &due);
   if (due == 0) {  // what was added just now begins like this
     curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &left);
-    own.collect();
+    has_ended = own.collect(ended);
     curl_multi_timeout(multi, &due);
   }
-  if (!own.ended.empty()) {
+  if (has_ended) {
     time = nanoseconds(0);
   } else if (due >= 0) {
     time = std::min<nanoseconds>(time, milliseconds(due));
@@ -563,9 +608,8 @@ auto transport::move_bytes(nanoseconds time) -> std::vector<ended_attempt> const
                       ((event.events & EPOLLOUT) != 0 ? CURL_CSELECT_OUT : 0) |
                       ((event.events & EPOLLERR) != 0 ? CURL_CSELECT_ERR : 0);
     curl_multi_socket_action(multi, event.data.fd, what, &left);
+    (void)own.collect(ended);
   }
-  own.collect();
-  return own.ended;
 }
 
 }  // namespace tidegate::client

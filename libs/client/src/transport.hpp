@@ -8,10 +8,9 @@
 #include <tidegate/client/session.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
 namespace tidegate::client {
 
@@ -36,10 +35,11 @@ class transport {
   [[nodiscard]] auto drop(exchange& each) -> attempt_end;
   void wake();
 
-  using ended_attempt = std::pair<exchange*, attempt_end>;
+  /// Hears of an attempt that has ended. Must not begin or drop one.
+  using on_end = std::move_only_function<void(exchange&, attempt_end const&)>;
   /// Waits until there is something to read or write, somebody wakes it, or `time` is over; reads and writes
-  /// it. Returns what has ended, until the next call.
-  [[nodiscard]] auto move_bytes(std::chrono::nanoseconds time) -> std::vector<ended_attempt> const&;
+  /// it. Does not wait when something has ended.
+  void move_bytes(std::chrono::nanoseconds time, on_end& ended);
 
  private:
   struct state;

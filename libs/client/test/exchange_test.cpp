@@ -83,6 +83,19 @@ TEST(client_exchange, does_not_send_what_follows_a_hash) {
   EXPECT_EQ((*prepared({.url = "http://a/b#c"}))->wanted.url, "http://a/b");
 }
 
+TEST(client_exchange, knows_where_a_target_begins_that_can_be_sent_as_it_is) {
+  auto const target_of = [](std::string const& url) {
+    auto const made = *prepared({.url = url});
+    return made->target_begin == 0 ? "" : made->wanted.url.substr(made->target_begin);
+  };
+  EXPECT_EQ(target_of("http://a/"), "/");
+  EXPECT_EQ(target_of("http://a:8080/b/%2F?c=/&%zz#d"), "/b/%2F?c=/&%zz");
+  EXPECT_EQ(target_of("https://[::1]/b"), "/b");
+  for (auto const* const other : {"http://a", "http://a?b=/c", "http://a/b/../c", "http://a/%7e"}) {
+    EXPECT_EQ(target_of(other), "") << other;
+  }
+}
+
 TEST(client_exchange, refuses_what_cannot_be_sent) {
   for (auto const* const url : {"", "/", "a", "ftp://a/", "http://", "http://u:p@a/", "http://a/ b",
                                 "http://a/\r\nX: y", "http://a:0/"}) {

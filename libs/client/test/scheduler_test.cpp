@@ -92,14 +92,16 @@ class scheduled {
     auto const* const what = outcome(id);
     return what == nullptr || *what ? std::nullopt : std::optional((*what).error().fault);
   }
-  auto state() -> scheduler const& { return scheduler_; }
+  auto state() -> scheduler& { return scheduler_; }
 
   instant now{100s};
   std::map<request_id, result<response, client_error>> outcomes;
 
  private:
   void collect() {
-    for (auto& [of, what] : scheduler_.take_outcomes()) {
+    std::vector<scheduler::outcome> taken;
+    scheduler_.take_outcomes(taken);
+    for (auto& [of, what] : taken) {
       EXPECT_TRUE(outcomes.emplace(of->id, std::move(what)).second) << "one outcome for each";
     }
   }
@@ -308,6 +310,17 @@ TEST(client_scheduler, ends_a_request_whose_deadline_passes_wherever_it_waits) {
   EXPECT_TRUE(world.outcome(queued)->error().may_have_run);
   EXPECT_EQ(world.state().size(), 0U);
   EXPECT_EQ(world.state().next(), instant::max()) << "nothing is left behind";
+}
+
+TEST(client_scheduler, does_not_send_a_request_that_comes_too_late) {
+  scheduled world;
+  auto late = get();
+  late.time_max = 0s;
+  auto const id = world.send(std::move(late));
+  auto const behind = world.send(get());
+  world.answer(*world.start(), 200);
+  EXPECT_EQ(world.status(behind), 200);
+  EXPECT_EQ(world.fault(id), client_fault::deadline_exceeded);
 }
 
 TEST(client_scheduler, cancels_wherever_a_request_is) {

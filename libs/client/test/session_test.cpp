@@ -68,6 +68,24 @@ TEST(client_session, sends_what_it_is_given_and_returns_what_comes) {
   EXPECT_THAT(request, Not(HasSubstr("Content-Type"))) << "nobody has said what it is";
 }
 
+TEST(client_session, sends_targets_one_after_the_other_over_one_connection) {
+  faulty_server server([](auto const&) { return reaction{response_bytes("200 OK")}; });
+  auto const client = opened();
+  auto const root = server.url("");
+  std::vector<std::string> lines;
+  for (auto const* const rest :
+       {"/a?b=/c", "", "?d=/e", "/f/../g", "/h", "/i//j", "/%7Ek", "/l?", "/l"}) {
+    ASSERT_TRUE(client->send({.url = root + rest}).get()) << rest;
+    lines.push_back(server.requests().back());
+    lines.back().resize(lines.back().find(" HTTP/1.1\r\n"));
+    EXPECT_EQ("http://" + field_of(server.requests().back(), "Host"), root);
+  }
+  EXPECT_THAT(lines, testing::ElementsAre("GET /a?b=/c", "GET /", "GET /?d=/e", "GET /g", "GET /h",
+                                          "GET /i//j", testing::AnyOf("GET /%7Ek", "GET /~k"),
+                                          testing::AnyOf("GET /l?", "GET /l"), "GET /l"));
+  EXPECT_EQ(server.connections(), 1U);
+}
+
 TEST(client_session, sends_every_method_as_it_is) {
   faulty_server server([](auto const& request) {
     return reaction{request.starts_with("HEAD") ? "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"

@@ -260,7 +260,10 @@ void split_query(target_view& target, std::string_view path_and_query) noexcept 
     return failure(target_error{target_fault::slash_expected, colon + 1});
   }
   auto const begin = colon + separator.size();
-  auto const end = std::min(text.find_first_of("/?", begin), text.size());
+  auto end = begin;
+  while (end < text.size() && text[end] != '/' && text[end] != '?') {
+    ++end;
+  }
   auto const authority = text.substr(begin, end - begin);
   if (authority.find('@') != std::string_view::npos) {
     return failure(target_error{target_fault::user_information, begin});

@@ -3,6 +3,7 @@
 #include <tidegate/http/retry_after.hpp>
 #include <tidegate/ratelimit/pacing.hpp>
 #include <tidegate/ratelimit/read.hpp>
+#include <tidegate/sf/reader.hpp>
 
 #include <algorithm>
 #include <array>
@@ -55,11 +56,35 @@ constexpr double refused = 0.8;
   });
 }
 
+/// Views, of which there is mostly one.
+class few_views {
+ public:
+  void push_back(std::string_view view) {
+    if (size_ < first_.size()) {
+      first_[size_] = view;
+    } else {
+      if (all_.empty()) {
+        all_.assign(first_.begin(), first_.end());
+      }
+      all_.push_back(view);
+    }
+    ++size_;
+  }
+  [[nodiscard]] auto get() const noexcept -> std::span<std::string_view const> {
+    return all_.empty() ? std::span(first_).first(size_) : std::span(all_);
+  }
+
+ private:
+  std::array<std::string_view, 2> first_;
+  std::vector<std::string_view> all_;  // when there are more
+  std::size_t size_ = 0;
+};
+
 /// What counts of a header section, found in one go.
 struct relevant_lines {
-  std::vector<std::string_view> limits;
-  std::vector<std::string_view> policies;
-  std::vector<std::string_view> dates;
+  few_views limits;
+  few_views policies;
+  few_views dates;
   std::optional<std::string_view> retry_after;  // the last line
   bool from_cache = false;
 
@@ -88,7 +113,7 @@ struct relevant_lines {
   [[nodiscard]] auto made_at(std::chrono::sys_seconds wall_clock) const
       -> std::chrono::sys_seconds {
     auto out = wall_clock;
-    for (auto const date : dates) {
+    for (auto const date : dates.get()) {
       out = http::parse_http_date(date, wall_clock).value_or(out);
     }
     return out;
@@ -104,6 +129,43 @@ struct relevant_lines {
     }
   }
   return nullptr;
+}
+
+/// Reads one line of draft-09 without a tree, since every response has one. False when there is anything unusual
+/// about it: then `read_limits` says what it means.
+[[nodiscard]] auto read_usual_limits(std::string_view line, limit_field& out) -> bool {
+  sf::basic_reader<field_dialect> reader(sf::field_type::list, line);
+  std::string scratch;
+  for (;;) {
+    switch (reader.next()) {
+      case sf::event::item:
+        if (!reader.value().is(sf::bare_item_type::string)) {
+          return false;
+        }
+        out.limits.emplace_back().name = reader.value().text(scratch);
+        break;
+      case sf::event::parameter: {
+        auto& limit = out.limits.back();
+        auto const number = reader.value().get_integer();
+        if (reader.key() == "r" || reader.key() == "t") {
+          if (!number || number->value() < 0) {
+            return false;
+          }
+          (reader.key() == "r" ? limit.remaining : limit.reset) = number->value();
+        } else if (reader.key() == "pk") {
+          if (!reader.value().is(sf::bare_item_type::byte_sequence)) {
+            return false;
+          }
+          limit.partition_key = reader.value().text(scratch);
+        }
+        break;
+      }
+      case sf::event::end:
+        return std::ranges::all_of(out.limits,
+                                   [](auto const& each) { return each.remaining.has_value(); });
+      default: return false;
+    }
+  }
 }
 
 }  // namespace
@@ -217,9 +279,14 @@ void pacer::answered(std::uint64_t ticket, paced_response const& response, insta
   }
   // What the response counts from: when it was made, half of the way ago.
   auto const made = now - latency_min_ / 2;
-  auto said = read_limits(lines.limits).value_or(limit_field{});
+  limit_field said;
+  auto const limit_lines = lines.limits.get();
+  if (limit_lines.size() != 1 || !limit_lines.front().starts_with('"') ||
+      !read_usual_limits(limit_lines.front(), said)) {
+    said = read_limits(limit_lines).value_or(limit_field{});
+  }
   if (!said.limits.empty()) {
-    read_policies_anew(lines.policies);
+    read_policies_anew(lines.policies.get());
   } else {
     auto legacy = read_legacy(response.fields, lines.made_at(response.wall_clock));
     said.limits = std::move(legacy.limits);
