@@ -8,9 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <poll.h>
+#include <fcntl.h>
+#include <pty.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -215,6 +217,42 @@ TEST(call_command, ends_cleanly_when_it_is_interrupted) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 130);
+}
+
+TEST(call_command, draws_a_bar_on_a_terminal) {
+  serving_origin const server(response("200 OK", "x"));
+  int terminal = -1;
+  int other_end = -1;
+  ASSERT_EQ(::openpty(&terminal, &other_end, nullptr, nullptr, nullptr), 0);
+  descriptor const reading(terminal);
+  descriptor writing(other_end);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, other_end, STDERR_FILENO);
+  std::string const url = server.url();
+  std::array<std::string, 7> arguments = {TIDEGATE_BINARY, "call", "--repeat", "15",
+                                          "--rate",        "10/s", url};
+  std::vector<char*> argv;
+  for (auto& each : arguments) {
+    argv.push_back(each.data());
+  }
+  argv.push_back(nullptr);
+  pid_t child = -1;
+  ASSERT_EQ(::posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ), 0);
+  ::posix_spawn_file_actions_destroy(&actions);
+  writing.close();
+  std::string shown;
+  std::array<char, 4096> piece{};
+  for (ssize_t size = 0; (size = ::read(reading.get(), piece.data(), piece.size())) > 0;) {
+    shown.append(piece.data(), static_cast<std::size_t>(size));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_THAT(shown, HasSubstr("\r\x1b[K[#"));
+  EXPECT_THAT(shown, HasSubstr("of 15 done, "));
+  EXPECT_THAT(shown, HasSubstr("\r\x1b[K15 ok, 0 failed, 0 retries")) << "the bar is removed";
 }
 
 TEST(call_command, stops_when_its_time_is_over) {
