@@ -372,6 +372,7 @@ class exporter {
       scim::json_object out;
       out.append("ok", done && !is_interrupted);
       out.append("resources", static_cast<std::int64_t>(state_.resources));
+      out.append("total", static_cast<std::int64_t>(state_.total));
       out.append("requests", static_cast<std::int64_t>(requests_));
       out.append("retries", static_cast<std::int64_t>(retries));
       out.append("restarts", static_cast<std::int64_t>(walk_.restarts()));
@@ -394,6 +395,9 @@ class exporter {
       }
       std::cerr << counted(state_.resources, "resource") << ", " << counted(requests_, "request")
                 << ", " << retries << (retries == 1 ? " retry" : " retries") << '\n';
+      if (done && !is_interrupted && state_.resources < state_.total) {
+        std::cerr << "warning: the server spoke of " << state_.total << " at first\n";
+      }
       if (is_resumable_) {
         std::cerr << "not complete; --resume goes on from here\n";
       }

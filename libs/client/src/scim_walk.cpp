@@ -170,15 +170,23 @@ scim_walk::scim_walk(scim_query query, scim_place place, scim_walk_options optio
   barren_max_ = options_.barren_pages_max;
 }
 
+auto scim_walk::digest_of(std::string_view id) -> digest {
+  auto const whole = sha256::of(id);
+  digest part;
+  std::copy_n(whole.begin(), part.size(), part.begin());
+  return part;
+}
+
 void scim_walk::has_seen(std::string_view id) {
   if (seen_.size() >= options_.seen_max) {
     knows_all_seen_ = false;
     return;
   }
-  auto const whole = sha256::of(id);
-  digest part;
-  std::copy_n(whole.begin(), part.size(), part.begin());
-  seen_.insert(part);
+  seen_.insert(digest_of(id));
+}
+
+auto scim_walk::is_known(json const& resource) const -> bool {
+  return seen_.contains(digest_of(id_of(resource)));
 }
 
 auto scim_walk::is_new(json const& resource) -> bool {
@@ -187,9 +195,11 @@ auto scim_walk::is_new(json const& resource) -> bool {
     knows_all_seen_ = false;
     return true;
   }
-  auto const before = seen_.size();
+  if (is_known(resource)) {
+    return false;
+  }
   has_seen(id);
-  return seen_.size() > before || before >= options_.seen_max;
+  return true;
 }
 
 auto scim_walk::next() -> result<walk_step, scim_error> {
@@ -229,7 +239,7 @@ auto scim_walk::leave_page() -> bool {
     find_another_way({.fault = scim_fault::no_way_back});
     return true;
   }
-  if (has_shrunk_ && passes_ < options_.passes_max && !turned_ && knows_all_seen_) {
+  if ((has_shrunk_ || is_short()) && passes_ < options_.passes_max && !turned_ && knows_all_seen_) {
     // What moved to the front of a place that was passed is found by going through all of it again.
     ++passes_;
     has_shrunk_ = false;
@@ -237,6 +247,12 @@ auto scim_walk::leave_page() -> bool {
     return true;
   }
   return false;
+}
+
+/// Whether pages by index had fewer resources than the server says there are.
+auto scim_walk::is_short() const -> bool {
+  return place_.method == pagination_method::index && place_.beyond.empty() &&
+         place_.total_results && seen_.size() < *place_.total_results;
 }
 
 auto scim_walk::next_place() const -> std::optional<scim_place> {
@@ -383,6 +399,12 @@ void scim_walk::take_page(scim::list_response page) {
   }
   if (page.head.total_results) {
     place_.total_results = page.head.total_results;
+  }
+  if (place_.method == pagination_method::index && page.head.start_index &&
+      *page.head.start_index != place_.start_index && !page.resources.empty() &&
+      std::ranges::all_of(page.resources, [this](json const& each) { return is_known(each); })) {
+    find_another_way({.fault = scim_fault::stuck, .detail = "it does not follow startIndex"});
+    return;
   }
 
   ++pages_;

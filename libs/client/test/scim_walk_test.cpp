@@ -37,6 +37,7 @@ class pretended_server {
   bool sorts = true;
   bool really_sorts = true;
   bool takes_id_filters = true;
+  bool follows_start_index = true;
   bool total = true;
   std::size_t page_max = 100;
   int generation = 0;  // cursors of others are lost
@@ -164,7 +165,7 @@ class pretended_server {
         head.previous_cursor = cursor("b", all[begin]);
       }
     } else {
-      begin = std::min<std::size_t>(request.start_index - 1, all.size());
+      begin = follows_start_index ? std::min<std::size_t>(request.start_index - 1, all.size()) : 0;
       end = std::min(begin + count, all.size());
       head.start_index = begin + 1;
     }
@@ -453,6 +454,53 @@ TEST(client_scim_walk, goes_on_by_id_with_pages_by_index_when_something_was_dele
     }
   });
   EXPECT_THAT(ids, ElementsAre("a", "b", "c", "d", "e", "f"));
+}
+
+TEST(client_scim_walk, goes_through_again_by_index_when_there_are_fewer_than_the_server_says) {
+  auto server = with(4);
+  server.cursors = false;
+  server.sorts = false;
+  scim_walk walk(query(), trusting);
+  std::size_t requests = 0;
+  auto const ids = given(walk, server, [&] {
+    if (++requests == 3) {
+      server.remove("a");  // c moves to the page that was read
+      server.add("x");     // and the total stays as it was
+    }
+  });
+  EXPECT_THAT(ids, ElementsAre("a", "b", "d", "x"));
+  EXPECT_EQ(server.asked.size(), 3U) << "that is what cannot be seen";
+  auto other = with(4);
+  other.cursors = false;
+  other.sorts = false;
+  scim_walk again(query(), trusting);
+  requests = 0;
+  EXPECT_THAT(given(again, other,
+                    [&] {
+                      if (++requests == 3) {
+                        other.resources[0] = "0";  // in front of all
+                      }
+                    }),
+              ElementsAre("a", "b", "c", "d", "0"));
+}
+
+TEST(client_scim_walk, goes_by_id_where_the_server_does_not_follow_start_index) {
+  auto server = with(7);
+  server.cursors = false;
+  server.follows_start_index = false;
+  scim_walk walk(query(), trusting);
+  EXPECT_THAT(given(walk, server), ElementsAre("a", "b", "c", "d", "e", "f", "g"));
+}
+
+TEST(client_scim_walk, does_not_take_a_first_page_for_all_of_them) {
+  auto server = with(7);
+  server.cursors = false;
+  server.follows_start_index = false;
+  server.sorts = false;
+  scim_walk walk(query(), trusting);
+  EXPECT_THAT(given(walk, server), ElementsAre("a", "b", "stuck"));
+  EXPECT_EQ(to_string(walk.next().error()),
+            "the server has no end and brings nothing new: it does not follow startIndex");
 }
 
 TEST(client_scim_walk, turns_back_by_previous_cursor) {

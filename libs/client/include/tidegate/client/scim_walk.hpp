@@ -53,7 +53,7 @@ struct scim_walk_options {
   std::uint32_t barren_pages_max = 1'000;
   /// So often a walk begins anew, and so often in a row it goes on by id without getting anything.
   std::uint32_t restarts_max = 8;
-  /// So often in all resources are gone through by index, when some were deleted meanwhile.
+  /// So often in all resources are gone through by index, when some were deleted meanwhile or are missing.
   std::uint32_t passes_max = 3;
 };
 
@@ -171,10 +171,13 @@ class scim_walk {
   void take_refusal(scim_error error);
   [[nodiscard]] auto asks_for_less(scim_error const& error) -> bool;
   void look_at_order(scim::json_array const& resources);
+  [[nodiscard]] static auto digest_of(std::string_view id) -> digest;
+  [[nodiscard]] auto is_known(scim::json const& resource) const -> bool;
   [[nodiscard]] auto is_new(scim::json const& resource) -> bool;
   [[nodiscard]] auto leave_page() -> bool;
   [[nodiscard]] auto next_place() const -> std::optional<scim_place>;
   [[nodiscard]] auto has_no_way_back() const -> bool;
+  [[nodiscard]] auto is_short() const -> bool;
   void find_another_way(scim_error why);
   void begin_anew();
   void fail(scim_error error);
