@@ -176,6 +176,33 @@ TEST(ratelimit_pacing, ignores_a_malformed_field) {
   EXPECT_EQ(s.waits(), 1ms);
 }
 
+TEST(ratelimit_pacing, reads_a_field_as_the_library_does_however_it_is_written) {
+  for (auto const* const same :
+       {R"("a";r=0;t=60)", R"(  "a";r=0;t=60 )", R"("a";r=5;r=0;t=60)", R"("a\"";r=0;t=60)",
+        R"("a";t=60;x="y";r=0;pk=:Zm9v:)", R"("b";r=7;t=9 , "a";r=0;t=60)"}) {
+    script s(burst_options());
+    ASSERT_EQ(s.waits(), 0s);
+    s.gets(200, {{"RateLimit", same}});
+    EXPECT_EQ(s.waits(), 60s) << same;
+  }
+  for (auto const* const wrong :
+       {R"("a";r=0;t=60, b)", R"("a";r=0;t=60, ("b");r=0;t=60)", R"("a";t=60)", R"("a";r=0.0;t=60)",
+        R"("a";r=0;t=60;pk=foo)", R"("a";r=0;t=60, "b)", R"("a";r=-1;t=60)"}) {
+    script s(burst_options());
+    ASSERT_EQ(s.waits(), 0s);
+    s.gets(200, {{"RateLimit", wrong}});
+    EXPECT_EQ(s.waits(), 1ms) << wrong;
+  }
+}
+
+TEST(ratelimit_pacing, keeps_limits_apart_that_differ_in_the_partition_key) {
+  script s(burst_options());
+  ASSERT_EQ(s.waits(), 0s);
+  s.gets(200, {{"RateLimit", R"("a";r=9;t=60;pk=:Zm9v:, "a";r=0;t=30;pk=:YmFy:)"}});
+  EXPECT_EQ(s.paces.current().allowance, 0);
+  EXPECT_EQ(s.waits(), 30s);
+}
+
 TEST(ratelimit_pacing, waits_longer_each_time_when_a_server_refuses_without_a_word) {
   script s(burst_options());
   s.randomness = ~std::uint64_t{0};  // as long as it may be
