@@ -56,6 +56,21 @@ auto as_store(result<std::unique_ptr<Made>, store::store_error> opened)
   return std::unique_ptr<Store>(*std::move(opened));
 }
 
+/// Opens something in PostgreSQL. A server that was started a moment ago is waited for: it takes nobody before
+/// it has recovered.
+template <class Open>
+auto open_when_ready(Open open) {
+  auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  for (;;) {
+    auto opened = open();
+    if (opened || opened.error().fault != store::store_fault::unavailable ||
+        std::chrono::steady_clock::now() >= end) {
+      return opened;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
 auto open_sqlite_keys(std::string const& file, store::seal_key const& seal)
     -> result<std::unique_ptr<store::idempotency_store>, std::string> {
   auto const now =
@@ -112,9 +127,11 @@ auto open_idempotency(config const& settings, std::function<idempotency::wall_ti
       break;
     }
     case store_kind::postgres: {
-      TIDEGATE_TRY(parts.store,
-                   as_store<store::idempotency_store>(store_postgres::idempotency_store::open(
-                       {.url = place.where, .seal_keys = {seal}, .clock = std::move(clock)})));
+      auto opened = open_when_ready([&] {
+        return store_postgres::idempotency_store::open(
+            {.url = place.where, .seal_keys = {seal}, .clock = clock});
+      });
+      TIDEGATE_TRY(parts.store, as_store<store::idempotency_store>(std::move(opened)));
       break;
     }
   }
@@ -129,8 +146,9 @@ auto open_directory(config const& settings, std::shared_ptr<scim::model const> m
   auto const& place = settings.directory_store;
   TIDEGATE_TRY(parts.secret, secret_of(settings, place));
   if (place.kind == store_kind::postgres) {
-    TIDEGATE_TRY(parts.directory, as_store<store::directory>(store_postgres::directory::open(
-                                      {.url = place.where}, std::move(model))));
+    auto opened = open_when_ready(
+        [&] { return store_postgres::directory::open({.url = place.where}, model); });
+    TIDEGATE_TRY(parts.directory, as_store<store::directory>(std::move(opened)));
   } else {
     auto const loops = settings.workers.value_or(std::max(std::thread::hardware_concurrency(), 1U));
     store_sqlite::directory_options options{.file = place.where};
