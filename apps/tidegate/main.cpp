@@ -11,6 +11,7 @@
 #include "serve_command.hpp"
 #include "sf_command.hpp"
 #include "tidegate_version.hpp"
+#include "top_command.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -44,6 +45,7 @@ auto main(int argc, char** argv) -> int {
   add_sf_command(app, operands, status);
   add_explain_command(app, operands, status);
   add_lint_command(app, status);
+  add_top_command(app, status);
   add_call_command(app, status);
   add_scim_command(app, status);
 

@@ -180,6 +180,10 @@ class gateway {
       -> message;
   /// `GET path` of the admin address.
   [[nodiscard]] auto admin(std::string_view path) const -> message;
+  /// `http://127.0.0.1:PORT` of the admin address.
+  [[nodiscard]] auto admin_url() const -> std::string {
+    return "http://127.0.0.1:" + std::to_string(admin_port_);
+  }
   /// Connects to the admin address.
   [[nodiscard]] auto connect_admin() const -> connection;
   /// The value of a line of /metrics, 0 where it is missing.

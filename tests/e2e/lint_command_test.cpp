@@ -157,6 +157,25 @@ routes: [{match: {path: /**}, upstream: api, limits: [burst, daily], idempotency
   }
 }
 
+TEST(lint_command, finds_nothing_wrong_with_the_example_of_payments) {
+  serving_origin const api([number = 0](message const& /*request*/) mutable {
+    return answer("201 Created", "", std::to_string(++number));
+  });
+  auto config = example("payments/gateway.yaml");
+  std::string const in_the_example = "http://127.0.0.1:3000";
+  ASSERT_THAT(config, HasSubstr(in_the_example));
+  config.replace(config.find(in_the_example), in_the_example.size(), api.url());
+  data_folder const data;
+  gateway const running(data.setting() + config);
+  auto const found =
+      lint({"--json", "-H", "Authorization: Bearer x", "-d", R"({"amount":5})", "--require-key",
+            "--requests", "100", "http://" + running.authority() + "/payments"});
+  EXPECT_EQ(found.status, 0) << status_of(found);
+  EXPECT_THAT(rules_with("broken", found), IsEmpty());
+  EXPECT_THAT(rules_with("holds", found),
+              IsSupersetOf({"idempotency-reuse-refused", "ratelimit-violated-policies"}));
+}
+
 // ── what is wrong ──
 
 TEST(lint_command, finds_fields_that_clients_cannot_read) {

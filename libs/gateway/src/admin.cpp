@@ -2,6 +2,7 @@
 #include "admin.hpp"
 
 #include "admin_idempotency.hpp"
+#include "admin_quotas.hpp"
 
 #include <tidegate/http/problem.hpp>
 #include <tidegate/wire/http1_body.hpp>
@@ -195,14 +196,17 @@ class admin_connection final : public engine::watched, private engine::timer {
                          });
       return;
     }
-    bool const is_known =
-        request_.path == "/metrics" || request_.path == "/healthz" || request_.path == "/readyz";
+    bool const is_known = request_.path == "/metrics" || request_.path == "/healthz" ||
+                          request_.path == "/readyz" || is_quota_path(request_.path);
     if (!is_known) {
       respond(admin_problem(404, "There is nothing at this path."));
     } else if (request_.method != wire::method::get && request_.method != wire::method::head) {
       auto refusal = admin_problem(405, "Allowed here: GET, HEAD.");
       refusal.allow = "GET, HEAD";
       respond(std::move(refusal));
+    } else if (is_quota_path(request_.path)) {
+      respond(answer_quotas(*service_.first_.current->settings, service_.shared_.metrics, request_,
+                            service_.loop_.now()));
     } else if (request_.path == "/metrics") {
       auto& shared = service_.shared_;
       admin_answer metrics{200, "text/plain; version=0.0.4; charset=utf-8", {}};
@@ -269,8 +273,9 @@ class admin_connection final : public engine::watched, private engine::timer {
   std::string out_;
 };
 
-admin_service::admin_service(engine::loop& on, engine::descriptor socket, shared_state& shared)
-    : loop_(on), socket_(std::move(socket)), shared_(shared) {
+admin_service::admin_service(engine::loop& on, engine::descriptor socket, shared_state& shared,
+                             worker const& first)
+    : loop_(on), socket_(std::move(socket)), shared_(shared), first_(first) {
   (void)loop_.watch(socket_, *this);
 }
 

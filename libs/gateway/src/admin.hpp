@@ -15,7 +15,9 @@ class admin_connection;
 /// The admin address: /metrics, /healthz, /readyz and /api/v1, one request for each connection.
 class admin_service final : public engine::watched {
  public:
-  admin_service(engine::loop& on, engine::descriptor socket, shared_state& shared);
+  /// `on` is the loop of `first`, by whose settings it answers.
+  admin_service(engine::loop& on, engine::descriptor socket, shared_state& shared,
+                worker const& first);
   ~admin_service() override;
 
   /// From now on there are keys to ask about. On the thread of the loop.
@@ -28,6 +30,7 @@ class admin_service final : public engine::watched {
   engine::loop& loop_;
   engine::descriptor socket_;
   shared_state& shared_;
+  worker const& first_;
   std::shared_ptr<idempotency_state> keys_;
   std::unordered_map<admin_connection*, std::unique_ptr<admin_connection>> open_;
 };

@@ -152,22 +152,28 @@ void append_keys_as_html(std::string& out, config const& settings) {
 
 }  // namespace
 
+void append_policy_members(std::string& out, policy_config const& policy) {
+  out += R"("name":)";
+  http::append_json_string(out, policy.name);
+  out += ",\"quota\":" + std::to_string(policy.policy.quota()) + ",\"unit\":";
+  http::append_json_string(out, ratelimit::name_of(policy.policy.unit()));
+  if (has_window(policy)) {
+    out += ",\"window\":" + std::to_string(policy.policy.window().count()) + ",\"algorithm\":";
+    http::append_json_string(out, name_of(policy.policy.algorithm()));
+  }
+  out += std::string(",\"enforced\":") + (policy.shadow ? "false" : "true") +
+         ",\"partition\":" + ratelimit::describe_as_json(policy.partition);
+}
+
 auto describe_as_json(config const& settings) -> std::string {
   std::string out = R"({"policies":[)";
   auto const* between = "";
   for (auto const& policy : settings.policies) {
     out += between;
     between = ",";
-    out += R"({"name":)";
-    http::append_json_string(out, policy.name);
-    out += ",\"quota\":" + std::to_string(policy.policy.quota()) + ",\"unit\":";
-    http::append_json_string(out, ratelimit::name_of(policy.policy.unit()));
-    if (has_window(policy)) {
-      out += ",\"window\":" + std::to_string(policy.policy.window().count()) + ",\"algorithm\":";
-      http::append_json_string(out, name_of(policy.policy.algorithm()));
-    }
-    out += std::string(",\"enforced\":") + (policy.shadow ? "false" : "true") +
-           ",\"partition\":" + ratelimit::describe_as_json(policy.partition) + "}";
+    out += "{";
+    append_policy_members(out, policy);
+    out += "}";
   }
   out += "]";
   if (uses_keys(settings)) {

@@ -12,4 +12,7 @@ namespace tidegate::gateway {
 [[nodiscard]] auto describe_as_json(config const& settings) -> std::string;
 [[nodiscard]] auto describe_as_html(config const& settings) -> std::string;
 
+/// Appends what there is to say of one policy: the members of a JSON object, without its braces.
+void append_policy_members(std::string& out, policy_config const& policy);
+
 }  // namespace tidegate::gateway

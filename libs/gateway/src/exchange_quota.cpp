@@ -235,6 +235,7 @@ auto exchange::admit(holdable const* what) -> admission {
     if (results_[i].shared) {
       counts.shared.add();
     }
+    counts.hottest.count(charges_[i].partition, results_[i].decision, worker_.loop.now());
     if (results_[i].decision.admitted) {
       counts.admitted.add();
     } else if (limits[i].policy->shadow) {

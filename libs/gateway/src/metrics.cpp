@@ -23,6 +23,14 @@ void route_metrics::count(int status, std::chrono::nanoseconds latency) noexcept
   latency_sum.add(microseconds);
 }
 
+void policy_sums::add(policy_metrics const& of) noexcept {
+  admitted += of.admitted.value();
+  refused += of.refused.value();
+  shadow_refused += of.shadow_refused.value();
+  blocked += of.blocked.value();
+  shared += of.shared.value();
+}
+
 auto worker_metrics::of_route(std::string const& name) -> route_metrics& {
   std::lock_guard const lock(mutex);
   auto& found = routes[name];
@@ -81,14 +89,6 @@ struct route_sums {
 constexpr std::array<char const*, keyed_outcomes_count> keyed_outcome_names = {
     "first",          "replayed", "conflict",  "reused",        "unknown",      "expired",
     "not-replayable", "missing",  "malformed", "too-many-keys", "store-failed", "bypassed"};
-
-struct policy_sums {
-  std::uint64_t admitted = 0;
-  std::uint64_t refused = 0;
-  std::uint64_t shadow_refused = 0;
-  std::uint64_t blocked = 0;
-  std::uint64_t shared = 0;
-};
 
 void single(std::string& out, char const* name, char const* kind, char const* help, double value) {
   describe(out, name, kind, help);
@@ -163,12 +163,7 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
       }
     }
     for (auto const& [name, policy] : worker->policies) {
-      auto& sum = policies[name];
-      sum.admitted += policy->admitted.value();
-      sum.refused += policy->refused.value();
-      sum.shadow_refused += policy->shadow_refused.value();
-      sum.blocked += policy->blocked.value();
-      sum.shared += policy->shared.value();
+      policies[name].add(*policy);
     }
   }
   describe(out, "tidegate_requests_total", "counter", "Requests that were answered.");

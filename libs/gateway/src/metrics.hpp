@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "hot_partitions.hpp"
 #include "runtime.hpp"
 
 #include <array>
@@ -77,6 +78,7 @@ struct policy_metrics {
   counter shadow_refused;
   counter blocked;  // by abuse detection
   counter shared;   // found no room in the table
+  hot_partitions hottest;
 };
 
 /// What one thread counts. Routes and policies are found by name, so that counts outlive a reload.
@@ -102,6 +104,17 @@ struct worker_metrics {
   std::mutex mutex;  // for the maps, which grow only when a configuration is taken over
   std::map<std::string, std::unique_ptr<route_metrics>> routes;
   std::map<std::string, std::unique_ptr<policy_metrics>> policies;
+};
+
+/// What all threads together counted of one policy.
+struct policy_sums {
+  std::uint64_t admitted = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t shadow_refused = 0;
+  std::uint64_t blocked = 0;
+  std::uint64_t shared = 0;
+
+  void add(policy_metrics const& of) noexcept;
 };
 
 /// What is counted elsewhere, for all threads together.

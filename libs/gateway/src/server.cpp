@@ -237,7 +237,8 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
     TIDEGATE_TRY(auto sockets, sockets_for(*used->settings.admin, 1, false, passed));
     made->admin_address = address_of(sockets.each.front());
     made->admin = std::make_unique<admin_service>(*made->threads.front().loop,
-                                                  std::move(sockets.each.front()), made->shared);
+                                                  std::move(sockets.each.front()), made->shared,
+                                                  *made->threads.front().works);
   }
   if (!passed.empty()) {
     auto const& left = passed.front();

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top_command.hpp"
+
+#include "client_settings.hpp"
+#include "exit_status.hpp"
+#include "full_screen.hpp"
+#include "terminal.hpp"
+
+#include <tidegate/client/session.hpp>
+#include <tidegate/top.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <future>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tidegate::app {
+
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+struct top_settings {
+  std::string admin = "http://127.0.0.1:9901";
+  std::string interval = "2s";
+  std::string ca_file;
+  bool once = false;
+  bool json = false;
+};
+
+/// What somebody at the keyboard, or the system, wants.
+enum class wish : std::uint8_t { none, redraw, quit, interrupt, pause };
+
+/// Signals and keys, taken one after the other. Made before any other thread is, which would get the signals.
+class wishes {
+ public:
+  explicit wishes(bool is_live) : takes_keys_(is_live && ::isatty(STDIN_FILENO) == 1) {
+    sigemptyset(&taken_);
+    for (int const number : {SIGINT, SIGTERM, SIGHUP}) {
+      sigaddset(&taken_, number);
+    }
+    if (is_live) {
+      sigaddset(&taken_, SIGWINCH);
+      sigaddset(&taken_, SIGTSTP);
+    }
+    pthread_sigmask(SIG_BLOCK, &taken_, nullptr);
+    signals_ = ::signalfd(-1, &taken_, SFD_CLOEXEC | SFD_NONBLOCK);
+  }
+  wishes(wishes const&) = delete;
+  auto operator=(wishes const&) -> wishes& = delete;
+  ~wishes() { ::close(signals_); }
+
+  [[nodiscard]] auto wait(std::chrono::milliseconds most) -> wish {
+    std::array<pollfd, 2> polled{
+        {{signals_, POLLIN, 0}, {takes_keys_ ? STDIN_FILENO : -1, POLLIN, 0}}};
+    ::poll(polled.data(), polled.size(), static_cast<int>(std::max(most, 0ms).count()));
+    signalfd_siginfo came{};
+    if (::read(signals_, &came, sizeof came) == static_cast<ssize_t>(sizeof came)) {
+      switch (came.ssi_signo) {
+        case SIGWINCH: return wish::redraw;
+        case SIGTSTP: return wish::pause;
+        default: return wish::interrupt;
+      }
+    }
+    if (polled[1].revents != 0) {
+      char key = 0;
+      auto const size = ::read(STDIN_FILENO, &key, 1);
+      takes_keys_ = size == 1;  // at the end of input there will be no more
+      return size == 1 && (key == 'q' || key == 'Q') ? wish::quit : wish::redraw;
+    }
+    return wish::none;
+  }
+
+ private:
+  sigset_t taken_{};
+  int signals_ = -1;
+  bool takes_keys_;
+};
+
+/// Asks the admin address.
+class admin_reader {
+ public:
+  admin_reader(std::unique_ptr<client::session> session, std::string base)
+      : session_(std::move(session)), base_(std::move(base)) {
+    while (base_.ends_with('/')) {
+      base_.pop_back();
+    }
+  }
+
+  /// A snapshot, or one line on why there is none. `is_wanted` is asked now and then; without a snapshot when it
+  /// says no.
+  template <class F>
+  [[nodiscard]] auto read(F is_wanted) -> result<top::snapshot, std::string> {
+    std::array<std::string_view, 3> const paths = {"/metrics", "/api/v1/policies",
+                                                   "/api/v1/partitions"};
+    std::array<std::future<result<client::response, client::client_error>>, 3> answers;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      answers[i] = session_->send({.url = base_ + std::string(paths[i])});
+    }
+    std::array<std::string, 3> texts;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      while (answers[i].wait_for(50ms) != std::future_status::ready) {
+        if (!is_wanted()) {
+          return failure(std::string("interrupted"));
+        }
+      }
+      auto answer = answers[i].get();
+      auto const where = base_ + std::string(paths[i]) + ": ";
+      if (!answer) {
+        return failure(where + to_string(answer.error()));
+      }
+      if (answer->status != 200) {
+        return failure(where + "the answer is " + std::to_string(answer->status));
+      }
+      texts[i] = std::move(answer->body);
+    }
+    return top::read_snapshot({texts[0], texts[1], texts[2]},
+                              instant(clock::now().time_since_epoch()));
+  }
+
+ private:
+  std::unique_ptr<client::session> session_;
+  std::string base_;
+};
+
+[[nodiscard]] auto wall_clock() -> std::chrono::sys_seconds {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+/// The address has no quotas and should answer at once.
+[[nodiscard]] auto session_options_of(top_settings const& settings) -> client::session_options {
+  client::session_options options;
+  options.pacing.strategy = ratelimit::pacing_strategy::burst;
+  options.retries.retries_max = 0;
+  options.attempt_time_max = 5s;
+  options.time_max = 5s;
+  options.ca_file = settings.ca_file;
+  return options;
+}
+
+/// Draws a snapshot each interval until somebody has seen enough.
+class viewer {
+ public:
+  viewer(top_settings settings, std::chrono::milliseconds interval, admin_reader reader,
+         bool is_live, wishes& from)
+      : settings_(std::move(settings)),
+        interval_(interval),
+        reader_(std::move(reader)),
+        is_live_(is_live),
+        wishes_(from) {}
+
+  auto run() -> int {
+    auto first = look();
+    if (!first) {
+      return report(first.error());
+    }
+    now_ = *std::move(first);
+    if (settings_.json) {
+      return print_lines();
+    }
+    if (!is_live_) {
+      std::cout << top::to_text(*now_, nullptr, view_of(plain_columns, 0, explain::colours::off));
+      return exit_success;
+    }
+    return draw_screens();
+  }
+
+ private:
+  static constexpr std::size_t plain_columns = 120;
+
+  [[nodiscard]] auto look() -> result<top::snapshot, std::string> {
+    return reader_.read([this] {
+      auto const what = wishes_.wait(0ms);
+      if (what == wish::quit || what == wish::interrupt || what == wish::pause) {
+        pending_ = what;
+      }
+      return pending_ == wish::none || pending_ == wish::pause;
+    });
+  }
+
+  auto report(std::string const& error) const -> int {
+    if (pending_ == wish::interrupt) {
+      return exit_interrupted;
+    }
+    std::cerr << "error: " << error << '\n';
+    return exit_failure;
+  }
+
+  [[nodiscard]] auto view_of(std::size_t columns, std::size_t rows, explain::colours colour) const
+      -> top::view_options {
+    return {.address = settings_.admin, .columns = columns, .rows = rows, .colour = colour};
+  }
+
+  /// The next wish, or none at `until`.
+  [[nodiscard]] auto wait(clock::time_point until) -> wish {
+    if (pending_ != wish::none) {
+      return std::exchange(pending_, wish::none);
+    }
+    return wishes_.wait(std::chrono::ceil<std::chrono::milliseconds>(until - clock::now()));
+  }
+
+  /// One line of JSON each interval.
+  auto print_lines() -> int {
+    for (;;) {
+      std::cout << top::to_json(*now_, before_ ? &*before_ : nullptr, wall_clock()) << std::flush;
+      if (settings_.once || !std::cout) {
+        return exit_success;  // when nobody reads, there is nobody to tell
+      }
+      auto const until = clock::now() + interval_;
+      while (clock::now() < until) {
+        if (wait(until) == wish::interrupt) {
+          return exit_interrupted;
+        }
+      }
+      auto next = look();
+      if (!next) {
+        return report(next.error());
+      }
+      before_ = std::exchange(now_, *std::move(next));
+    }
+  }
+
+  auto draw_screens() -> int {
+    full_screen screen;
+    auto const colour = wanted_colours();
+    std::string trouble;
+    for (;;) {
+      auto const until = clock::now() + interval_;
+      do {
+        draw(screen, colour, trouble);
+        switch (wait(until)) {
+          case wish::quit: return exit_success;
+          case wish::interrupt: return exit_interrupted;
+          case wish::pause:
+            screen.leave();
+            ::raise(SIGSTOP);
+            screen.enter();
+            break;
+          case wish::redraw:
+          case wish::none: break;
+        }
+      } while (clock::now() < until);
+      if (auto next = look()) {
+        before_ = std::exchange(now_, *std::move(next));
+        trouble.clear();
+      } else {
+        // The gateway may be starting anew: what was there stays on the screen.
+        trouble = next.error();
+      }
+    }
+  }
+
+  void draw(full_screen const& screen, explain::colours colour, std::string const& trouble) const {
+    auto const [columns, rows] = full_screen::size();
+    auto text = top::to_text(*now_, before_ ? &*before_ : nullptr, view_of(columns, rows, colour));
+    if (!trouble.empty()) {
+      auto const line_end = std::min(text.find('\n'), text.size());
+      text.replace(0, line_end, explain::printable("no answer: " + trouble).substr(0, columns));
+    }
+    screen.draw(text);
+  }
+
+  top_settings settings_;
+  std::chrono::milliseconds interval_;
+  admin_reader reader_;
+  bool is_live_;
+  wishes& wishes_;
+  wish pending_ = wish::none;  // what came while the admin address was asked
+  std::optional<top::snapshot> now_;
+  std::optional<top::snapshot> before_;
+};
+
+auto watch(top_settings const& settings) -> int {
+  auto const interval = parse_duration(settings.interval);
+  if (!interval || *interval < 100ms || *interval > 1h) {
+    throw CLI::ValidationError("--interval",
+                               "'" + settings.interval + "' is no duration from 100ms to 1h");
+  }
+  bool const is_live = !settings.once && !settings.json && ::isatty(STDOUT_FILENO) == 1;
+  wishes from(is_live);
+  auto session = client::session::open(session_options_of(settings));
+  if (!session) {
+    std::cerr << "error: " << to_string(session.error()) << '\n';
+    return exit_failure;
+  }
+  return viewer(settings, std::chrono::ceil<std::chrono::milliseconds>(*interval),
+                admin_reader(*std::move(session), settings.admin), is_live, from)
+      .run();
+}
+
+}  // namespace
+
+void add_top_command(CLI::App& app, int& status) {
+  auto* const command = app.add_subcommand(
+      "top", "Show live what a gateway does: routes, policies, hottest partitions");
+  auto const settings = std::make_shared<top_settings>();
+  command->add_option("--admin", settings->admin, "The admin address of the gateway")
+      ->capture_default_str();
+  command->add_option("--interval", settings->interval, "Between two looks, such as 500ms or 2s")
+      ->capture_default_str();
+  command->add_flag("--once", settings->once, "Print one snapshot and end");
+  command->add_flag("--json", settings->json, "One JSON object a line, one for each interval");
+  command->add_option("--cacert", settings->ca_file,
+                      "Trust these certificates (PEM) instead of the system's");
+  command->footer(
+      "On a terminal it is drawn anew each interval; q or Ctrl-C ends it. Elsewhere it prints one "
+      "snapshot.\n"
+      "Exit status: 0 it was shown; 1 the admin address gives no answer; 2 the command line is "
+      "wrong; 130\n"
+      "interrupted.");
+  command->callback([settings, &status] { status = watch(*settings); });
+}
+
+}  // namespace tidegate::app
