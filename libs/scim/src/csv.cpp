@@ -187,7 +187,8 @@ void csv_columns::put_in_order() {
     }
     return false;
   });
-  std::ranges::stable_sort(order_, {}, [this](std::size_t each) { return columns_[each].group; });
+  std::ranges::sort(order_, {},
+                    [this](std::size_t each) { return std::pair(columns_[each].group, each); });
   for (std::size_t i = 0; i < order_.size(); ++i) {
     columns_[order_[i]].place = i;
   }
