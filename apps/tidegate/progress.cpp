@@ -57,7 +57,8 @@ progress::progress()
     : is_terminal_(::isatty(STDERR_FILENO) == 1), began_(clock::now()), shown_(began_) {}
 
 void progress::show(progress_state const& state, clock::time_point now) {
-  if (now - began_ < quiet_at_first || (!is_terminal_ && now - shown_ < between_lines)) {
+  std::chrono::nanoseconds const between = is_terminal_ ? tick / 2 : between_lines;
+  if (now - began_ < quiet_at_first || now - shown_ < between) {
     return;
   }
   shown_ = now;

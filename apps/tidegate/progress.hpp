@@ -25,7 +25,7 @@ class progress {
   using clock = std::chrono::steady_clock;
 
   progress();
-  /// How often to call `show`.
+  /// How often to call `show`; more often does no harm.
   static constexpr std::chrono::milliseconds tick{100};
 
   void show(progress_state const& state, clock::time_point now);
