@@ -3,6 +3,7 @@
 
 #include "admin_idempotency.hpp"
 #include "admin_quotas.hpp"
+#include "console.hpp"
 
 #include <tidegate/http/problem.hpp>
 #include <tidegate/wire/http1_body.hpp>
@@ -25,11 +26,15 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t connections_max = 256;
-constexpr std::size_t content_octets_max = 4 * 1024;
+constexpr std::size_t content_octets_max = 16 * 1024;
 /// From the first byte to the last one of the answer.
 constexpr auto request_timeout = 10s;
 /// How long what comes after the answer is taken, so that the client gets to read it.
 constexpr auto closing_timeout = 2s;
+/// A console is told the figures so often.
+constexpr auto event_interval = 1s;
+/// Of events that a console has not read; one that takes none is left.
+constexpr std::size_t event_octets_max = 1024 * 1024;
 
 constexpr std::string_view plain_text = "text/plain; charset=utf-8";
 
@@ -71,9 +76,15 @@ class admin_connection final : public engine::watched, private engine::timer {
   }
 
  private:
-  enum class stage : std::uint8_t { head, content, working, answering, closing };
+  enum class stage : std::uint8_t { head, content, working, answering, streaming, closing };
 
-  void expired() override { close(); }
+  void expired() override {
+    if (stage_ == stage::streaming && out_.size() < event_octets_max) {
+      send_event();
+    } else {
+      close();
+    }
+  }
 
   void ready(engine::readiness what) override {
     if (!socket_.is_open()) {
@@ -86,7 +97,7 @@ class admin_connection final : public engine::watched, private engine::timer {
     if (what.readable || what.closing) {
       read();
     }
-    if (socket_.is_open() && stage_ == stage::answering) {
+    if (socket_.is_open() && (stage_ == stage::answering || stage_ == stage::streaming)) {
       write();
     }
   }
@@ -196,8 +207,13 @@ class admin_connection final : public engine::watched, private engine::timer {
                          });
       return;
     }
-    bool const is_known = request_.path == "/metrics" || request_.path == "/healthz" ||
-                          request_.path == "/readyz" || is_quota_path(request_.path);
+    if (request_.path == "/api/v1/explain") {
+      explain();
+      return;
+    }
+    bool const is_known = request_.path == "/" || request_.path == "/metrics" ||
+                          request_.path == "/healthz" || request_.path == "/readyz" ||
+                          request_.path == "/api/v1/events" || is_quota_path(request_.path);
     if (!is_known) {
       respond(admin_problem(404, "There is nothing at this path."));
     } else if (request_.method != wire::method::get && request_.method != wire::method::head) {
@@ -207,21 +223,66 @@ class admin_connection final : public engine::watched, private engine::timer {
     } else if (is_quota_path(request_.path)) {
       respond(answer_quotas(*service_.first_.current->settings, service_.shared_.metrics, request_,
                             service_.loop_.now()));
+    } else if (request_.path == "/") {
+      respond(console_page(figures()));
+    } else if (request_.path == "/api/v1/events") {
+      stream();
     } else if (request_.path == "/metrics") {
-      auto& shared = service_.shared_;
-      admin_answer metrics{200, "text/plain; version=0.0.4; charset=utf-8", {}};
-      append_prometheus(metrics.content, shared.metrics,
-                        {.quota_buckets = shared.quotas.size(),
-                         .quota_octets = shared.quotas.memory(),
-                         .log_lines_lost = shared.log.lost(),
-                         .keys_waited_for = service_.keys_ ? service_.keys_->room.size() : 0});
-      respond(std::move(metrics));
+      respond({200, "text/plain; version=0.0.4; charset=utf-8", metrics()});
     } else if (request_.path == "/healthz") {
       respond({200, plain_text, "ok\n"});
     } else {
       bool const is_ready = !service_.shared_.draining.load(std::memory_order_relaxed);
       respond({is_ready ? 200 : 503, plain_text, is_ready ? "ready\n" : "draining\n"});
     }
+  }
+
+  void explain() {
+    if (request_.method == wire::method::post) {
+      respond(explain_pasted(request_.content, std::chrono::system_clock::now()));
+      return;
+    }
+    auto refusal = admin_problem(405, "Allowed here: POST.");
+    refusal.allow = "POST";
+    respond(std::move(refusal));
+  }
+
+  [[nodiscard]] auto metrics() const -> std::string {
+    auto const& shared = service_.shared_;
+    std::string text;
+    append_prometheus(text, shared.metrics,
+                      {.quota_buckets = shared.quotas.size(),
+                       .quota_octets = shared.quotas.memory(),
+                       .log_lines_lost = shared.log.lost(),
+                       .keys_waited_for = service_.keys_ ? service_.keys_->room.size() : 0});
+    return text;
+  }
+  [[nodiscard]] auto figures() const -> std::string {
+    return console_figures(metrics(), std::chrono::system_clock::now());
+  }
+
+  /// Server-sent events, until the client goes.
+  void stream() {
+    in_ = {};
+    wire::append_status_line(out_, 200);
+    wire::append_field(out_, "Content-Type", "text/event-stream");
+    wire::append_field(out_, "Cache-Control", "no-store");
+    wire::append_field(out_, "X-Content-Type-Options", "nosniff");
+    wire::append_field(out_, "Connection", "close");
+    wire::append_end_of_head(out_);
+    if (request_.method == wire::method::head) {
+      stage_ = stage::answering;
+      write();
+      return;
+    }
+    stage_ = stage::streaming;
+    send_event();
+  }
+
+  void send_event() {
+    out_.append("event: metrics\ndata: ").append(figures()).append("\n\n");
+    set(service_.loop_.timers(), service_.loop_.now() + event_interval);
+    write();
   }
 
   void respond(admin_answer what) {
@@ -233,6 +294,10 @@ class admin_connection final : public engine::watched, private engine::timer {
     }
     if (!what.allow.empty()) {
       wire::append_field(out_, "Allow", what.allow);
+    }
+    if (!what.security_policy.empty()) {
+      wire::append_field(out_, "Content-Security-Policy", what.security_policy);
+      wire::append_field(out_, "Referrer-Policy", "no-referrer");
     }
     wire::append_field(out_, "Cache-Control", "no-store");
     wire::append_field(out_, "X-Content-Type-Options", "nosniff");
@@ -255,6 +320,9 @@ class admin_connection final : public engine::watched, private engine::timer {
         return;
       }
       out_.erase(0, static_cast<std::size_t>(sent));
+    }
+    if (stage_ == stage::streaming) {
+      return;
     }
     // Closed with bytes unread, the connection would be reset, and the answer could be lost with it.
     ::shutdown(socket_.get(), SHUT_WR);

@@ -27,7 +27,8 @@ struct admin_answer {
   int status = 200;
   std::string_view content_type;
   std::string content;
-  std::string_view allow{};  ///< with 405: the methods that there are
+  std::string_view allow{};       ///< with 405: the methods that there are
+  std::string security_policy{};  ///< Content-Security-Policy, of a page
 };
 
 /// A problem without a type of its own; the detail is for people.

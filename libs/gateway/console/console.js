@@ -1,0 +1,365 @@
+"use strict";
+// SPDX-License-Identifier: Apache-2.0
+(() => {
+  const kept = 300; // seconds that charts show
+  const $ = (id) => document.getElementById(id);
+
+  /** An element with attributes and children; text never becomes markup. */
+  function make(name, attributes, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes || {})) {
+      made.setAttribute(key, value);
+    }
+    made.append(...children);
+    return made;
+  }
+  const number = (value) => (value >= 100 ? Math.round(value).toLocaleString("en") : value >= 10 ? value.toFixed(1) : value.toFixed(2));
+  const percent = (part, whole) => (whole > 0 ? `${((part / whole) * 100).toFixed(1)} %` : "0 %");
+
+  // ---- what the gateway counts ----
+
+  /** The text format of Prometheus as a map from name to a list of [labels, value]. */
+  function parseMetrics(text) {
+    const all = new Map();
+    const line = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/;
+    for (const each of text.split("\n")) {
+      const found = each.startsWith("#") ? null : line.exec(each);
+      if (!found) {
+        continue;
+      }
+      const labels = {};
+      for (const [, name, value] of (found[2] || "").matchAll(/([a-z_]+)="((?:[^"\\]|\\.)*)"/g)) {
+        labels[name] = value.replace(/\\(.)/g, "$1");
+      }
+      if (!all.has(found[1])) {
+        all.set(found[1], []);
+      }
+      all.get(found[1]).push([labels, Number(found[3])]);
+    }
+    return all;
+  }
+
+  /** Sums of one metric by what `keyOf` makes of its labels. */
+  function sums(metrics, name, keyOf) {
+    const made = new Map();
+    for (const [labels, value] of metrics.get(name) || []) {
+      const key = keyOf(labels);
+      if (key !== null) {
+        made.set(key, (made.get(key) || 0) + value);
+      }
+    }
+    return made;
+  }
+  const one = (metrics, name) => (metrics.get(name) || [[{}, 0]])[0][1];
+
+  let last = null; // {at, metrics}
+  const history = []; // a sample for each second
+
+  /** By how much each of `now` is above what it was, for each second. */
+  function rates(now, before, seconds) {
+    const made = {};
+    for (const [key, value] of now) {
+      made[key] = Math.max(0, value - (before.get(key) || 0)) / seconds;
+    }
+    return made;
+  }
+
+  const statusOf = (labels) => (labels.status === "429" ? "429" : `${labels.status[0]}xx`);
+
+  /** The time that a share of the requests of the last second were answered within, in ms. */
+  function quantile(now, before, share) {
+    const bounds = [...now.keys()].sort((a, b) => a - b);
+    let whole = 0;
+    const counts = bounds.map((bound) => {
+      whole = Math.max(whole, now.get(bound) - (before.get(bound) || 0));
+      return whole;
+    });
+    if (whole === 0) {
+      return null;
+    }
+    const at = counts.findIndex((count) => count >= share * whole);
+    const low = at === 0 ? 0 : bounds[at - 1];
+    const high = bounds[at] === Infinity ? low : bounds[at];
+    const below = at === 0 ? 0 : counts[at - 1];
+    return (low + ((high - low) * (share * whole - below)) / Math.max(counts[at] - below, 1)) * 1000;
+  }
+
+  function sample(text, at) {
+    const metrics = parseMetrics(text);
+    if (last !== null) {
+      const seconds = Math.max((at - last.at) / 1000, 0.001);
+      const of = (name, keyOf) => rates(sums(metrics, name, keyOf), sums(last.metrics, name, keyOf), seconds);
+      const bound = (labels) => (labels.le === "+Inf" ? Infinity : Number(labels.le));
+      const latency = [sums(metrics, "tidegate_request_duration_seconds_bucket", bound), sums(last.metrics, "tidegate_request_duration_seconds_bucket", bound)];
+      history.push({
+        at: new Date(at),
+        requests: of("tidegate_requests_total", statusOf),
+        routes: of("tidegate_requests_total", (labels) => labels.route),
+        latency: { p50: quantile(...latency, 0.5), p90: quantile(...latency, 0.9), p99: quantile(...latency, 0.99) },
+        refusals: of("tidegate_decisions_total", (labels) => (labels.decision === "refused" || labels.decision === "blocked" ? labels.policy : null)),
+        keys: of("tidegate_idempotency_total", (labels) => labels.outcome),
+        cpu: (one(metrics, "process_cpu_seconds_total") - one(last.metrics, "process_cpu_seconds_total")) / seconds,
+      });
+      if (history.length > kept) {
+        history.shift();
+      }
+    }
+    last = { at, metrics };
+  }
+
+  // ---- charts ----
+
+  const colours = { "2xx": "#2a8f4a", "3xx": "#4a86c5", "4xx": "#b8860b", "429": "#d2691e", "5xx": "#c0392b", p50: "#4a86c5", p90: "#b8860b", p99: "#c0392b" };
+  const palette = ["#4a86c5", "#d2691e", "#2a8f4a", "#8e5bb5", "#b8860b", "#c0392b", "#16a0a0", "#7f8c3b"];
+  const charts = new Map();
+  // Legends are our own: those of the library need styles in markup, which the policy of the page forbids.
+  Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
+
+  function draw(id, member) {
+    const names = [...new Set(history.flatMap((each) => Object.keys(each[member])))].sort().slice(0, palette.length);
+    if (names.length === 0) {
+      names.push("none");
+    }
+    const rows = history.map((each) => [each.at, ...names.map((name) => (name in each[member] ? each[member][name] : 0))]);
+    if (rows.length === 0) {
+      return;
+    }
+    const options = { file: rows, labels: ["time", ...names], colors: names.map((name, i) => colours[name] || palette[i]) };
+    if (!charts.has(id)) {
+      charts.set(id, new Dygraph($(id), rows, {
+        ...options, strokeWidth: 1.5, includeZero: true, axisLineColor: "#8a97a3", gridLineColor: "rgba(128,128,128,0.25)",
+        labelsSeparateLines: false, connectSeparatedPoints: false, animatedZooms: false, digitsAfterDecimal: 1,
+      }));
+    } else {
+      charts.get(id).updateOptions(options);
+    }
+    const legend = $(`${id}-legend`);
+    legend.replaceChildren(...names.map((name, i) => {
+      const item = make("li", {}, make("span", { class: "swatch" }), `${name} ${rows.at(-1)[i + 1] === null ? "–" : number(rows.at(-1)[i + 1])}`);
+      item.firstChild.style.backgroundColor = options.colors[i];
+      return item;
+    }));
+  }
+
+  // ---- views ----
+
+  function table(into, heads, rows, empty) {
+    const cell = (name, value, isNumber) => make(name, isNumber ? { class: "number" } : name === "th" ? { scope: "col" } : {}, value);
+    const body = rows.map((row) => make("tr", {}, ...row.map((value, i) => cell("td", value, heads[i][1]))));
+    if (rows.length === 0) {
+      body.push(make("tr", {}, make("td", { colspan: String(heads.length), class: "is-empty" }, empty)));
+    }
+    into.replaceChildren(make("thead", {}, make("tr", {}, ...heads.map(([name, isNumber]) => cell("th", name, isNumber)))), make("tbody", {}, ...body));
+  }
+
+  function showOverview() {
+    const now = history.at(-1);
+    if (!now || !last) {
+      return;
+    }
+    const total = (rate) => Object.values(rate).reduce((sum, each) => sum + each, 0);
+    const tiles = [
+      ["Requests/s", number(total(now.requests))],
+      ["99 % within", now.latency.p99 === null ? "–" : `${number(now.latency.p99)} ms`],
+      ["Refusals/s", number(total(now.refusals))],
+      ["Replays/s", number(now.keys.replayed || 0)],
+      ["Errors/s (5xx)", number(now.requests["5xx"] || 0)],
+      ["Connections", String(one(last.metrics, "tidegate_connections_open"))],
+      ["CPU", `${(now.cpu * 100).toFixed(0)} %`],
+      ["Memory", `${(one(last.metrics, "process_resident_memory_bytes") / 1048576).toFixed(0)} MiB`],
+    ];
+    $("tiles").replaceChildren(...tiles.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+    draw("chart-requests", "requests");
+    draw("chart-latency", "latency");
+    draw("chart-refusals", "refusals");
+    draw("chart-keys", "keys");
+    const all = new Map();
+    for (const [labels, value] of last.metrics.get("tidegate_requests_total") || []) {
+      const row = all.get(labels.route) || { all: 0, refused: 0, failed: 0 };
+      row.all += value;
+      row.refused += labels.status === "429" ? value : 0;
+      row.failed += labels.status[0] === "5" ? value : 0;
+      all.set(labels.route, row);
+    }
+    table($("routes"), [["Route"], ["Requests/s", true], ["Requests", true], ["429", true], ["5xx", true]],
+      [...all].map(([name, row]) => [name, number(now.routes[name] || 0), row.all.toLocaleString("en"), percent(row.refused, row.all), percent(row.failed, row.all)]),
+      "No request has been answered yet.");
+  }
+
+  async function ask(path, options) {
+    const response = await fetch(path, { cache: "no-store", ...options });
+    const text = await response.text();
+    const value = text ? JSON.parse(text) : null;
+    if (!response.ok) {
+      throw new Error((value && (value.detail || value.title)) || `status ${response.status}`);
+    }
+    return value;
+  }
+  const failed = (into, error) => into.replaceChildren(make("p", { class: "error" }, String(error.message || error)));
+
+  const units = { requests: "requests", "content-bytes": "octets of content", "concurrent-requests": "requests at a time" };
+
+  /** What a policy allows, in words. */
+  const headline = (policy) => {
+    const who = policy.partition.sources.join(" and ");
+    return `${policy.quota.toLocaleString("en")} ${units[policy.unit] || policy.unit}${policy.window ? ` in ${policy.window} s` : ""}, ` +
+      `${who ? `for each ${who}` : "for everyone together"} (${policy.algorithm})`;
+  };
+  /** The field as clients see it (draft-09). */
+  const fieldOf = (policy) => `RateLimit-Policy: "${policy.name}";q=${policy.quota}` +
+    (policy.unit === "requests" ? "" : `;qu="${policy.unit}"`) + (policy.window ? `;w=${policy.window}` : "");
+  const results = (policy) => {
+    const decided = policy.admitted + policy.refused;
+    return policy.enforced ? `Refused ${percent(policy.refused, decided)} of ${decided.toLocaleString("en")} requests.`
+      : `Only watches, and would have refused ${percent(policy["shadow-refused"], policy.admitted + policy["shadow-refused"])}.`;
+  };
+
+  async function showPolicies() {
+    try {
+      const [{ policies }, { partitions, window }] = await Promise.all([ask("/api/v1/policies"), ask("/api/v1/partitions?limit=20")]);
+      $("policies").replaceChildren(...policies.map((policy) => make("article", { class: "card" },
+        make("h3", {}, policy.name),
+        make("p", {}, headline(policy)),
+        make("p", {}, results(policy)),
+        make("p", { class: "note" }, `Routes: ${policy.routes.join(", ") || "none"}${policy.blocked ? `; blocked for abuse: ${policy.blocked}` : ""}`),
+        ...(policy.enforced ? [make("pre", {}, fieldOf(policy))] : []))));
+      $("partitions-note").textContent = `Requests of the last ${window} seconds or so. Secrets are not shown.`;
+      table($("partitions"), [["Policy"], ["Partition"], ["Requests", true], ["Refused", true], ["Left", true], ["Resets in", true]],
+        partitions.map((each) => [each.policy,
+          each.partition.map(({ source, value }) => (value === undefined ? `${source} (${each.key.slice(0, 12)}…)` : `${source} ${value}`)).join(", ") || "everyone",
+          number(each.requests), number(each.refused), `${each.remaining} of ${each.quota}`, each.reset === undefined ? "–" : `${each.reset} s`]),
+        "No partition was used lately.");
+    } catch (error) {
+      failed($("policies"), error);
+    }
+  }
+
+  function showOutcomes() {
+    if (!last) {
+      return;
+    }
+    const all = new Map();
+    for (const [labels, value] of last.metrics.get("tidegate_idempotency_total") || []) {
+      all.set(labels.route, { ...all.get(labels.route), [labels.outcome]: value });
+    }
+    const names = ["first", "replayed", "conflict", "reused", "unknown"];
+    table($("outcomes"), [["Route"], ...names.map((name) => [name, true]), ["others", true]],
+      [...all].map(([route, counts]) => [route, ...names.map((name) => (counts[name] || 0).toLocaleString("en")),
+        Object.entries(counts).reduce((sum, [name, count]) => sum + (names.includes(name) ? 0 : count), 0).toLocaleString("en")]),
+      "No request with a key yet.");
+  }
+
+  function showRecord(record) {
+    const into = $("key-answer");
+    const path = `/api/v1/idempotency/${encodeURIComponent(record.id)}`;
+    const act = (label, options, suffix, question) => {
+      const button = make("button", { type: "button", class: "plain" }, label);
+      button.addEventListener("click", async () => {
+        if (!window.confirm(question)) {
+          return;
+        }
+        try {
+          await ask(path + suffix, options);
+          into.replaceChildren(make("p", {}, `${label}: done.`));
+        } catch (error) {
+          failed(into, error);
+        }
+      });
+      return button;
+    };
+    const resolve = (outcome) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ outcome }) });
+    const rows = Object.entries(record).map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, String(value))));
+    const actions = record.state === "unknown"
+      ? [act("It was carried out", resolve("executed"), "/resolve", "Retries will be told that it was carried out."), " ",
+        act("It was not carried out", resolve("not-executed"), "/resolve", "The next retry will run."), " "] : [];
+    into.replaceChildren(make("div", { class: "scroll" }, make("table", {}, make("tbody", {}, ...rows))),
+      make("p", {}, ...actions, act("Forget it", { method: "DELETE" }, "", "A retry with this key will run again.")));
+  }
+
+  $("key-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const asked = new FormData(event.target);
+    try {
+      showRecord(await ask(`/api/v1/idempotency?scope=${encodeURIComponent(asked.get("scope"))}&key=${encodeURIComponent(asked.get("key"))}`));
+    } catch (error) {
+      failed($("key-answer"), error);
+    }
+  });
+
+  $("explain-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const into = $("explain-answer");
+    try {
+      const { findings } = await ask("/api/v1/explain", { method: "POST", headers: { "Content-Type": "text/plain" }, body: $("explain-text").value });
+      into.replaceChildren(...findings.map((each) => make("article", { class: "card" },
+        make("h3", { class: each.severity }, each.severity === "info" ? each.field : `${each.field}: ${each.severity}`),
+        make("p", {}, `${each.text}.`),
+        ...(each.specification ? [make("p", { class: "note" }, `${each.specification}${each.section ? `, section ${each.section}` : ""}`)] : []))));
+      if (findings.length === 0) {
+        into.replaceChildren(make("p", { class: "is-empty" }, "There is no field here that says something about quotas or keys."));
+      }
+    } catch (error) {
+      failed(into, error);
+    }
+  });
+
+  const views = { overview: showOverview, policies: showPolicies, idempotency: showOutcomes, explain: () => {} };
+  const current = () => (location.hash.slice(1) in views ? location.hash.slice(1) : "overview");
+
+  function turnTo() {
+    for (const name of Object.keys(views)) {
+      $(`view-${name}`).hidden = name !== current();
+    }
+    for (const link of document.querySelectorAll("nav a")) {
+      if (link.hash === `#${current()}`) {
+        link.setAttribute("aria-current", "page");
+      } else {
+        link.removeAttribute("aria-current");
+      }
+    }
+    document.title = `Tidegate: ${document.querySelector(`#view-${current()} h2`).textContent}`;
+    views[current()]();
+    for (const chart of charts.values()) {
+      chart.resize();
+    }
+  }
+  window.addEventListener("hashchange", turnTo);
+
+  // ---- light and dark ----
+
+  const wish = window.matchMedia("(prefers-color-scheme: dark)");
+  function paint(theme) {
+    document.documentElement.dataset.theme = theme;
+    $("theme").textContent = theme === "dark" ? "Light" : "Dark";
+    $("theme").setAttribute("aria-pressed", String(theme === "dark"));
+  }
+  $("theme").addEventListener("click", () => paint(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  wish.addEventListener("change", () => paint(wish.matches ? "dark" : "light"));
+  paint(wish.matches ? "dark" : "light");
+
+  // ---- live ----
+
+  function tell(text, kind) {
+    $("live").textContent = text;
+    $("live").className = kind;
+  }
+
+  const first = JSON.parse($("first").textContent);
+  sample(first.metrics, first.at);
+  history.push({ at: new Date(first.at), requests: {}, routes: {}, latency: { p50: null, p90: null, p99: null }, refusals: {}, keys: {}, cpu: 0 });
+  const events = new EventSource("/api/v1/events");
+  events.addEventListener("metrics", (event) => {
+    const { at, metrics } = JSON.parse(event.data);
+    sample(metrics, at);
+    tell("live", "is-live");
+    if (document.hidden) {
+      return;
+    }
+    const name = current();
+    if (name !== "policies" || history.length % 2 === 0) {
+      views[name]();
+    }
+  });
+  events.addEventListener("error", () => tell("not connected", "is-lost"));
+  turnTo();
+})();

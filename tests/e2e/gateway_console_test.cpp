@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the console is made of, without a browser; tests/peers opens it in one.
+#include "gateway.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace tidegate::e2e {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::string const nothing_there =
+    "routes: [{match: {path: /**}, upstream: x}]\n"
+    "upstreams: {x: {servers: [\"http://127.0.0.1:9\"]}}\n";
+
+auto explain(gateway const& with, std::string_view text, std::string_view lines = "") -> message {
+  auto client = with.connect_admin();
+  client.send("POST /api/v1/explain HTTP/1.1\r\nHost: admin\r\nContent-Type: text/plain\r\n" +
+              std::string(lines) + "Content-Length: " + std::to_string(text.size()) + "\r\n\r\n" +
+              std::string(text));
+  return client.read_response();
+}
+
+TEST(gateway_console, is_one_page_that_runs_nothing_but_itself) {
+  gateway const with(nothing_there);
+  auto const page = with.admin("/");
+  EXPECT_EQ(page.status(), 200);
+  EXPECT_EQ(page.field("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_LT(page.body.size(), 400'000U);
+  auto const policy = std::string(page.field("Content-Security-Policy"));
+  EXPECT_THAT(policy, StartsWith("default-src 'none'; script-src 'nonce-"));
+  auto const begin = policy.find("nonce-") + 6;
+  auto const nonce = policy.substr(begin, policy.find('\'', begin) - begin);
+  EXPECT_THAT(page.body, HasSubstr("<script nonce=\"" + nonce + "\">"));
+  EXPECT_THAT(page.body, HasSubstr("<style nonce=\"" + nonce + "\">"));
+  EXPECT_THAT(std::string(with.admin("/").field("Content-Security-Policy")), Not(HasSubstr(nonce)));
+  EXPECT_THAT(page.body, HasSubstr(R"(tidegate_connections_open)"));
+  for (auto const* const elsewhere : {"src=\"http", "href=\"http", "sourceMappingURL", "@nonce@"}) {
+    EXPECT_THAT(page.body, Not(HasSubstr(elsewhere)));
+  }
+}
+
+TEST(gateway_console, is_told_the_figures_again_and_again) {
+  gateway const with(nothing_there);
+  auto client = with.connect_admin();
+  client.send("GET /api/v1/events HTTP/1.1\r\nHost: admin\r\n\r\n");
+  std::string seen;
+  for (std::size_t events = 0; events < 2;) {
+    auto const more = client.read_some();
+    ASSERT_FALSE(more.empty()) << seen;
+    seen += more;
+    events = 0;
+    constexpr std::string_view begin = "event: metrics\ndata: {\"at\":";
+    for (auto at = seen.find(begin); at != std::string::npos; at = seen.find(begin, at + 1)) {
+      ++events;
+    }
+  }
+  EXPECT_THAT(seen, HasSubstr("Content-Type: text/event-stream\r\n"));
+  EXPECT_THAT(seen, HasSubstr("tidegate_connections_open"));
+  EXPECT_THAT(seen, Not(HasSubstr("Content-Length")));
+}
+
+TEST(gateway_console, explains_what_is_pasted) {
+  gateway const with(nothing_there);
+  auto const told = explain(with, "HTTP/1.1 200 OK\r\nRateLimit: \"a\";r=5;t=9\r\n");
+  EXPECT_EQ(told.status(), 200);
+  EXPECT_THAT(told.body, HasSubstr("5 units left"));
+  EXPECT_EQ(explain(with, "").body, "{\"findings\":[],\"errors\":0,\"warnings\":0}\n");
+  EXPECT_EQ(explain(with, std::string(20'000, 'x')).status(), 413);
+  EXPECT_EQ(explain(with, "x", "Origin: http://evil.example\r\n").status(), 403);
+  EXPECT_EQ(with.admin("/api/v1/explain").status(), 405);
+}
+
+}  // namespace
+}  // namespace tidegate::e2e
