@@ -199,9 +199,12 @@ TEST(gateway_description, is_json_for_programs_and_html_for_people) {
   EXPECT_EQ(post.field("Allow"), "GET, HEAD");
 }
 
-TEST(gateway_description, leaves_the_path_to_a_route_that_matches) {
-  gateway const with(echo_with_quota(10));
-  EXPECT_THAT(with.get("/.well-known/tidegate").body, HasSubstr("\"method\":\"GET\""));
+TEST(gateway_description, is_hidden_only_by_a_route_that_is_meant_to) {
+  gateway const of_everything(echo_with_quota(10));
+  EXPECT_THAT(of_everything.get("/.well-known/tidegate").body, StartsWith("{\"policies\":["));
+  EXPECT_THAT(of_everything.get("/.well-known/other").body, HasSubstr("\"method\":\"GET\""));
+  gateway const of_their_own("routes: [{match: {path: /.well-known/**}, service: echo}]\n");
+  EXPECT_THAT(of_their_own.get("/.well-known/tidegate").body, HasSubstr("\"method\":\"GET\""));
 }
 
 // ---- flags ----

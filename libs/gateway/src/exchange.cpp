@@ -29,6 +29,7 @@ constexpr wire::field_set forwarding_fields = {known_field::x_forwarded_for,
 constexpr std::string_view via_here = "1.1 tidegate";
 
 constexpr std::string_view description_path = "/.well-known/tidegate";
+constexpr std::string_view well_known = "/.well-known/";
 
 /// Methods that may be sent again when it is not known whether they arrived (RFC 9110, section 9.2.2).
 [[nodiscard]] auto is_idempotent(wire::method method) -> bool {
@@ -97,12 +98,14 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   }
   auto const found =
       settings.routes_by_request.find(request.method_text(), request.authority(), path);
+  // Problems lead to the description, so a route of everything does not hide it.
+  if (path == description_path &&
+      !(found && settings.settings.routes[*found].match.path.starts_with(well_known))) {
+    answer_description(request);
+    return;
+  }
   if (!found) {
-    if (path == description_path) {
-      answer_description(request);
-    } else {
-      answer_problem(404, "Not Found", "No route of this gateway matches the request.");
-    }
+    answer_problem(404, "Not Found", "No route of this gateway matches the request.");
     return;
   }
   route_ = &runtime_->routes[*found];
