@@ -20,14 +20,16 @@ foreach(module IN LISTS modules)
   install(
     TARGETS tidegate_${module}
     EXPORT tidegate-${module}
-    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev
     FILE_SET HEADERS
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    COMPONENT dev)
   install(
     EXPORT tidegate-${module}
     FILE tidegate-${module}.cmake
     NAMESPACE tidegate::
-    DESTINATION "${package_dir}")
+    DESTINATION "${package_dir}"
+    COMPONENT dev)
 
   set(TIDEGATE_PC_NAME ${module})
   set(TIDEGATE_PC_DESCRIPTION "${description}")
@@ -42,7 +44,10 @@ foreach(module IN LISTS modules)
   endif()
   configure_file("${PROJECT_SOURCE_DIR}/packaging/tidegate-module.pc.in"
                  "${PROJECT_BINARY_DIR}/package/tidegate-${module}.pc" @ONLY)
-  install(FILES "${PROJECT_BINARY_DIR}/package/tidegate-${module}.pc" DESTINATION "${pkgconfig_dir}")
+  install(
+    FILES "${PROJECT_BINARY_DIR}/package/tidegate-${module}.pc"
+    DESTINATION "${pkgconfig_dir}"
+    COMPONENT dev)
 endforeach()
 list(JOIN modules " " TIDEGATE_MODULES_IN_ORDER)
 
@@ -53,5 +58,33 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/package/tidegate-config-
                                  COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/package/tidegate-config.cmake"
               "${PROJECT_BINARY_DIR}/package/tidegate-config-version.cmake"
-        DESTINATION "${package_dir}")
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+        DESTINATION "${package_dir}"
+        COMPONENT dev)
+# Debian has one copy of this licence for all packages.
+if(NOT TIDEGATE_PACKAGE)
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+endif()
+
+# Manual pages and completions: made by the program, so never older than it.
+if(TIDEGATE_APPS)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set(manual "${PROJECT_BINARY_DIR}/manual")
+  set(manual_files tidegate.1.gz tidegate.yaml.5.gz tidegate.bash _tidegate tidegate.fish)
+  list(TRANSFORM manual_files PREPEND "${manual}/")
+  add_custom_command(
+    OUTPUT ${manual_files}
+    COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tools/make_manual" "$<TARGET_FILE:tidegate>" "${manual}"
+    DEPENDS tidegate "${PROJECT_SOURCE_DIR}/tools/make_manual"
+    COMMENT "Writing the manual pages")
+  add_custom_target(tidegate_manual ALL DEPENDS ${manual_files})
+  install(FILES "${manual}/tidegate.1.gz" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT tidegate)
+  install(FILES "${manual}/tidegate.yaml.5.gz" DESTINATION "${CMAKE_INSTALL_MANDIR}/man5" COMPONENT tidegate)
+  set(share "${CMAKE_INSTALL_DATAROOTDIR}")
+  install(
+    FILES "${manual}/tidegate.bash"
+    RENAME tidegate
+    DESTINATION "${share}/bash-completion/completions"
+    COMPONENT tidegate)
+  install(FILES "${manual}/_tidegate" DESTINATION "${share}/zsh/vendor-completions" COMPONENT tidegate)
+  install(FILES "${manual}/tidegate.fish" DESTINATION "${share}/fish/vendor_completions.d" COMPONENT tidegate)
+endif()
