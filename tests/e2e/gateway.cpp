@@ -481,7 +481,7 @@ auto gateway::get(std::string_view target, std::string_view field_lines) const -
 
 auto gateway::admin(std::string_view path) const -> message {
   auto client = connect_admin();
-  client.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: admin.example\r\n\r\n");
+  client.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
   return client.read_response();
 }
 

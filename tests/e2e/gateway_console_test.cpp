@@ -22,7 +22,7 @@ std::string const nothing_there =
 
 auto explain(gateway const& with, std::string_view text, std::string_view lines = "") -> message {
   auto client = with.connect_admin();
-  client.send("POST /api/v1/explain HTTP/1.1\r\nHost: admin\r\nContent-Type: text/plain\r\n" +
+  client.send("POST /api/v1/explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" +
               std::string(lines) + "Content-Length: " + std::to_string(text.size()) + "\r\n\r\n" +
               std::string(text));
   return client.read_response();
@@ -50,7 +50,7 @@ TEST(gateway_console, is_one_page_that_runs_nothing_but_itself) {
 TEST(gateway_console, is_told_the_figures_again_and_again) {
   gateway const with(nothing_there);
   auto client = with.connect_admin();
-  client.send("GET /api/v1/events HTTP/1.1\r\nHost: admin\r\n\r\n");
+  client.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   std::string seen;
   for (std::size_t events = 0; events < 2;) {
     auto const more = client.read_some();
@@ -65,6 +65,22 @@ TEST(gateway_console, is_told_the_figures_again_and_again) {
   EXPECT_THAT(seen, HasSubstr("Content-Type: text/event-stream\r\n"));
   EXPECT_THAT(seen, HasSubstr("tidegate_connections_open"));
   EXPECT_THAT(seen, Not(HasSubstr("Content-Length")));
+}
+
+TEST(gateway_console, is_nobody_elses) {
+  gateway const with(nothing_there);
+  auto const status_for = [&](std::string_view host) {
+    auto client = with.connect_admin();
+    client.send("GET /metrics HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n");
+    return client.read_response().status();
+  };
+  for (auto const* const known : {"localhost", "LOCALHOST:9901", "127.0.0.1:9901", "[::1]:9901"}) {
+    EXPECT_EQ(status_for(known), 200) << known;
+  }
+  for (auto const* const foreign :
+       {"evil.example", "evil.example:9901", "localhost.evil.example", "127.0.0.1.evil.example"}) {
+    EXPECT_EQ(status_for(foreign), 421) << foreign;
+  }
 }
 
 TEST(gateway_console, explains_what_is_pasted) {

@@ -27,7 +27,7 @@ auto admin_ask(gateway const& with, std::string_view method, std::string_view ta
                std::string_view content = "",
                std::string_view lines = "Content-Type: application/json\r\n") -> message {
   auto client = with.connect_admin();
-  client.send(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: admin\r\n" +
+  client.send(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: localhost\r\n" +
               std::string(lines) + "Content-Length: " + std::to_string(content.size()) +
               "\r\n\r\n" + std::string(content));
   return client.read_response(method == "HEAD");
@@ -232,29 +232,30 @@ TEST_P(gateway_idempotency_admin, bounds_what_it_reads) {
   auto const large = std::string(100'000, ' ');
   auto const path = std::string(nobody) + "/resolve";
   auto client = with.connect_admin();
-  (void)client.send_until_blocked("POST " + path +
-                                  " HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + large);
+  (void)client.send_until_blocked(
+      "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n" + large);
   expect_problem(client.read_response(), 413);
   auto chunked = with.connect_admin();
   (void)chunked.send_until_blocked(
-      "POST " + path + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n" +
-      large);
+      "POST " + path +
+      " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n" + large);
   expect_problem(chunked.read_response(), 413);
   auto broken = with.connect_admin();
-  broken.send("POST " + path + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n");
+  broken.send("POST " + path +
+              " HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n");
   expect_problem(broken.read_response(), 400);
   auto long_line = with.connect_admin();
   (void)long_line.send_until_blocked("GET /" + large);
   expect_problem(long_line.read_response(), 414);
   auto many_fields = with.connect_admin();
-  (void)many_fields.send_until_blocked("GET / HTTP/1.1\r\nHost: a\r\nX: " + large);
+  (void)many_fields.send_until_blocked("GET / HTTP/1.1\r\nHost: localhost\r\nX: " + large);
   expect_problem(many_fields.read_response(), 431);
   auto http2 = with.connect_admin();
   http2.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
   expect_problem(http2.read_response(), 400);
   // In pieces, and after a 100.
   auto slow = with.connect_admin();
-  slow.send("POST " + path + " HTTP/1.1\r\nHost: a\r\nExpect: 100-cont");
+  slow.send("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nExpect: 100-cont");
   slow.send("inue\r\nTransfer-Encoding: chunked\r\n\r\n");
   EXPECT_EQ(slow.read_response().status(), 100);
   for (auto const c :
@@ -270,11 +271,12 @@ TEST_P(gateway_idempotency_admin, lets_no_page_of_another_origin_change_anything
   gateway const with(config(api.url()));
   lose(with, api, "\"k\"");
   auto const path = path_of(with, "k");
-  for (auto const* const origin : {"https://evil.example", "null", "http://admin.evil.example"}) {
+  for (auto const* const origin :
+       {"https://evil.example", "null", "http://localhost.evil.example"}) {
     expect_problem(admin_ask(with, "DELETE", path, "", "Origin: " + std::string(origin) + "\r\n"),
                    403);
   }
-  EXPECT_EQ(admin_ask(with, "DELETE", path, "", "Origin: http://Admin\r\n").status(), 204);
+  EXPECT_EQ(admin_ask(with, "DELETE", path, "", "Origin: http://LocalHost\r\n").status(), 204);
 }
 
 TEST_P(gateway_idempotency_admin, makes_a_change_whose_client_is_gone) {
@@ -285,7 +287,7 @@ TEST_P(gateway_idempotency_admin, makes_a_change_whose_client_is_gone) {
     EXPECT_EQ(with.ask(post("\"" + key + "\"")).status(), 200);
     auto const path = path_of(with, key);
     auto client = with.connect_admin();
-    client.send("DELETE " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.send("DELETE " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
     if (i % 2 == 0) {
       client.abort();
     } else {
@@ -307,7 +309,8 @@ TEST_P(gateway_idempotency_admin, lets_one_of_many_resolve) {
   for (int i = 0; i < 16; ++i) {
     constexpr std::string_view content = R"({"outcome":"executed"})";
     clients.push_back(with.connect_admin());
-    clients.back().send("POST " + path + "/resolve HTTP/1.1\r\nHost: a\r\nContent-Length: " +
+    clients.back().send("POST " + path +
+                        "/resolve HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
                         std::to_string(content.size()) + "\r\n\r\n" + std::string(content));
   }
   int resolved = 0;
@@ -331,7 +334,7 @@ TEST_P(gateway_idempotency_admin, bounds_its_connections) {
   expect_eventually(
       [&] {
         auto client = with.connect_admin();
-        client.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+        client.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
         return client.read_to_end().starts_with("HTTP/1.1 200");
       },
       "there is room again");

@@ -109,9 +109,9 @@ class inner_gateway {
   [[nodiscard]] auto admin(std::string_view method, std::string_view target,
                            std::string_view content = "") const -> message {
     auto client = connect_to(port_of(server_->admin_address()));
-    client.send(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: admin\r\n" +
-                "Content-Length: " + std::to_string(content.size()) + "\r\n\r\n" +
-                std::string(content));
+    client.send(
+        std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: localhost\r\n" +
+        "Content-Length: " + std::to_string(content.size()) + "\r\n\r\n" + std::string(content));
     return client.read_response();
   }
   /// Comes back when so many requests wait for the answer to another.

@@ -10,11 +10,14 @@
 #include <tidegate/wire/http1_head.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -55,6 +58,33 @@ constexpr std::string_view plain_text = "text/plain; charset=utf-8";
   auto const scheme_end = origin.find("://");
   return scheme_end == std::string_view::npos ||
          !equal_ignoring_case(origin.substr(scheme_end + 3), request.authority());
+}
+
+/// Whether whoever connected came by the loopback address.
+[[nodiscard]] auto is_loopback(engine::descriptor const& socket) -> bool {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return false;
+  }
+  if (address.ss_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, &address, sizeof v4);
+    return ntohl(v4.sin_addr.s_addr) >> 24U == 127;
+  }
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, &address, sizeof v6);
+  return address.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+}
+
+/// True for `localhost` and for addresses, with or without a port.
+[[nodiscard]] auto names_this_machine(std::string_view authority) -> bool {
+  if (authority.starts_with('[')) {
+    return true;
+  }
+  auto const host = authority.substr(0, authority.find(':'));
+  return equal_ignoring_case(host, "localhost") ||
+         host.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
 }  // namespace
@@ -146,6 +176,11 @@ class admin_connection final : public engine::watched, private engine::timer {
     request_.path = request->path();
     request_.query = request->query().substr(std::min<std::size_t>(1, request->query().size()));
     request_.content_type = request->value_of(wire::known_field::content_type);
+    // Somebody else's name may be made to lead here, so that pages of theirs count as of this origin.
+    if (is_loopback(socket_) && !names_this_machine(request->authority())) {
+      respond(admin_problem(421, "Here this address is known as localhost, or by its number."));
+      return;
+    }
     bool const is_read =
         request_.method == wire::method::get || request_.method == wire::method::head;
     if (!is_read && is_from_elsewhere(*request)) {
