@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 namespace tidegate::explain {
@@ -138,20 +140,45 @@ void say_malformed(field_error const& error, report& out) {
   return text;
 }
 
-/// The policy that a limit is about: in draft-09 by its name, in draft-07 by its quota.
-[[nodiscard]] auto policy_for(service_limit const& limit, std::vector<quota_policy> const& policies,
-                              draft version) -> quota_policy const* {
-  for (auto const& policy : policies) {
-    bool const has_key = policy.partition_key && limit.partition_key;
-    if (version == draft::draft_07
-            ? policy.quota == limit.limit
-            : policy.name == limit.name &&
-                  (!has_key || policy.partition_key == limit.partition_key)) {
-      return &policy;
+/// Finds the policy that a limit is about: in draft-09 by its name and partition key, in draft-07 by its quota.
+/// Strangers decide how many there are of both, so that no limit goes through all policies. Borrows them.
+class policy_index {
+ public:
+  policy_index(std::span<quota_policy const> policies, draft version)
+      : policies_(policies), version_(version) {
+    for (auto const& policy : policies_) {
+      named_.try_emplace(policy.name, &policy);
+      keyed_.try_emplace({policy.name, policy.partition_key}, &policy);
     }
   }
-  return nullptr;
-}
+
+  /// The first one; nothing when there is none.
+  [[nodiscard]] auto find(service_limit const& limit) const -> quota_policy const* {
+    if (version_ == draft::draft_07) {
+      // Its RateLimit has one limit.
+      auto const same = std::ranges::find(policies_, limit.limit, &quota_policy::quota);
+      return same == policies_.end() ? nullptr : &*same;
+    }
+    if (!limit.partition_key) {
+      auto const named = named_.find(limit.name);
+      return named == named_.end() ? nullptr : named->second;
+    }
+    auto const keyed = keyed_.find({limit.name, limit.partition_key});
+    auto const keyless = keyed_.find({limit.name, std::nullopt});
+    if (keyed == keyed_.end() || keyless == keyed_.end()) {
+      auto const found = keyed == keyed_.end() ? keyless : keyed;
+      return found == keyed_.end() ? nullptr : found->second;
+    }
+    return std::min(keyed->second, keyless->second);
+  }
+
+ private:
+  std::span<quota_policy const> policies_;
+  draft version_;
+  std::map<std::string_view, quota_policy const*> named_;
+  std::map<std::pair<std::string_view, std::optional<std::string_view>>, quota_policy const*>
+      keyed_;
+};
 
 [[nodiscard]] auto title_of(std::string const& name, draft version) -> std::string {
   return version == draft::draft_07 ? "" : quoted(name) + ": ";
@@ -242,15 +269,22 @@ void judge_reset(service_limit const& limit, quota_policy const* policy, std::st
   }
 }
 
-void judge_limits(ratelimit::limit_field const& field,
-                  std::optional<ratelimit::policy_field> const& policies, report& out) {
+/// Policies that an item of RateLimit is about.
+using told_policies = std::set<quota_policy const*>;
+
+[[nodiscard]] auto judge_limits(ratelimit::limit_field const& field,
+                                std::optional<ratelimit::policy_field> const& policies, report& out)
+    -> told_policies {
   auto const name = ratelimit::name_of(field_kind::limit);
-  static std::vector<quota_policy> const none;
   bool const is_same = policies && policies->version == field.version;
-  auto const& known = is_same ? policies->policies : none;
+  auto const known =
+      is_same ? std::span<quota_policy const>(policies->policies) : std::span<quota_policy const>();
+  policy_index const index(known, field.version);
+  told_policies told;
   for (auto const& limit : field.limits) {
     auto const title = title_of(limit.name, field.version);
-    auto const* const policy = policy_for(limit, known, field.version);
+    auto const* const policy = index.find(limit);
+    told.insert(policy);
     out.say(name, title + limit_words(limit, policy));
     if (policy == nullptr && !known.empty()) {
       out.break_rule(rule_of("ratelimit-policy-unknown"), name,
@@ -272,19 +306,13 @@ void judge_limits(ratelimit::limit_field const& field,
   if (field.version == draft::draft_09) {
     judge_repeats(field.limits, name, out);
   }
+  return told;
 }
 
 /// Policies that no item of RateLimit is about.
-void say_policies(ratelimit::policy_field const& field,
-                  std::optional<ratelimit::limit_field> const& limits, report& out) {
-  auto const is_told = [&](quota_policy const& policy) {
-    return limits && limits->version == field.version &&
-           std::ranges::any_of(limits->limits, [&](service_limit const& limit) {
-             return policy_for(limit, field.policies, field.version) == &policy;
-           });
-  };
+void say_policies(ratelimit::policy_field const& field, told_policies const& told, report& out) {
   for (auto const& policy : field.policies) {
-    if (!is_told(policy)) {
+    if (!told.contains(&policy)) {
       out.say(ratelimit::name_of(field_kind::policy), title_of(policy.name, field.version) +
                                                           policy_words(policy) +
                                                           "; it is not said how much is left");
@@ -342,14 +370,15 @@ auto explain_ratelimit(message_view const& message, report& out) -> told_limits 
       say_malformed(policies.error(), out);
     }
   }
+  told_policies told_about;
   if (told.limits) {
     if (told.limits->limits.empty()) {
       out.say(ratelimit::name_of(field_kind::limit), "an empty list, which says nothing");
     }
-    judge_limits(*told.limits, told.policies, out);
+    told_about = judge_limits(*told.limits, told.policies, out);
   }
   if (told.policies) {
-    say_policies(*told.policies, told.limits, out);
+    say_policies(*told.policies, told_about, out);
     judge_policies(*told.policies, out);
   }
   if (told.limits || told.policies) {

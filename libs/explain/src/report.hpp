@@ -7,6 +7,7 @@
 #include <tidegate/ratelimit/fields.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,16 +51,27 @@ class report {
          .text = std::move(text)});
   }
 
-  [[nodiscard]] auto take() && -> std::vector<finding> { return std::move(findings_); }
+  /// All of them; when there were more than may be, the last one says how many are left out.
+  [[nodiscard]] auto take() && -> std::vector<finding> {
+    if (left_out_ > 0) {
+      auto field = std::move(findings_.back().field);
+      findings_.pop_back();
+      say(field, "and " + std::to_string(left_out_ + 1) + " more findings, which are left out");
+    }
+    return std::move(findings_);
+  }
 
  private:
   void add(finding&& one) {
     if (findings_.size() < findings_max) {
       findings_.push_back(std::move(one));
+    } else {
+      ++left_out_;
     }
   }
 
   std::vector<finding> findings_;
+  std::size_t left_out_ = 0;
 };
 
 /// What one kind of field said, for those that are judged together with it.

@@ -185,7 +185,39 @@ TEST(explain_fields, bounds_what_it_says) {
   for (int i = 0; i < 5000; ++i) {
     items += ", \"a\";r=1";
   }
-  EXPECT_EQ(explain({"RateLimit: " + items}).size(), findings_max);
+  auto const findings = explain({"RateLimit: " + items});
+  ASSERT_EQ(findings.size(), findings_max);
+  // One of each item, and one of each that repeats the first.
+  EXPECT_EQ(findings.back().text, "and 9802 more findings, which are left out");
+}
+
+/// The work is bounded too: this would take minutes if each limit went through all policies.
+TEST(explain_fields, finds_the_policies_of_many_limits_at_once) {
+  std::string policies = R"("p";q=1)";
+  std::string limits = R"("a";r=1)";
+  std::string matching = R"("p";r=1)";
+  for (int i = 0; i < 4000; ++i) {
+    policies += ", \"p" + std::to_string(i) + "\";q=1";
+    limits += ", \"a" + std::to_string(i) + "\";r=1";
+    matching += ", \"p" + std::to_string(i) + "\";r=1";
+  }
+  auto const strange = explain({"RateLimit: " + limits, "RateLimit-Policy: " + policies});
+  ASSERT_EQ(strange.size(), findings_max);
+  // Of each limit what it says and that it has no policy, and of each policy what it says.
+  EXPECT_EQ(strange.back().text, "and 11804 more findings, which are left out");
+  auto const known = explain({"RateLimit: " + matching, "RateLimit-Policy: " + policies});
+  ASSERT_EQ(known.size(), findings_max);
+  EXPECT_EQ(known.back().text, "and 3802 more findings, which are left out");
+}
+
+TEST(explain_fields, takes_the_first_policy_that_a_limit_can_be_about) {
+  EXPECT_THAT(said({R"(RateLimit: "p";r=1;pk=:Yg==:, "p";r=2)",
+                    R"(RateLimit-Policy: "p";q=10;pk=:YQ==:, "p";q=20, "p";q=30;pk=:Yg==:)"}),
+              ElementsAre(HasSubstr("1 of 20 requests"), HasSubstr("2 of 10 requests"),
+                          HasSubstr("30 requests")));
+  EXPECT_THAT(said({R"(RateLimit: "p";r=1;pk=:Yg==:)",
+                    R"(RateLimit-Policy: "p";q=30;pk=:Yg==:, "p";q=20)"}),
+              ElementsAre(HasSubstr("1 of 30 requests"), HasSubstr("20 requests")));
 }
 
 // ── what is wrong with them ──

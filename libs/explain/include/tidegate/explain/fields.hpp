@@ -18,7 +18,7 @@ struct message_view {
   std::optional<int> status{};                    ///< of a response, where it is known
 };
 
-/// Nobody reads more than this of one message; what is beyond it is left out.
+/// Nobody reads more than this of one message; where there is more, the last one says how many are left out.
 inline constexpr std::size_t findings_max = 200;
 
 /// Explains the fields RateLimit and RateLimit-Policy (draft-09 and draft-07), Retry-After, X-RateLimit-* with
