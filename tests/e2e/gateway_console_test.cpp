@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tidegate::e2e {
 namespace {
@@ -65,6 +66,19 @@ TEST(gateway_console, is_told_the_figures_again_and_again) {
   EXPECT_THAT(seen, HasSubstr("Content-Type: text/event-stream\r\n"));
   EXPECT_THAT(seen, HasSubstr("tidegate_connections_open"));
   EXPECT_THAT(seen, Not(HasSubstr("Content-Length")));
+}
+
+TEST(gateway_console, leaves_room_for_whoever_asks_how_the_gateway_is) {
+  gateway const with(nothing_there);
+  std::vector<connection> consoles;
+  int open = 0;
+  for (int i = 0; i < 40; ++i) {
+    consoles.push_back(with.connect_admin());
+    consoles.back().send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    open += consoles.back().read_head().status() == 200 ? 1 : 0;
+  }
+  EXPECT_EQ(open, 32);
+  EXPECT_EQ(with.admin("/healthz").status(), 200);
 }
 
 TEST(gateway_console, is_nobody_elses) {

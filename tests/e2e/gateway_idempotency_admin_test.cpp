@@ -268,7 +268,7 @@ TEST_P(gateway_idempotency_admin, bounds_what_it_reads) {
 
 TEST_P(gateway_idempotency_admin, lets_no_page_of_another_origin_change_anything) {
   origin api;
-  gateway const with(config(api.url()));
+  gateway with(config(api.url()));
   lose(with, api, "\"k\"");
   auto const path = path_of(with, "k");
   for (auto const* const origin :
@@ -277,6 +277,13 @@ TEST_P(gateway_idempotency_admin, lets_no_page_of_another_origin_change_anything
                    403);
   }
   EXPECT_EQ(admin_ask(with, "DELETE", path, "", "Origin: http://LocalHost\r\n").status(), 204);
+  std::string said;
+  while (said.find(": answered 204") == std::string::npos) {
+    said += with.errors();
+  }
+  EXPECT_THAT(said, HasSubstr("the admin address was asked by 127.0.0.1:"));
+  EXPECT_THAT(said, HasSubstr("to DELETE " + path));
+  EXPECT_THAT(said, Not(HasSubstr("answered 403"))) << "nothing was changed";
 }
 
 TEST_P(gateway_idempotency_admin, makes_a_change_whose_client_is_gone) {

@@ -57,7 +57,7 @@
 
   /** By how much each of `now` is above what it was, for each second. */
   function rates(now, before, seconds) {
-    const made = {};
+    const made = Object.create(null); // names are anybody's, "constructor" too
     for (const [key, value] of now) {
       made[key] = Math.max(0, value - (before.get(key) || 0)) / seconds;
     }
@@ -120,11 +120,11 @@
     if (names.length === 0) {
       names.push("none");
     }
-    const rows = history.map((each) => [each.at, ...names.map((name) => (name in each[member] ? each[member][name] : 0))]);
+    const rows = history.map((each) => [each.at, ...names.map((name) => (Object.hasOwn(each[member], name) ? each[member][name] : 0))]);
     if (rows.length === 0) {
       return;
     }
-    const options = { file: rows, labels: ["time", ...names], colors: names.map((name, i) => colours[name] || palette[i]) };
+    const options = { file: rows, labels: ["time", ...names.map((name, i) => `series ${i}`)], colors: names.map((name, i) => (Object.hasOwn(colours, name) ? colours[name] : palette[i])) };
     if (!charts.has(id)) {
       charts.set(id, new Dygraph($(id), rows, {
         ...options, strokeWidth: 1.5, includeZero: true, axisLineColor: "#8a97a3", gridLineColor: "rgba(128,128,128,0.25)",
@@ -203,10 +203,10 @@
   const headline = (policy) => {
     const who = policy.partition.sources.join(" and ");
     return `${policy.quota.toLocaleString("en")} ${units[policy.unit] || policy.unit}${policy.window ? ` in ${policy.window} s` : ""}, ` +
-      `${who ? `for each ${who}` : "for everyone together"} (${policy.algorithm})`;
+      (who ? `for each ${who}` : "for everyone together") + (policy.algorithm ? ` (${policy.algorithm})` : "");
   };
-  /** The field as clients see it (draft-09). */
-  const fieldOf = (policy) => `RateLimit-Policy: "${policy.name}";q=${policy.quota}` +
+  /** The policy as a field of draft-09, without the partition key. */
+  const fieldOf = (policy) => `RateLimit-Policy: "${policy.name.replace(/["\\]/g, "\\$&")}";q=${policy.quota}` +
     (policy.unit === "requests" ? "" : `;qu="${policy.unit}"`) + (policy.window ? `;w=${policy.window}` : "");
   const results = (policy) => {
     const decided = policy.admitted + policy.refused;
@@ -280,7 +280,8 @@
     event.preventDefault();
     const asked = new FormData(event.target);
     try {
-      showRecord(await ask(`/api/v1/idempotency?scope=${encodeURIComponent(asked.get("scope"))}&key=${encodeURIComponent(asked.get("key"))}`));
+      const scope = asked.get("scope").split("\n").map((line) => `scope=${encodeURIComponent(line.replace(/\r$/, ""))}&`).join("");
+      showRecord(await ask(`/api/v1/idempotency?${scope}key=${encodeURIComponent(asked.get("key"))}`));
     } catch (error) {
       failed($("key-answer"), error);
     }
@@ -304,7 +305,7 @@
   });
 
   const views = { overview: showOverview, policies: showPolicies, idempotency: showOutcomes, explain: () => {} };
-  const current = () => (location.hash.slice(1) in views ? location.hash.slice(1) : "overview");
+  const current = () => (Object.hasOwn(views, location.hash.slice(1)) ? location.hash.slice(1) : "overview");
 
   function turnTo() {
     for (const name of Object.keys(views)) {
@@ -324,6 +325,10 @@
     }
   }
   window.addEventListener("hashchange", turnTo);
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    $("main").focus();
+  });
 
   // ---- light and dark ----
 

@@ -11,6 +11,7 @@
 #include <tidegate/wire/http1_write.hpp>
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -18,7 +19,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -36,8 +39,10 @@ constexpr auto request_timeout = 10s;
 constexpr auto closing_timeout = 2s;
 /// A console is told the figures so often.
 constexpr auto event_interval = 1s;
-/// Of events that a console has not read; one that takes none is left.
-constexpr std::size_t event_octets_max = 1024 * 1024;
+/// Consoles at a time; there must be room for whoever asks how the gateway is.
+constexpr std::size_t streams_max = 32;
+/// A console that has not read the last event gets no other; one that does not for so many is left.
+constexpr int events_missed_max = 30;
 
 constexpr std::string_view plain_text = "text/plain; charset=utf-8";
 
@@ -77,6 +82,20 @@ constexpr std::string_view plain_text = "text/plain; charset=utf-8";
   return address.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
 }
 
+/// `127.0.0.1:4711`
+[[nodiscard]] auto peer_of(engine::descriptor const& socket) -> std::string {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+      ::getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host.data(), host.size(),
+                    port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "somebody";
+  }
+  return std::string(host.data()) + ":" + port.data();
+}
+
 /// True for `localhost` and for addresses, with or without a port.
 [[nodiscard]] auto names_this_machine(std::string_view authority) -> bool {
   if (authority.starts_with('[')) {
@@ -99,6 +118,7 @@ class admin_connection final : public engine::watched, private engine::timer {
     return service_.loop_.watch(socket_, *this).has_value();
   }
   void close() {
+    service_.streams_ -= stage_ == stage::streaming ? 1 : 0;
     cancel();
     socket_.close();
     self_.reset();
@@ -109,7 +129,7 @@ class admin_connection final : public engine::watched, private engine::timer {
   enum class stage : std::uint8_t { head, content, working, answering, streaming, closing };
 
   void expired() override {
-    if (stage_ == stage::streaming && out_.size() < event_octets_max) {
+    if (stage_ == stage::streaming && missed_ < events_missed_max) {
       send_event();
     } else {
       close();
@@ -234,12 +254,16 @@ class admin_connection final : public engine::watched, private engine::timer {
   void answer() {
     stage_ = stage::working;
     if (is_idempotency_path(request_.path)) {
-      answer_idempotency(service_.loop_, service_.keys_, request_,
-                         [self = std::weak_ptr(self_)](admin_answer what) {
-                           if (auto const there = self.lock()) {
-                             (*there)->respond(std::move(what));
-                           }
-                         });
+      answer_idempotency(
+          service_.loop_, service_.keys_, request_,
+          [self = std::weak_ptr(self_), note = note_of_change()](admin_answer what) mutable {
+            if (note) {
+              (*note)(what.status);
+            }
+            if (auto const there = self.lock()) {
+              (*there)->respond(std::move(what));
+            }
+          });
       return;
     }
     if (request_.path == "/api/v1/explain") {
@@ -272,6 +296,24 @@ class admin_connection final : public engine::watched, private engine::timer {
     }
   }
 
+  /// Says what somebody changed, and how that was answered. Nothing for whoever only looks.
+  [[nodiscard]] auto note_of_change() const -> std::optional<std::move_only_function<void(int)>> {
+    auto const& report = service_.shared_.report;
+    bool const is_resolve = request_.method == wire::method::post;
+    if (!report || (!is_resolve && request_.method != wire::method::delete_)) {
+      return std::nullopt;
+    }
+    return [&report,
+            what = std::string(is_resolve ? "POST " : "DELETE ") + request_.path + " " +
+                   (is_resolve ? request_.content : ""),
+            who = peer_of(socket_)](int status) {
+      std::string line = "the admin address was asked by " + who + " to " + what;
+      std::ranges::replace_if(
+          line, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+      report(line + ": answered " + std::to_string(status));
+    };
+  }
+
   void explain() {
     if (request_.method == wire::method::post) {
       respond(explain_pasted(request_.content, std::chrono::system_clock::now()));
@@ -292,12 +334,23 @@ class admin_connection final : public engine::watched, private engine::timer {
                        .keys_waited_for = service_.keys_ ? service_.keys_->room.size() : 0});
     return text;
   }
-  [[nodiscard]] auto figures() const -> std::string {
-    return console_figures(metrics(), std::chrono::system_clock::now());
+  /// All consoles are told the same.
+  [[nodiscard]] auto figures() const -> std::string const& {
+    auto const now = service_.loop_.now();
+    if (service_.figures_.empty() || now >= service_.figures_at_ + event_interval / 2) {
+      service_.figures_ = console_figures(metrics(), std::chrono::system_clock::now());
+      service_.figures_at_ = now;
+    }
+    return service_.figures_;
   }
 
   /// Server-sent events, until the client goes.
   void stream() {
+    bool const is_head = request_.method == wire::method::head;
+    if (!is_head && service_.streams_ >= streams_max) {
+      respond(admin_problem(503, "As many consoles are open as there may be."));
+      return;
+    }
     in_ = {};
     wire::append_status_line(out_, 200);
     wire::append_field(out_, "Content-Type", "text/event-stream");
@@ -305,16 +358,26 @@ class admin_connection final : public engine::watched, private engine::timer {
     wire::append_field(out_, "X-Content-Type-Options", "nosniff");
     wire::append_field(out_, "Connection", "close");
     wire::append_end_of_head(out_);
-    if (request_.method == wire::method::head) {
-      stage_ = stage::answering;
+    stage_ = is_head ? stage::answering : stage::streaming;
+    if (is_head) {
       write();
       return;
     }
-    stage_ = stage::streaming;
-    send_event();
+    ++service_.streams_;
+    append_event();
   }
 
   void send_event() {
+    if (out_.empty()) {
+      append_event();
+    } else {
+      ++missed_;
+      set(service_.loop_.timers(), service_.loop_.now() + event_interval);
+    }
+  }
+
+  void append_event() {
+    missed_ = 0;
     out_.append("event: metrics\ndata: ").append(figures()).append("\n\n");
     set(service_.loop_.timers(), service_.loop_.now() + event_interval);
     write();
@@ -374,6 +437,7 @@ class admin_connection final : public engine::watched, private engine::timer {
   admin_request request_;
   wire::body_decoder decoder_;
   std::string out_;
+  int missed_ = 0;  // events that it could not be told
 };
 
 admin_service::admin_service(engine::loop& on, engine::descriptor socket, shared_state& shared,

@@ -6,6 +6,7 @@
 #include <tidegate/engine/loop.hpp>
 
 #include <memory>
+#include <string>
 #include <unordered_map>
 
 namespace tidegate::gateway {
@@ -32,6 +33,9 @@ class admin_service final : public engine::watched {
   shared_state& shared_;
   worker const& first_;
   std::shared_ptr<idempotency_state> keys_;
+  std::size_t streams_ = 0;  // consoles that are told the figures
+  std::string figures_;      // what they were last told
+  instant figures_at_{};
   std::unordered_map<admin_connection*, std::unique_ptr<admin_connection>> open_;
 };
 
