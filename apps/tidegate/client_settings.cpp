@@ -15,7 +15,7 @@ namespace {
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-/// `N/s`, `N/m` or `N/h` as the time between two requests.
+/// `N/s`, `N/m` or `N/h`, or with a number such as in `N/10s`, as the time between two requests.
 [[nodiscard]] auto parse_rate(std::string_view text) -> std::optional<nanoseconds> {
   auto const slash = text.find('/');
   std::uint32_t number = 0;
@@ -25,7 +25,11 @@ using namespace std::chrono_literals;
       number == 0) {
     return std::nullopt;
   }
-  auto const per = parse_duration("1" + std::string(text.substr(slash + 1)));
+  std::string time(text.substr(slash + 1));
+  if (!time.empty() && (time.front() < '0' || time.front() > '9')) {
+    time.insert(0, "1");
+  }
+  auto const per = parse_duration(time);
   return per ? std::optional(*per / number) : std::nullopt;
 }
 
@@ -53,7 +57,7 @@ void add_client_options(CLI::App& command, client_settings& settings) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
       .add_option("--rate", settings.rate,
-                  "At most such as 10/s, 100/m or 5000/h; auto: as the server says")
+                  "At most such as 10/s, 100/m or 500/10m; auto: as the server says")
       ->capture_default_str();
   command.add_flag("--burst", settings.burst,
                    "Use quota as soon as it is there, instead of evenly");
@@ -91,7 +95,7 @@ auto session_options_of(client_settings const& settings, std::size_t in_flight_m
     if (!interval) {
       throw CLI::ValidationError("--rate", "'" + settings.rate +
                                                "' is neither auto nor such as 10/s, 100/m or "
-                                               "5000/h");
+                                               "500/10m");
     }
     options.pacing.interval_min = *interval;
   }

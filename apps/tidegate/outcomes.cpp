@@ -49,19 +49,33 @@ auto outcomes::send(client::request wanted, std::uint64_t tag)
   return {};
 }
 
-auto outcomes::wait(std::chrono::milliseconds time) -> std::optional<outcome> {
-  std::array<pollfd, 2> polled{{{came_, POLLIN, 0}, {interrupted_ ? -1 : signals_, POLLIN, 0}}};
+void outcomes::take_signal() {
+  signalfd_siginfo taken{};
+  (void)!::read(signals_, &taken, sizeof taken);
+  interrupted_ = true;
+  // Whoever presses the keys again does not want to wait for an end in good order.
+  pthread_sigmask(SIG_UNBLOCK, &ending_, nullptr);
+}
+
+auto outcomes::is_interrupted_now() -> bool {
+  pollfd polled{signals_, POLLIN, 0};
+  if (!interrupted_ && ::poll(&polled, 1, 0) > 0) {
+    take_signal();
+  }
+  return interrupted_;
+}
+
+auto outcomes::wait(std::chrono::milliseconds time, int input) -> std::optional<outcome> {
+  std::array<pollfd, 3> polled{
+      {{came_, POLLIN, 0}, {interrupted_ ? -1 : signals_, POLLIN, 0}, {input, POLLIN, 0}}};
   {
     std::lock_guard const lock(mutex_);
     time = queue_.empty() ? time : std::chrono::milliseconds(0);
   }
   ::poll(polled.data(), polled.size(), static_cast<int>(time.count()));
+  has_input_ = polled[2].revents != 0;
   if (polled[1].revents != 0) {
-    signalfd_siginfo taken{};
-    (void)!::read(signals_, &taken, sizeof taken);
-    interrupted_ = true;
-    // Whoever presses the keys again does not want to wait for an end in good order.
-    pthread_sigmask(SIG_UNBLOCK, &ending_, nullptr);
+    take_signal();
     return std::nullopt;
   }
   eventfd_t count = 0;

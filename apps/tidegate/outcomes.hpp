@@ -32,19 +32,25 @@ class outcomes {
 
   [[nodiscard]] auto send(client::request wanted, std::uint64_t tag)
       -> result<void, client::client_error>;
-  /// The next outcome. Nothing when none came in this time, or somebody has just interrupted.
-  [[nodiscard]] auto wait(std::chrono::milliseconds time) -> std::optional<outcome>;
+  /// The next outcome. Nothing when none came in this time, somebody has just interrupted, or the descriptor
+  /// `input` can be read, which `has_input` says then.
+  [[nodiscard]] auto wait(std::chrono::milliseconds time, int input = -1) -> std::optional<outcome>;
+  [[nodiscard]] auto has_input() const -> bool { return has_input_; }
 
   [[nodiscard]] auto is_interrupted() const -> bool { return interrupted_; }
+  /// The same for those who do not wait for anything: looks whether a signal has come.
+  [[nodiscard]] auto is_interrupted_now() -> bool;
   [[nodiscard]] auto activity() const -> client::session_activity { return session_->activity(); }
 
  private:
   outcomes() = default;
+  void take_signal();
 
   sigset_t ending_{};
   int signals_ = -1;
   int came_ = -1;
   bool interrupted_ = false;
+  bool has_input_ = false;
   std::mutex mutex_;
   std::deque<outcome> queue_;                 // no longer than what is under way
   std::unique_ptr<client::session> session_;  // the last one: its end makes outcomes

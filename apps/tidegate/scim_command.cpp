@@ -74,9 +74,9 @@ void add_export(CLI::App& scim, int& status) {
       "are\n"
       "there; after Ctrl-C, an error or a crash --resume goes on, with nothing lost or twice.\n"
       "The token: --token, --token-file, or the variable TIDEGATE_TOKEN.\n"
-      "Exit status: 0 all is there; 1 it is not, and standard error says why; 2 the command line "
-      "is\n"
-      "wrong, or there is nothing to resume; 130 interrupted.");
+      "Exit status: 0 all is there; 1 it is not, as far as can be known, and standard error says "
+      "why;\n"
+      "2 the command line is wrong, or there is nothing to resume; 130 interrupted.");
   command->callback([settings, format, &status] {
     settings->format = format_named(*format);
     status = run_scim_export(*settings);
@@ -109,12 +109,19 @@ void add_import(CLI::App& scim, int& status) {
       "settled\n"
       "is kept in FILE.import until all is; after Ctrl-C, an error or a crash --resume goes on. id "
       "and\n"
-      "meta are left out: the server gives them.\n"
+      "meta are left out: the server gives them. Rejects of an import before are not written "
+      "over.\n"
       "The token: --token, --token-file, or the variable TIDEGATE_TOKEN.\n"
       "Exit status: 0 all was taken, replaced or skipped; 1 some was not, or it ended early; 2 "
       "the\n"
-      "command line is wrong, or there is nothing to resume; 130 interrupted.");
+      "command line is wrong, a file is in the way, or there is nothing to resume; 130 "
+      "interrupted.");
   command->callback([settings, format, conflict, &status] {
+    for (auto const& each : fields_of(*settings)) {
+      if (CLI::detail::to_lower(each.name) == "idempotency-key") {
+        throw CLI::ValidationError("-H", "each line has an Idempotency-Key of its own");
+      }
+    }
     settings->format = format->empty() && settings->file.ends_with(".csv") ? scim_format::csv
                                                                            : format_named(*format);
     settings->conflict = conflict_named(*conflict);

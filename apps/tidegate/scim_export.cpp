@@ -45,15 +45,23 @@ struct export_state {
   bool is_complete = false;
 };
 
-[[nodiscard]] auto to_json_text(export_state const& state) -> std::string {
+[[nodiscard]] auto to_json_text(export_state const& state) -> result<std::string, trouble> {
+  auto const text = to_json(state.place);
+  auto place = scim::parse_json(text, {.octets_max = text.size()});
+  if (!place) {
+    return failure("the place cannot be kept: " + to_string(place.error()));
+  }
   scim::json_object out;
   out.append("query", state.query);
-  out.append("place", *scim::parse_json(to_json(state.place)));
+  out.append("place", *std::move(place));
   out.append("octets", static_cast<std::int64_t>(state.octets));
   out.append("resources", static_cast<std::int64_t>(state.resources));
   out.append("total", static_cast<std::int64_t>(state.total));
   out.append("complete", state.is_complete);
-  return to_string(json(std::move(out))) + "\n";
+  auto made = to_string(json(std::move(out))) + "\n";
+  return made.size() <= state_octets_max
+             ? result<std::string, trouble>(std::move(made))
+             : failure(trouble("the place cannot be kept: it is too long"));
 }
 
 [[nodiscard]] auto number_of(json const& from, std::string_view name)
@@ -113,6 +121,7 @@ class exporter {
   explicit exporter(export_settings const& settings)
       : settings_(settings), walk_(query_of(settings)), began_(clock::now()) {
     state_.query = identity_of(settings);
+    state_.place = walk_.place();
   }
 
   [[nodiscard]] auto run() -> int {
@@ -126,13 +135,16 @@ class exporter {
       std::cerr << "error: " << ready.error() << '\n';
       return exit_usage;
     }
-    auto done = state_.is_complete ? result<void, trouble>() : copy();
+    auto done =
+        state_.is_complete || outcomes_->is_interrupted() ? result<void, trouble>() : copy();
     if (done && !outcomes_->is_interrupted()) {
       done = finish();
+      is_resumable_ = !done && has_file();
     } else if (has_file() && state_.octets > 0) {
-      // What is there is kept, whatever happened.
+      // What is there is kept, whatever happened; but where it did not get to the disk, another try that
+      // goes well would prove nothing, and the state from before holds.
       is_resumable_ = true;
-      if (auto const kept = keep(); !kept && done) {
+      if (auto const kept = has_lost_ ? result<void, trouble>() : keep(); !kept && done) {
         done = failure(kept.error());
       }
     } else if (has_file()) {
@@ -190,13 +202,13 @@ class exporter {
     return recall();
   }
 
-  /// Tells the walk what was given already.
+  /// Tells the walk what was given already. Not all of it when somebody interrupts.
   [[nodiscard]] auto recall() -> result<void, trouble> {
     walk_ = scim_walk(query_of(settings_), state_.place);
     line_reader lines(*partial_, state_.octets);
-    for (;;) {
+    for (std::uint64_t number = 0;; ++number) {
       TIDEGATE_TRY(auto const line, lines.next());
-      if (!line) {
+      if (!line || is_interrupted_at(number)) {
         return {};
       }
       auto const resource = scim::parse_json(*line, line_limits);
@@ -208,6 +220,11 @@ class exporter {
         walk_.has_seen(*id->if_string());
       }
     }
+  }
+
+  /// Looks for signals now and then on the way through a file.
+  [[nodiscard]] auto is_interrupted_at(std::uint64_t line) -> bool {
+    return line % 1024 == 0 && outcomes_->is_interrupted_now();
   }
 
   /// Until the end, an error or an interruption.
@@ -222,7 +239,7 @@ class exporter {
       if (auto const* const resource = std::get_if<json const*>(&*step)) {
         scim::append_json(buffer_, **resource);
         buffer_ += '\n';
-        ++state_.resources;
+        ++buffered_;
         continue;
       }
       TIDEGATE_TRY_VOID(flush());
@@ -274,6 +291,7 @@ class exporter {
     }
   }
 
+  /// Writes the page that was left. The state moves on only when it is written.
   [[nodiscard]] auto flush() -> result<void, trouble> {
     if (partial_) {
       TIDEGATE_TRY_VOID(partial_->write(buffer_));
@@ -281,6 +299,8 @@ class exporter {
       TIDEGATE_TRY_VOID(print(buffer_));
     }
     state_.octets += buffer_.size();
+    state_.resources += std::exchange(buffered_, 0);
+    state_.place = walk_.place();
     buffer_.clear();
     return {};
   }
@@ -293,10 +313,13 @@ class exporter {
 
   /// Puts what was written on the disk, then the state that says so.
   [[nodiscard]] auto keep() -> result<void, trouble> {
-    state_.place = walk_.place();
-    TIDEGATE_TRY_VOID(partial_->sync());
+    if (auto const synced = partial_->sync(); !synced) {
+      has_lost_ = true;
+      return synced;
+    }
     kept_ = clock::now();
-    return replace_file(state_name(), to_json_text(state_));
+    TIDEGATE_TRY(auto const text, to_json_text(state_));
+    return replace_file(state_name(), text);
   }
 
   [[nodiscard]] auto finish() -> result<void, trouble> {
@@ -312,7 +335,12 @@ class exporter {
         auto const made = settings_.output + ".new";
         TIDEGATE_TRY(auto table, durable_file::open(made));
         TIDEGATE_TRY_VOID(table.cut(0));
-        TIDEGATE_TRY_VOID(write_rows([&](std::string_view text) { return table.write(text); }));
+        if (auto const written =
+                write_rows([&](std::string_view text) { return table.write(text); });
+            !written) {
+          std::remove(made.c_str());  // it is made of FILE.partial again
+          return written;
+        }
         TIDEGATE_TRY_VOID(table.sync());
         TIDEGATE_TRY_VOID(rename_file(made, settings_.output));
         std::remove(partial_name().c_str());
@@ -349,10 +377,13 @@ class exporter {
   template <class F>
   [[nodiscard]] auto for_each_resource(F const& f) -> result<void, trouble> {
     line_reader lines(*partial_, state_.octets);
-    for (;;) {
+    for (std::uint64_t number = 0;; ++number) {
       TIDEGATE_TRY(auto const line, lines.next());
       if (!line) {
         return {};
+      }
+      if (is_interrupted_at(number)) {
+        return failure(trouble("interrupted"));
       }
       auto const resource = scim::parse_json(*line, line_limits);
       if (!resource) {
@@ -411,9 +442,11 @@ class exporter {
   clock::time_point const began_;
   clock::time_point kept_{};
   std::optional<durable_file> partial_;
-  std::string buffer_;  // of one page
+  std::string buffer_;          // of one page
+  std::uint64_t buffered_ = 0;  // resources in it
   std::uint64_t requests_ = 0;
   bool is_resumable_ = false;
+  bool has_lost_ = false;  // something that was written, perhaps
   std::optional<client::scim_error> fault_;
   progress progress_;
   std::unique_ptr<outcomes> outcomes_;

@@ -11,18 +11,22 @@
 #include <tidegate/client/scim_walk.hpp>
 #include <tidegate/http/json_string.hpp>
 #include <tidegate/idempotency/make_key.hpp>
+#include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/error.hpp>
 #include <tidegate/scim/list_request.hpp>
 #include <tidegate/scim/list_response.hpp>
 
+#include <fcntl.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -89,6 +93,31 @@ struct job {
   return url.ends_with("/Groups") ? "urn:ietf:params:scim:schemas:core:2.0:Group" : "";
 }
 
+[[nodiscard]] auto name_of(scim_format format) -> std::string {
+  return format == scim_format::csv ? "csv" : "jsonl";
+}
+
+/// Whether two names are of one file, which need not be there.
+[[nodiscard]] auto is_same_file(std::string const& a, std::string const& b) -> bool {
+  std::error_code fault;
+  if (std::filesystem::equivalent(a, b, fault)) {
+    return true;
+  }
+  auto const whole = [&](std::string const& name) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(name), fault);
+  };
+  fault.clear();
+  return whole(a) == whole(b) && !fault;
+}
+
+/// Whether an answer of 409 to a first request leaves open what became of it: its key is in use, or nobody knows
+/// how its use ended. Other conflicts are about the resource.
+[[nodiscard]] auto is_of_key(response const& answer) -> bool {
+  constexpr std::string_view problem = "application/problem+json";
+  auto const type = answer.fields.find("content-type").value_or("");
+  return answer.attempts > 1 || scim::equal_names(type.substr(0, problem.size()), problem);
+}
+
 /// One import, from the command line to its exit status.
 class importer {
  public:
@@ -98,6 +127,13 @@ class importer {
         schema_(schema_of(settings.url)),
         began_(clock::now()) {
     fields_.push_back({"Accept", std::string(scim::scim_json)});
+  }
+  importer(importer const&) = delete;
+  auto operator=(importer const&) -> importer& = delete;
+  ~importer() {
+    if (has_file() && file_ >= 0) {
+      ::close(file_);
+    }
   }
 
   [[nodiscard]] auto run() -> int {
@@ -109,7 +145,7 @@ class importer {
     outcomes_ = *std::move(opened);
     if (auto const ready = prepare(); !ready) {
       std::cerr << "error: " << ready.error() << '\n';
-      return exit_usage;
+      return outcomes_->is_interrupted() ? exit_interrupted : exit_usage;
     }
     auto done = work();
     if (journal_) {
@@ -139,11 +175,16 @@ class importer {
     seed_ = to_hex(fresh);
     made_ = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
     if (has_file()) {
-      file_.open(settings_.file, std::ios::binary);
-      if (!file_) {
-        return failure("cannot read " + settings_.file);
+      file_ = ::open(settings_.file.c_str(), O_RDONLY | O_CLOEXEC);
+      if (file_ < 0) {
+        return failure("cannot read " + settings_.file + ": " + std::strerror(errno));
       }
-      look_through();
+      TIDEGATE_TRY_VOID(look_through());
+    } else {
+      file_ = STDIN_FILENO;
+    }
+    TIDEGATE_TRY_VOID(look_at_rejects());
+    if (has_file()) {
       TIDEGATE_TRY_VOID(open_journal());
     } else if (settings_.resume) {
       return failure(trouble("--resume needs a file"));
@@ -156,18 +197,45 @@ class importer {
   }
 
   /// Which file it is, and about how many lines it has.
-  void look_through() {
+  [[nodiscard]] auto look_through() -> result<void, trouble> {
     sha256 hash;
     std::string piece(std::size_t{1} << 18, '\0');
-    do {
-      file_.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-      auto const got = std::string_view(piece).substr(0, static_cast<std::size_t>(file_.gcount()));
-      hash.update(got);
-      total_ += static_cast<std::uint64_t>(std::ranges::count(got, '\n'));
-    } while (file_);
+    for (;;) {
+      auto const got = ::read(file_, piece.data(), piece.size());
+      if (got < 0) {
+        return failure("cannot read " + settings_.file + ": " + std::strerror(errno));
+      }
+      if (got == 0) {
+        break;
+      }
+      if (outcomes_->is_interrupted_now()) {
+        return failure(trouble("interrupted"));
+      }
+      auto const octets = std::string_view(piece).substr(0, static_cast<std::size_t>(got));
+      hash.update(octets);
+      total_ += static_cast<std::uint64_t>(std::ranges::count(octets, '\n'));
+    }
     digest_ = to_hex(hash.finish());
-    file_.clear();
-    file_.seekg(0);
+    return ::lseek(file_, 0, SEEK_SET) == 0
+               ? result<void, trouble>()
+               : failure("cannot read " + settings_.file + " twice: " + std::strerror(errno));
+  }
+
+  /// The file of rejects must not be one that somebody still needs. Looks before anything is written.
+  [[nodiscard]] auto look_at_rejects() const -> result<void, trouble> {
+    auto const name = rejects_name();
+    if (name.empty()) {
+      return {};
+    }
+    if (has_file() && (is_same_file(name, settings_.file) || is_same_file(name, journal_name()))) {
+      return failure("what is not taken cannot be written to " + name + ": the import reads it");
+    }
+    std::error_code none;
+    if (auto const size = std::filesystem::file_size(name, none);
+        !none && size > 0 && !settings_.resume) {
+      return failure(name + " is there and would be lost: remove it, or name another by --rejects");
+    }
+    return {};
   }
 
   [[nodiscard]] auto open_journal() -> result<void, trouble> {
@@ -206,6 +274,7 @@ class importer {
   [[nodiscard]] auto heading() const -> std::string {
     scim::json_object out;
     out.append("url", settings_.url);
+    out.append("format", name_of(settings_.format));
     out.append("digest", digest_);
     out.append("seed", seed_);
     out.append("began", static_cast<std::int64_t>(made_.time_since_epoch().count()));
@@ -225,6 +294,10 @@ class importer {
     }
     if (text("url") != settings_.url) {
       return failure(journal_name() + " is of an import to " + text("url"));
+    }
+    if (auto const format = text("format");
+        !format.empty() && format != name_of(settings_.format)) {
+      return failure(journal_name() + " is of an import with --format " + format);
     }
     if (text("digest") != digest_) {
       return failure(settings_.file + " has changed since its import began");
@@ -256,18 +329,21 @@ class importer {
 
   /// Until all is settled, something makes it senseless to go on, or somebody interrupts.
   [[nodiscard]] auto work() -> result<void, trouble> {
-    scim_record_reader reader(has_file() ? static_cast<std::istream&>(file_) : std::cin,
-                              settings_.format);
+    result<void, trouble> waited;
+    scim_record_reader reader(file_, settings_.format, [&] {
+      waited = wait_for_input();
+      return waited && !is_ending();
+    });
     std::optional<clock::time_point> ends;
     bool is_read = false;
     for (;;) {
-      while (!is_read && stopped_.empty() && !outcomes_->is_interrupted() &&
-             jobs_.size() < settings_.parallel) {
+      while (!is_read && !is_ending() && jobs_.size() < settings_.parallel) {
         auto record = reader.next();
+        TIDEGATE_TRY_VOID(waited);
         if (!record) {
           stopped_ = record.error();
         } else if (!*record) {
-          is_read = true;
+          is_read = !is_ending();
         } else if (!settled_.contains((*record)->line)) {
           TIDEGATE_TRY_VOID(begin(**std::move(record)));
         }
@@ -275,30 +351,49 @@ class importer {
       if (jobs_.empty()) {
         break;
       }
-      auto came = outcomes_->wait(progress::tick);
+      TIDEGATE_TRY_VOID(pass());
       auto const now = clock::now();
       if (outcomes_->is_interrupted() && !ends) {
         ends = now + last_wait;
       }
-      if (came) {
-        TIDEGATE_TRY_VOID(take(came->tag, std::move(came->what)));
-      }
       if (ends && now > *ends) {
         break;
       }
-      if (now - synced_ > between_syncs) {
-        TIDEGATE_TRY_VOID(sync());
-      }
-      auto const activity = outcomes_->activity();
-      progress_.show({.done = counts_.all,
-                      .total = total_,
-                      .under_way = activity.under_way,
-                      .retries = activity.retries,
-                      .next_in = activity.under_way == 0 ? activity.next_in : std::nullopt},
-                     now);
     }
     is_complete_ = is_read && stopped_.empty() && jobs_.empty();
     return stopped_.empty() ? result<void, trouble>() : failure(stopped_);
+  }
+
+  /// Whether no more lines are to be begun.
+  [[nodiscard]] auto is_ending() const -> bool {
+    return !stopped_.empty() || outcomes_->is_interrupted();
+  }
+
+  /// Until there is something to read, or no use in it; answers are taken meanwhile.
+  [[nodiscard]] auto wait_for_input() -> result<void, trouble> {
+    do {
+      TIDEGATE_TRY_VOID(pass(file_));
+    } while (!outcomes_->has_input() && !is_ending());
+    return {};
+  }
+
+  /// Waits until something happens, for a moment at most, and does what follows from it.
+  [[nodiscard]] auto pass(int input = -1) -> result<void, trouble> {
+    if (auto came = outcomes_->wait(progress::tick, input)) {
+      TIDEGATE_TRY_VOID(take(came->tag, std::move(came->what)));
+    }
+    auto const now = clock::now();
+    if (now - synced_ > between_syncs) {
+      TIDEGATE_TRY_VOID(sync());
+    }
+    auto const activity = outcomes_->activity();
+    progress_.show({.done = counts_.all,
+                    .total = total_,
+                    .under_way = activity.under_way,
+                    .retries = activity.retries,
+                    .next_in = activity.under_way == 0 ? activity.next_in : std::nullopt},
+                   now);
+    return {};
   }
 
   [[nodiscard]] auto begin(scim_record record) -> result<void, trouble> {
@@ -375,10 +470,16 @@ class importer {
     if (made.at == job::stage::create && status == 409 && scim::parse_error(what->body)) {
       return take_conflict(std::move(made), refusal);
     }
-    // What is not about this line would be said of all others as well.
-    constexpr std::array senseless = {401, 404, 405, 429, 501, 502, 503, 504};
+    // What is not about this line would be said of all others as well; and a line of which nobody knows
+    // whether it was carried out is not settled.
+    constexpr std::array senseless = {401, 404, 405, 408, 425, 429, 501, 502, 503, 504};
+    constexpr std::array harmless = {401, 404, 405};
     bool const is_gone = made.at == job::stage::replace && status == 404;
-    if (status < 400 || (std::ranges::find(senseless, status) != senseless.end() && !is_gone)) {
+    bool const is_open = made.at == job::stage::create && status == 409 && is_of_key(*what);
+    if (status < 400 || is_open ||
+        (std::ranges::find(senseless, status) != senseless.end() && !is_gone)) {
+      may_have_run_ = may_have_run_ || what->attempts > 1 ||
+                      std::ranges::find(harmless, status) == harmless.end();
       stop(made, to_string(refusal));
       return {};
     }
@@ -546,7 +647,7 @@ class importer {
   std::vector<client::field> fields_;
   std::string const schema_;  // of resources that do not say theirs
   clock::time_point const began_;
-  std::ifstream file_;
+  int file_ = -1;
   std::string digest_;
   std::uint64_t total_ = 0;
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scim_records.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace tidegate::app {
@@ -17,19 +22,29 @@ auto scim_record_reader::fault(std::string_view what) const -> std::unexpected<s
   return failure("line " + std::to_string(line_) + ": " + std::string(what));
 }
 
-/// False at the end of the file.
-auto scim_record_reader::read_more() -> bool {
+auto scim_record_reader::read_more() -> result<more, std::string> {
   buffer_.erase(0, std::exchange(at_, 0));
-  auto const size = buffer_.size();
-  // As much again as there is, so that a long record is not looked at often.
-  auto const more = std::max(read_octets, size);
-  buffer_.resize(size + more);
-  from_->read(buffer_.data() + size, static_cast<std::streamsize>(more));
-  buffer_.resize(size + static_cast<std::size_t>(from_->gcount()));
-  if (!std::exchange(is_begun_, true) && buffer_.starts_with(byte_order_mark)) {
-    buffer_.erase(0, byte_order_mark.size());
+  for (;;) {
+    if (!wait_()) {
+      return more::given_up;
+    }
+    auto const size = buffer_.size();
+    // As much again as there is, so that a long record is not looked at often.
+    buffer_.resize(size + std::max(read_octets, size));
+    auto const got = ::read(from_, buffer_.data() + size, buffer_.size() - size);
+    auto const why = errno;
+    buffer_.resize(size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && why != EINTR && why != EAGAIN) {
+      return fault(std::string("it cannot be read: ") + std::strerror(why));
+    }
+    if (got < 0 || (got > 0 && !is_begun_ && buffer_.size() < byte_order_mark.size())) {
+      continue;
+    }
+    if (!std::exchange(is_begun_, true) && buffer_.starts_with(byte_order_mark)) {
+      buffer_.erase(0, byte_order_mark.size());
+    }
+    return got > 0 ? more::some : more::none;
   }
-  return buffer_.size() > size;
 }
 
 auto scim_record_reader::next() -> result<std::optional<scim_record>, std::string> {
@@ -39,7 +54,13 @@ auto scim_record_reader::next() -> result<std::optional<scim_record>, std::strin
 auto scim_record_reader::next_line() -> result<std::optional<scim_record>, std::string> {
   for (;;) {
     auto end = buffer_.find('\n', at_);
-    while (end == std::string::npos && buffer_.size() - at_ <= record_octets_max && read_more()) {
+    bool is_last = false;
+    while (end == std::string::npos && buffer_.size() - at_ <= record_octets_max && !is_last) {
+      TIDEGATE_TRY(auto const got, read_more());
+      if (got == more::given_up) {
+        return std::nullopt;
+      }
+      is_last = got == more::none;
       end = buffer_.find('\n', at_);
     }
     if (buffer_.size() - at_ > record_octets_max && end == std::string::npos) {
@@ -85,7 +106,11 @@ auto scim_record_reader::next_row() -> result<std::optional<scim_record>, std::s
       if (rest.size() > record_octets_max) {
         return fault("it is too long");
       }
-      is_last = !read_more();
+      TIDEGATE_TRY(auto const got, read_more());
+      if (got == more::given_up) {
+        return std::nullopt;
+      }
+      is_last = got == more::none;
       continue;
     }
     auto const& record = **read;

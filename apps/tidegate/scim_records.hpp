@@ -9,9 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <istream>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace tidegate::app {
 
@@ -23,22 +25,29 @@ struct scim_record {
   result<scim::json, std::string> resource;
 };
 
-/// Reads a file of resources: lines of JSON, or CSV with a header. Empty lines are left out.
+/// Reads a file of resources: lines of JSON, or CSV with a header. Empty lines are left out. A line that is there
+/// is given, also when the next one takes its time.
 class scim_record_reader {
  public:
-  scim_record_reader(std::istream& from, scim_format format) : from_(&from), format_(format) {}
+  /// `wait` is called before something is read from the descriptor `from`: until something can be, which is
+  /// true, or nobody wants it any more.
+  scim_record_reader(int from, scim_format format, std::function<bool()> wait)
+      : from_(from), format_(format), wait_(std::move(wait)) {}
 
-  /// Nothing at the end. An error is one behind which nothing can be read; it says the line.
+  /// Nothing at the end, or when waiting was given up. An error is one behind which nothing can be read; it
+  /// says the line.
   [[nodiscard]] auto next() -> result<std::optional<scim_record>, std::string>;
 
  private:
   [[nodiscard]] auto next_line() -> result<std::optional<scim_record>, std::string>;
   [[nodiscard]] auto next_row() -> result<std::optional<scim_record>, std::string>;
   [[nodiscard]] auto fault(std::string_view what) const -> std::unexpected<std::string>;
-  [[nodiscard]] auto read_more() -> bool;
+  enum class more : std::uint8_t { some, none, given_up };
+  [[nodiscard]] auto read_more() -> result<more, std::string>;
 
-  std::istream* from_;
+  int from_;
   scim_format format_;
+  std::function<bool()> wait_;
   std::uint64_t line_ = 1;  // that begins at at_
   std::string buffer_;
   std::size_t at_ = 0;

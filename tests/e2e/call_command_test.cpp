@@ -76,19 +76,23 @@ TEST(call_command, exits_with_1_when_an_answer_is_an_error_or_does_not_come) {
 }
 
 TEST(call_command, exits_with_2_when_the_command_line_is_wrong) {
-  for (auto const& wrong :
-       std::vector<std::vector<std::string>>{{},
-                                             {"ftp://a/"},
-                                             {"example.com"},
-                                             {"http://a/", "--rate", "fast"},
-                                             {"http://a/", "--rate", "0/s"},
-                                             {"http://a/", "--max-time", "5"},
-                                             {"http://a/", "--timeout", "0s"},
-                                             {"http://a/", "--repeat", "0"},
-                                             {"http://a/", "-H", "no colon"},
-                                             {"http://a/", "-H", "a: b\nc: d"},
-                                             {"http://a/", "-d", "@/no/such/file"},
-                                             {"http://a/", "http://b/"}}) {
+  for (auto const& wrong : std::vector<std::vector<std::string>>{
+           {},
+           {"ftp://a/"},
+           {"example.com"},
+           {"http://a/", "--rate", "fast"},
+           {"http://a/", "--rate", "0/s"},
+           {"http://a/", "--rate", "5/0s"},
+           {"http://a/", "--rate", "5/"},
+           {"http://a/", "--max-time", "5"},
+           {"http://a/", "--timeout", "0s"},
+           {"http://a/", "--repeat", "0"},
+           {"http://a/", "-H", "no colon"},
+           {"http://a/", "-d", "x", "-H", "Idempotency-Key:"},
+           {"http://a/", "--idempotent", "-H", "idempotency-key: "},
+           {"http://a/", "-H", "a: b\nc: d"},
+           {"http://a/", "-d", "@/no/such/file"},
+           {"http://a/", "http://b/"}}) {
     auto const got = call(wrong);
     EXPECT_EQ(got.status, 2) << (wrong.empty() ? "" : wrong.back());
     EXPECT_EQ(got.out, "");
@@ -133,6 +137,12 @@ TEST(call_command, speaks_json_line_by_line) {
   EXPECT_EQ(lost.status, 1);
   EXPECT_THAT(lost.out, HasSubstr(R"("fault":"cannot-connect")"));
   EXPECT_THAT(lost.out, HasSubstr(R"("may_have_run":false)"));
+}
+
+TEST(call_command, takes_the_time_of_a_rate_as_it_stands) {
+  serving_origin const server(response("200 OK", "x"));
+  // With 2/11s the second one would come after 5.5 s.
+  EXPECT_EQ(call({"--repeat", "2", "--rate", "2/1s", "--max-time", "5s", server.url()}).status, 0);
 }
 
 TEST(call_command, comes_back_when_retry_after_says_and_stays_below_the_rate_that_is_given) {

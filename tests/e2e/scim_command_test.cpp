@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -66,7 +68,8 @@ auto values_of(std::string const& text, std::string_view name) -> std::vector<st
 /// A program that runs while the test goes on.
 class background {
  public:
-  explicit background(std::vector<std::string> arguments) {
+  /// With the descriptor `input` as its standard input, when there is one.
+  explicit background(std::vector<std::string> arguments, int input = -1) {
     arguments.insert(arguments.begin(), {TIDEGATE_BINARY, "scim"});
     std::vector<char*> argv;
     for (auto& each : arguments) {
@@ -77,6 +80,9 @@ class background {
     posix_spawn_file_actions_init(&quiet);
     posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (input >= 0) {
+      posix_spawn_file_actions_adddup2(&quiet, input, STDIN_FILENO);
+    }
     EXPECT_EQ(::posix_spawn(&child_, argv[0], &quiet, nullptr, argv.data(), environ), 0);
     posix_spawn_file_actions_destroy(&quiet);
   }
@@ -302,6 +308,61 @@ TEST_F(scim_command, makes_nothing_twice_when_an_import_is_killed) {
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), 400U);
 }
 
+TEST_F(scim_command, loses_no_page_when_it_cannot_be_written) {
+  make_users(60);
+  std::vector<std::string> const arguments = {"scim",        "export", url(), "--token",  "alpha",
+                                              "--page-size", "10",     "-o",  file("out")};
+  std::vector<std::string> limited = {
+      "/bin/sh", "-c", "trap '' XFSZ; ulimit -f 20; exec \"$0\" \"$@\"", TIDEGATE_BINARY};
+  limited.insert(limited.end(), arguments.begin(), arguments.end());
+  auto got = run(limited);
+  EXPECT_EQ(got.status, 1);
+  EXPECT_THAT(got.err, HasSubstr("cannot write"));
+  EXPECT_THAT(got.err, HasSubstr("--resume goes on from here"));
+  got = scim_run({"export", url(), "--token", "alpha", "--page-size", "10", "-o", file("out"),
+                  "--resume", "--json"});
+  EXPECT_EQ(got.status, 0) << got.err;
+  EXPECT_THAT(got.out, HasSubstr(R"("resources":60,)"));
+  auto const names = values_of(read_all(file("out")), "userName");
+  EXPECT_EQ(names.size(), 60U);
+  EXPECT_EQ(std::set(names.begin(), names.end()).size(), 60U);
+}
+
+TEST_F(scim_command, writes_rejects_over_nothing) {
+  auto const lines = user("a") + "\n";
+  write_all(file("in"), lines);
+  std::filesystem::create_symlink(file("in"), file("link"));
+  for (auto const& name : {file("in"), file("link"), folder_.path() + "/./in", file("in.import")}) {
+    auto const got = scim_run({"import", url(), file("in"), "--token", "alpha", "--rejects", name});
+    EXPECT_EQ(got.status, 2) << name;
+    EXPECT_THAT(got.err, HasSubstr("the import reads it"));
+    EXPECT_FALSE(exists(file("in.import")));
+  }
+  EXPECT_EQ(read_all(file("in")), lines);
+  write_all(file("in.rejects"), "of an import before");
+  auto const got = scim_run({"import", url(), file("in"), "--token", "alpha"});
+  EXPECT_EQ(got.status, 2);
+  EXPECT_THAT(got.err, HasSubstr("would be lost"));
+  EXPECT_EQ(read_all(file("in.rejects")), "of an import before");
+  EXPECT_EQ(count(), "0");
+  EXPECT_EQ(
+      scim_run({"import", url(), file("in"), "--token", "alpha", "--rejects", file("new")}).status,
+      0);
+}
+
+TEST_F(scim_command, has_keys_of_its_own) {
+  write_all(file("in"), user("a") + "\n");
+  auto const got = scim_run(
+      {"import", url(), file("in"), "--token", "alpha", "-H", "IDEMPOTENCY-key: \"same\""});
+  EXPECT_EQ(got.status, 2);
+  EXPECT_THAT(got.err, HasSubstr("Idempotency-Key of its own"));
+  EXPECT_EQ(count(), "0");
+}
+
+TEST_F(scim_command, says_what_cannot_be_read) {
+  EXPECT_EQ(scim_run({"import", url(), folder_.path(), "--token", "alpha"}).status, 2);
+}
+
 TEST_F(scim_command, refuses_to_resume_something_else) {
   make_users(6);
   write_all(file("in"), user("a") + "\n");
@@ -440,6 +501,143 @@ TEST_F(scim_script, sends_a_line_that_was_under_way_again_with_its_key) {
   EXPECT_EQ(again.field("Idempotency-Key"), key);
   client.send(response("201 Created", "{}"));
   EXPECT_EQ(resumed.end(0), 0);
+}
+
+TEST_F(scim_script, keeps_the_key_of_a_line_that_may_have_been_carried_out) {
+  std::vector<std::string> const answers = {
+      response("504 Gateway Timeout", ""),
+      response("502 Bad Gateway", ""),
+      response("503 Service Unavailable", ""),
+      response("408 Request Timeout", ""),
+      response("425 Too Early", ""),
+      response("409 Conflict", R"({"status":409,"code":"outcome-unknown"})",
+               "Content-Type: application/problem+json\r\n")};
+  for (auto const& each : answers) {
+    data_folder folder;
+    auto const in = folder.path() + "/in";
+    write_all(in, user("a") + "\n");
+    std::vector<std::string> arguments = {"import", server_.url() + "/Users", in, "--retries", "0"};
+    std::string key;
+    {
+      background stopped(arguments);
+      auto client = server_.accept();
+      key = client.read_request().field("Idempotency-Key");
+      client.send(each);
+      EXPECT_EQ(stopped.end(0), 1) << each;
+    }
+    EXPECT_FALSE(exists(in + ".rejects")) << each;
+    ASSERT_TRUE(exists(in + ".import")) << each;
+    arguments.emplace_back("--resume");
+    auto otherwise = arguments;
+    otherwise.insert(otherwise.end(), {"--format", "csv"});
+    auto const refused = scim_run(otherwise);
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.err, HasSubstr("with --format jsonl"));
+    background resumed(arguments);
+    auto client = server_.accept();
+    EXPECT_EQ(client.read_request().field("Idempotency-Key"), key) << each;
+    client.send(response("201 Created", "{}"));
+    EXPECT_EQ(resumed.end(0), 0);
+    EXPECT_FALSE(exists(in + ".import"));
+  }
+}
+
+TEST_F(scim_script, rejects_a_line_whose_conflict_is_not_of_its_key) {
+  auto const in = folder_.path() + "/in";
+  write_all(in, user("a") + "\n");
+  background rejected({"import", server_.url() + "/Users", in});
+  auto client = server_.accept();
+  (void)client.read_request();
+  client.send(response("409 Conflict", "there is one"));
+  EXPECT_EQ(rejected.end(0), 1);
+  EXPECT_THAT(lines_of(read_all(in + ".rejects")), testing::SizeIs(1));
+  EXPECT_FALSE(exists(in + ".import"));
+}
+
+TEST_F(scim_script, sends_lines_of_standard_input_as_they_come_and_hears_ctrl_c) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  descriptor const from(ends[0]);
+  descriptor const to(ends[1]);
+  background reading({"import", server_.url() + "/Users", "-"}, from.get());
+  auto const write = [&](std::string const& text) {
+    EXPECT_EQ(::write(to.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  };
+  write("\xef");
+  write("\xbb\xbf" + user("a") + "\n{\"user");
+  auto client = server_.accept();
+  EXPECT_THAT(client.read_request().body, HasSubstr(R"("userName":"a")"));
+  client.send(response("201 Created", "{}"));
+  write("Name\":\"b\"}\n{\"half");
+  EXPECT_THAT(client.read_request().body, HasSubstr(R"("userName":"b")"));
+  client.send(response("201 Created", "{}"));
+  EXPECT_EQ(reading.end(SIGINT), 130);
+}
+
+TEST_F(scim_script, stops_reading_standard_input_when_there_is_no_sense_in_it) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  descriptor const from(ends[0]);
+  descriptor const to(ends[1]);
+  background reading({"import", server_.url() + "/Users", "-"}, from.get());
+  auto const line = user("a") + "\n";
+  ASSERT_EQ(::write(to.get(), line.data(), line.size()), static_cast<ssize_t>(line.size()));
+  auto client = server_.accept();
+  (void)client.read_request();
+  client.send(response("401 Unauthorized", ""));
+  EXPECT_EQ(reading.end(0), 1);
+}
+
+TEST_F(scim_script, hears_ctrl_c_while_it_reads_what_it_wrote) {
+  write_all(folder_.path() + "/out.partial", "{\"id\":\"a\"}\n");
+  write_all(folder_.path() + "/out.state",
+            R"({"query":{"url":")" + server_.url() +
+                R"(/Users","filter":"","sort_by":"","attributes":[],"excluded_attributes":[],)"
+                R"("page_size":500},"place":{"start_index":1},"octets":11,"resources":1,"total":1,)"
+                R"("complete":true})");
+  // The signal is there before the program begins.
+  std::vector<std::string> interrupted = {"/usr/bin/env",
+                                          "--block-signal=INT",
+                                          "/bin/sh",
+                                          "-c",
+                                          "kill -INT $$; exec \"$0\" \"$@\"",
+                                          TIDEGATE_BINARY,
+                                          "scim"};
+  auto const wanted = arguments(true);
+  interrupted.insert(interrupted.end(), wanted.begin(), wanted.end());
+  auto const got = run(interrupted);
+  EXPECT_EQ(got.status, 130) << got.err;
+  EXPECT_THAT(got.err, HasSubstr("--resume goes on from here"));
+  EXPECT_FALSE(exists(folder_.path() + "/out"));
+  EXPECT_EQ(scim_run(wanted).status, 0);
+  EXPECT_EQ(content("out"), "{\"id\":\"a\"}\n");
+}
+
+TEST_F(scim_script, does_not_say_that_all_is_there_when_the_server_speaks_of_more) {
+  serving_origin const server(
+      response("200 OK", R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:ListResponse"],)"
+                         R"("totalResults":6,"Resources":[{"id":"a"},{"id":"b"}]})"));
+  auto const got =
+      scim_run({"export", server.url() + "/Users", "-o", folder_.path() + "/out", "--json"});
+  EXPECT_EQ(got.status, 1);
+  EXPECT_THAT(got.out, HasSubstr("it speaks of 6 resources and gives 2"));
+  EXPECT_THAT(got.out, HasSubstr(R"("fault":"stuck")"));
+  EXPECT_THAT(got.out, HasSubstr(R"("resumable":true)"));
+  EXPECT_FALSE(exists(folder_.path() + "/out"));
+  EXPECT_THAT(lines_of(content("out.partial")), testing::SizeIs(2));
+}
+
+TEST_F(scim_script, ends_in_good_order_when_a_cursor_is_too_long_to_be_kept) {
+  background failing(arguments(false));
+  auto client = server_.accept();
+  expect(client, "/ServiceProviderConfig");
+  client.send(response("404 Not Found", ""));
+  expect(client, "/Users?cursor&count=500");
+  client.send(page("ab", "c1"));
+  expect(client, "/Users?cursor=c1&count=500");
+  client.send(page("cd", std::string(std::size_t{3} << 20, 'x')));
+  EXPECT_EQ(failing.end(0), 1);
+  EXPECT_THAT(content("out.state"), HasSubstr(R"("cursor":"c1")"));
 }
 
 TEST_F(scim_script, waits_for_answers_after_ctrl_c_so_that_lines_are_settled) {

@@ -133,7 +133,12 @@ auto prepare(request wanted, session_options const& options, origination const& 
     if (is_framing(name)) {
       return invalid("the field is the client's own: " + name);
     }
-    made->repeats.has_key = made->repeats.has_key || same_name(name, key_name);
+    if (same_name(name, key_name)) {
+      if (value.find_first_not_of(" \t") == std::string::npos) {
+        return invalid("the field has no key: " + name);
+      }
+      made->repeats.has_key = true;
+    }
   }
   if (!wanted.key.empty() && (wanted.key.size() > key_octets_max || !is_value(wanted.key) ||
                               wanted.key.find('\t') != std::string::npos ||
@@ -153,7 +158,9 @@ auto prepare(request wanted, session_options const& options, origination const& 
   if (has_path && http::is_normal_path(target->path)) {
     made->target_begin = static_cast<std::size_t>(target->path.data() - wanted.url.data());
   }
-  auto const time = wanted.time_max.value_or(options.time_max);
+  // A time that is over already is no time, and must not count as a very long one.
+  auto const time =
+      std::max(wanted.time_max.value_or(options.time_max), std::chrono::nanoseconds(0));
   made->sent_at = at.now;
   made->deadline = at.now > instant::max() - time ? instant::max() : at.now + time;
   made->wanted = std::move(wanted);

@@ -5,6 +5,7 @@
 #include <tidegate/http/retry_after.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace tidegate::client {
 
@@ -217,6 +218,10 @@ void scheduler::finish(exchange& ended, attempt_end const& how, instant now,
         ended.ticket,
         {.status = ended.answer.status, .fields = field_lines_, .wall_clock = wall_clock}, now,
         random());
+    // Whoever says so may not know what the server behind it did.
+    constexpr std::array unsure = {408, 502, 503, 504};
+    ended.may_have_run =
+        ended.may_have_run || std::ranges::find(unsure, ended.answer.status) != unsure.end();
   } else {
     in.paces.failed(ended.ticket, now);
     ended.may_have_run = ended.may_have_run || how.delivery == delivery::no_answer;

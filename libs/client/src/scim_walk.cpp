@@ -76,7 +76,7 @@ auto to_string(scim_error const& error) -> std::string {
     case scim_fault::refused: out = "the server answered " + std::to_string(error.status); break;
     case scim_fault::invalid_answer: out = "the answer is no list of resources"; break;
     case scim_fault::place_lost: out = "the server does not take its cursor any more"; break;
-    case scim_fault::stuck: out = "the server has no end and brings nothing new"; break;
+    case scim_fault::stuck: out = "the server brings nothing new and is not at its end"; break;
     case scim_fault::no_way_back: out = "the server gives no way back"; break;
   }
   if (auto const type = to_string(error.type); !type.empty()) {
@@ -122,6 +122,7 @@ auto to_json(scim_place const& place) -> std::string {
   if (place.total_results) {
     out.append("total_results", static_cast<std::int64_t>(*place.total_results));
   }
+  out.append("shrunk", place.shrunk);
   return to_string(json(std::move(out)));
 }
 
@@ -138,7 +139,8 @@ auto scim_place_of(json const& value) -> std::optional<scim_place> {
                    .beyond = text_of(value, "beyond"),
                    .edge = text_of(value, "edge"),
                    .ids_in_order = number_of(value, "ids_in_order"),
-                   .total_results = number_of(value, "total_results")};
+                   .total_results = number_of(value, "total_results"),
+                   .shrunk = is_true(value, "shrunk")};
   if (auto const method = text_of(value, "method"); !method.empty()) {
     place.method = method == "cursor" ? pagination_method::cursor : pagination_method::index;
   }
@@ -239,11 +241,20 @@ auto scim_walk::leave_page() -> bool {
     find_another_way({.fault = scim_fault::no_way_back});
     return true;
   }
-  if ((has_shrunk_ || is_short()) && passes_ < options_.passes_max && !turned_ && knows_all_seen_) {
+  if (turned_ || !knows_all_seen_ || (!place_.shrunk && !is_short())) {
+    return false;
+  }
+  if (passes_ < options_.passes_max) {
     // What moved to the front of a place that was passed is found by going through all of it again.
     ++passes_;
-    has_shrunk_ = false;
     begin_anew();
+    return true;
+  }
+  if (is_short() && news_ == 0 && total_least_ && seen_.size() < *total_least_) {
+    // Nobody else's doing: all the while there were more than this server gives.
+    fail({.fault = scim_fault::stuck,
+          .detail = "it speaks of " + std::to_string(*total_least_) + " resources and gives " +
+                    std::to_string(seen_.size())});
     return true;
   }
   return false;
@@ -382,6 +393,10 @@ void scim_walk::take_page(scim::list_response page) {
     fail({.fault = scim_fault::invalid_answer, .detail = "a resource is no object"});
     return;
   }
+  if (is_too_long(page)) {
+    fail({.fault = scim_fault::invalid_answer, .detail = "a cursor or an id is too long"});
+    return;
+  }
   bool const leads_on = !page.head.next_cursor.empty();
   if (!place_.method) {
     place_.method = leads_on || has_cursors_ ? pagination_method::cursor : pagination_method::index;
@@ -395,10 +410,12 @@ void scim_walk::take_page(scim::list_response page) {
       find_another_way({.fault = scim_fault::place_lost});
       return;
     }
-    has_shrunk_ = true;
+    place_.shrunk = true;
   }
   if (page.head.total_results) {
     place_.total_results = page.head.total_results;
+    total_least_ =
+        std::min(total_least_.value_or(*page.head.total_results), *page.head.total_results);
   }
   if (place_.method == pagination_method::index && page.head.start_index &&
       *page.head.start_index != place_.start_index && !page.resources.empty() &&
@@ -426,12 +443,23 @@ void scim_walk::take_page(scim::list_response page) {
   if (seen_.size() > known || seen_.size() >= options_.seen_max) {
     barren_ = 0;
     fruitless_ = 0;
+    ++news_;
     return;
   }
   auto const& onward = place_.backward ? head_.previous_cursor : head_.next_cursor;
   if (++barren_ > barren_max_ || (!onward.empty() && onward == page_cursor_)) {
     fail({.fault = scim_fault::stuck});
   }
+}
+
+/// Whether something came that could not be asked with, nor kept in a place.
+auto scim_walk::is_too_long(scim::list_response const& page) const -> bool {
+  auto const is_long = [this](std::string_view text) {
+    return text.size() > options_.text_octets_max;
+  };
+  return is_long(page.head.next_cursor) || is_long(page.head.previous_cursor) ||
+         std::ranges::any_of(page.resources,
+                             [&](json const& each) { return is_long(id_of(each)); });
 }
 
 /// Whether the ids are where the server was asked to have them.
@@ -494,6 +522,8 @@ void scim_walk::begin_anew() {
             .descending = query_.descending,
             .ids_in_order = place_.ids_in_order};
   has_page_ = false;
+  news_ = 0;
+  total_least_.reset();
   barren_ = 0;
   barren_max_ = options_.barren_pages_max + pages_;
 }

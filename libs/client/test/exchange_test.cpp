@@ -128,6 +128,28 @@ TEST(client_exchange, has_a_deadline_that_never_overflows) {
       instant::max());
 }
 
+TEST(client_exchange, takes_a_time_that_is_over_for_no_time) {
+  for (auto const time : {std::chrono::nanoseconds(0), std::chrono::nanoseconds(-1),
+                          std::chrono::nanoseconds::min()}) {
+    EXPECT_EQ((*prepared({.url = "http://a/", .time_max = time}))->deadline, now);
+    session_options options;
+    options.time_max = time;
+    EXPECT_EQ((*prepared({.url = "http://a/"}, options))->deadline, now);
+  }
+}
+
+TEST(client_exchange, takes_no_empty_field_for_a_key) {
+  for (auto const* const value : {"", " ", "\t "}) {
+    for (bool const idempotent : {true, false}) {
+      EXPECT_NE(fault_of({.method = "POST",
+                          .url = "http://a/",
+                          .fields = {{"idempotency-Key", value}},
+                          .idempotent = idempotent}),
+                "none");
+    }
+  }
+}
+
 TEST(client_header_section, finds_names_in_any_case_and_keeps_their_order) {
   header_section fields;
   EXPECT_EQ(fields.find("a"), std::nullopt);

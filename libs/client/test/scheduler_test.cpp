@@ -212,6 +212,33 @@ TEST(client_scheduler, does_not_send_again_what_may_have_run_and_has_no_key) {
   EXPECT_TRUE(world.outcome(id)->error().may_have_run);
 }
 
+TEST(client_scheduler, knows_that_an_answer_of_somebody_between_proves_nothing) {
+  for (int const status : {408, 429, 502, 503, 504}) {
+    scheduled world;
+    auto wanted = post();
+    wanted.idempotent = true;
+    auto const id = world.send(wanted);
+    world.answer(*world.start(), status, {{"Retry-After", "5"}});
+    if (world.outcome(id) != nullptr) {
+      EXPECT_EQ(world.status(id), status) << "it is not sent again";
+      continue;
+    }
+    world.cancel(id);
+    ASSERT_EQ(world.fault(id), client_fault::cancelled);
+    EXPECT_EQ(world.outcome(id)->error().may_have_run, status != 429) << status;
+  }
+}
+
+TEST(client_scheduler, ends_what_has_no_time_before_it_is_sent) {
+  scheduled world;
+  auto wanted = get();
+  wanted.time_max = -1s;
+  auto const id = world.send(wanted);
+  EXPECT_EQ(world.started(), 0U);
+  world.pass(0s);
+  EXPECT_EQ(world.fault(id), client_fault::deadline_exceeded);
+}
+
 TEST(client_scheduler, sends_again_what_was_never_sent) {
   scheduled world;
   auto const id = world.send(post());

@@ -500,7 +500,7 @@ TEST(client_scim_walk, does_not_take_a_first_page_for_all_of_them) {
   scim_walk walk(query(), trusting);
   EXPECT_THAT(given(walk, server), ElementsAre("a", "b", "stuck"));
   EXPECT_EQ(to_string(walk.next().error()),
-            "the server has no end and brings nothing new: it does not follow startIndex");
+            "the server brings nothing new and is not at its end: it does not follow startIndex");
 }
 
 TEST(client_scim_walk, turns_back_by_previous_cursor) {
@@ -614,6 +614,95 @@ TEST(client_scim_walk, goes_on_in_another_process) {
     }
   }
   EXPECT_FALSE(scim_place_of(json(1)));
+}
+
+TEST(client_scim_walk, remembers_in_another_process_that_something_was_deleted) {
+  auto server = with(8);
+  server.cursors = false;
+  server.sorts = false;
+  scim_walk walk(query(), trusting);
+  std::size_t requests = 0;
+  auto ids = given(
+      walk, server,
+      [&] {
+        if (++requests == 3) {
+          server.remove("a");  // so that c moves to the page that was read
+        }
+      },
+      4);
+  EXPECT_THAT(ids, ElementsAre("a", "b", "d", "e"));
+  ASSERT_TRUE(std::holds_alternative<walk_request>(*walk.next()));
+  server.add("x");  // else there are fewer than the server says, which is another way to see it
+  auto const kept = scim_place_of(*scim::parse_json(to_json(walk.place())));
+  ASSERT_EQ(kept, walk.place());
+  scim_walk other(query(), *kept, trusting);
+  for (auto const& id : ids) {
+    other.has_seen(id);
+  }
+  std::ranges::copy(given(other, server), std::back_inserter(ids));
+  EXPECT_THAT(ids, ElementsAre("a", "b", "d", "e", "f", "g", "h", "x", "c"));
+}
+
+TEST(client_scim_walk, takes_no_cursor_or_id_that_could_not_be_sent_back) {
+  auto const page = [](std::string const& name, std::size_t octets, std::string const& id) {
+    return R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:ListResponse"],")" + name +
+           "\":\"" + std::string(octets, 'x') + R"(","Resources":[{"id":")" + id + "\"}]}";
+  };
+  constexpr std::size_t most = scim_walk_options{}.text_octets_max;
+  for (auto const* const name : {"nextCursor", "previousCursor"}) {
+    for (bool const is_long : {true, false}) {
+      scim_walk walk(query(), {.discover = false});
+      walk.take(200, page(name, most + (is_long ? 1 : 0), "a"));
+      EXPECT_EQ(walk.next().has_value(), !is_long) << name;
+    }
+  }
+  scim_walk walk(query(), {.discover = false});
+  walk.take(200, page("nextCursor", 1, std::string(most + 1, 'a')));
+  ASSERT_FALSE(walk.next());
+  EXPECT_EQ(walk.next().error().fault, scim_fault::invalid_answer);
+}
+
+TEST(client_scim_walk, does_not_take_the_end_of_pages_for_the_end_when_there_is_more) {
+  // It does not know startIndex, and does not say so.
+  std::string const page =
+      R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:ListResponse"],"totalResults":5,)"
+      R"("Resources":[{"id":"a"},{"id":"b"}]})";
+  scim_walk walk(query(), {.discover = false});
+  std::size_t requests = 0;
+  std::size_t got = 0;
+  for (;;) {
+    auto const step = walk.next();
+    if (!step) {
+      EXPECT_EQ(step.error(), (scim_error{.fault = scim_fault::stuck,
+                                          .detail = "it speaks of 5 resources and gives 2"}));
+      break;
+    }
+    ASSERT_FALSE(std::holds_alternative<walk_end>(*step));
+    if (std::holds_alternative<walk_request>(*step)) {
+      ++requests;
+      walk.take(200, page);
+    } else {
+      ++got;
+    }
+  }
+  EXPECT_EQ(requests, 9U) << "three times three pages";
+  EXPECT_EQ(got, 2U);
+}
+
+TEST(client_scim_walk, does_not_blame_a_server_for_what_others_make_meanwhile) {
+  auto server = with(4);
+  server.cursors = false;
+  server.sorts = false;
+  scim_walk walk(query(), trusting);
+  std::uint64_t number = 1000;
+  std::size_t requests = 0;
+  auto const ids = given(walk, server, [&] {
+    if (++requests > 2) {  // always in front of what is read
+      server.resources[--number - 1000] = "n" + std::to_string(requests);
+    }
+  });
+  EXPECT_THAT(ids, testing::IsSupersetOf({"a", "b", "c", "d"}));
+  EXPECT_THAT(ids, Not(testing::Contains("stuck")));
 }
 
 TEST(client_scim_walk, does_not_follow_a_cursor_that_leads_to_itself) {

@@ -49,6 +49,8 @@ struct scim_walk_options {
   scim::json_limits answer{.octets_max = std::size_t{16} << 20, .depth_max = 32};
   /// So many ids are kept in mind, of 64 octets each, to know what was given.
   std::size_t seen_max = 4'000'000;
+  /// A cursor or an id that is longer makes an answer invalid: it could not be sent back in a URL.
+  std::size_t text_octets_max = std::size_t{32} << 10;
   /// So many pages in a row may bring nothing new, beyond those that were there before a walk began anew.
   std::uint32_t barren_pages_max = 1'000;
   /// So often a walk begins anew, and so often in a row it goes on by id without getting anything.
@@ -63,7 +65,7 @@ enum class scim_fault : std::uint8_t {
   refused,         ///< with `status` and, where the server tells, `type` and `detail`
   invalid_answer,  ///< what came is no list of resources
   place_lost,      ///< the server does not take its cursor any more, and there is no other way on
-  stuck,           ///< the server has no end and brings nothing new
+  stuck,           ///< the server brings nothing new, and has no end or says that there is more
   no_way_back,     ///< the server gives no cursor of the page before
 };
 
@@ -99,6 +101,8 @@ struct scim_place {
   /// How many ids have come in their order; nothing when one did not.
   std::optional<std::uint64_t> ids_in_order = 0;
   std::optional<std::uint64_t> total_results{};
+  /// By index, some were deleted on the way: others may have moved to pages that were read before.
+  bool shrunk = false;
   auto operator==(scim_place const&) const -> bool = default;
 };
 
@@ -178,6 +182,7 @@ class scim_walk {
   [[nodiscard]] auto next_place() const -> std::optional<scim_place>;
   [[nodiscard]] auto has_no_way_back() const -> bool;
   [[nodiscard]] auto is_short() const -> bool;
+  [[nodiscard]] auto is_too_long(scim::list_response const& page) const -> bool;
   void find_another_way(scim_error why);
   void begin_anew();
   void fail(scim_error error);
@@ -217,7 +222,9 @@ class scim_walk {
   std::uint32_t fruitless_ = 0;  // restarts that brought nothing yet
   std::uint32_t anew_ = 0;
   std::uint32_t passes_ = 1;
-  bool has_shrunk_ = false;  // while it was gone through by index
+  // By index, since it was last begun with.
+  std::uint64_t news_ = 0;                      // pages that brought something
+  std::optional<std::uint64_t> total_least_{};  // that the server spoke of
 };
 
 }  // namespace tidegate::client
