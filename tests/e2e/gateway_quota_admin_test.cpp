@@ -65,6 +65,32 @@ TEST(gateway_quota_admin, tells_the_hottest_partitions_and_hides_what_may_be_sec
           R"("policy":"slots","partition":\[\],"key":"[0-9a-f]{32}",[^}]*"remaining":[0-9]+\})"));
 }
 
+TEST(gateway_quota_admin, goes_on_to_tell_of_a_partition_that_is_blocked) {
+  gateway const running(
+      "policies:\n"
+      "  p: {quota: 1, window: 1m, partition: [header:x-api-key], partition-key: plain,\n"
+      "      abuse: {refusals: 2, within: 1m, block: 10m}}\n"
+      "routes: [{match: {path: /**}, service: echo, limits: [p]}]\n");
+  // One is admitted, two are refused by quota, and the others because of those.
+  for (int i = 0; i < 23; ++i) {
+    (void)running.get("/a", "X-Api-Key: greedy\r\n");
+  }
+  auto const body = running.admin("/api/v1/partitions?policy=p").body;
+  EXPECT_THAT(body, HasSubstr(R"("value":"greedy")"));
+  EXPECT_THAT(body, ContainsRegex(R"("refused":[12][0-9]\.[0-9],)"));
+  EXPECT_THAT(body, ContainsRegex(R"("remaining":0,"reset":(5[0-9][0-9]|600)\})"));
+}
+
+TEST(gateway_quota_admin, tells_of_partitions_with_long_values) {
+  gateway const running{std::string(config)};
+  (void)running.get("/a/x", "X-Api-Key: " + std::string(4000, 'k') + "\r\n");
+  auto const body = running.admin("/api/v1/partitions?policy=burst").body;
+  EXPECT_THAT(body,
+              HasSubstr(R"({"source":"header:x-api-key"},{"source":"method","value":"GET"})"));
+  // printf 'header:x-api-key=%s\nmethod=GET\n' "$KEY" | sha256sum | head -c 32
+  EXPECT_THAT(body, HasSubstr(R"("key":"159219391a157dd3cb2725d61e00b187")"));
+}
+
 TEST(gateway_quota_admin, gives_as_many_as_are_asked_for) {
   gateway const running{std::string(config)};
   for (int i = 0; i < 5; ++i) {

@@ -174,6 +174,10 @@ auto exchange::is_blocked() -> bool {
     if (auto const left = ratelimit::blocked_for(state, worker_.loop.now()); left > 0ns) {
       route_->policies[i]->blocked.add();
       look_at_all();
+      // It stays among the hottest for as long as it comes.
+      ratelimit::verdict refused{.left = results_[i].decision.left};
+      refused.left.reset = std::max(refused.left.reset, left);
+      route_->policies[i]->hottest.count(charges_[i].partition, refused, worker_.loop.now());
       auto const name = std::string_view(policy.name);
       log_decision("blocked", {&name, 1});
       auto& content = worker_.text;

@@ -3,22 +3,29 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace tidegate::gateway {
 
 void hot_partitions::sample(std::string_view text, ratelimit::verdict const& decided, instant now) {
   using namespace std::chrono_literals;
-  auto const weight = stride_;
+  // Who comes after a pause stands for itself only: those that were skipped before it may have been others.
+  auto const weight = now - sampled_ >= pause ? 1U : skipped_;
   skipped_ = 0;
+  sampled_ = now;
   if (now - second_ >= 1s) {
     second_ = now;
-    stride_ = samples_ < samples_per_second / 4 ? std::max(stride_ / 2, 1U) : stride_;
+    if (samples_ < samples_per_second / 4) {
+      // At once as low as the last second asks for, not step by step: few may come from now on.
+      stride_ = static_cast<std::uint32_t>(
+          std::max<std::uint64_t>(std::uint64_t{stride_} * samples_ / (samples_per_second / 2), 1));
+    }
     samples_ = 0;
   } else if (++samples_ >= samples_per_second && stride_ < (1U << 20U)) {
     stride_ *= 2;
     samples_ /= 2;
   }
-  if (text.size() > partition_octets_max) {
+  if (text.size() > text_octets_max) {
     return;
   }
   std::lock_guard const lock(mutex_);
@@ -37,6 +44,7 @@ void hot_partitions::pass_time(instant now) {
   }
   if (now - begin_ >= 2 * window) {
     slots_.clear();
+    text_octets_ = 0;
   }
   begin_ = now;
   for (auto& each : slots_) {
@@ -44,7 +52,10 @@ void hot_partitions::pass_time(instant now) {
     each.refused_before = each.refused;
     each.current = each.inherited = each.refused = 0;
   }
-  std::erase_if(slots_, [](slot const& each) { return each.before == 0; });
+  std::erase_if(slots_, [this](slot const& each) {
+    text_octets_ -= each.before == 0 ? each.text.size() : 0;
+    return each.before == 0;
+  });
 }
 
 auto hot_partitions::place_of(std::string_view text) -> slot& {
@@ -54,15 +65,18 @@ auto hot_partitions::place_of(std::string_view text) -> slot& {
   if (found != slots_.end()) {
     return *found;
   }
-  if (slots_.size() < partitions_max) {
-    return slots_.emplace_back(slot{.text = std::string(text), .hash = hash});
+  std::uint64_t inherited = 0;
+  while (slots_.size() == partitions_max || text_octets_ + text.size() > text_octets_max) {
+    auto const least = std::ranges::min_element(
+        slots_, {}, [](slot const& each) { return each.current + each.before; });
+    inherited = least->current + least->before;
+    text_octets_ -= least->text.size();
+    std::swap(*least, slots_.back());
+    slots_.pop_back();
   }
-  auto& least = *std::ranges::min_element(
-      slots_, {}, [](slot const& each) { return each.current + each.before; });
-  auto const inherited = least.current + least.before;
-  least =
-      slot{.text = std::string(text), .hash = hash, .current = inherited, .inherited = inherited};
-  return least;
+  text_octets_ += text.size();
+  return slots_.emplace_back(
+      slot{.text = std::string(text), .hash = hash, .current = inherited, .inherited = inherited});
 }
 
 auto hot_partitions::look(instant now) const -> std::vector<partition> {

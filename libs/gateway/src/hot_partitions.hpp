@@ -19,14 +19,17 @@ namespace tidegate::gateway {
 ///
 /// One thread counts, any other looks. Memory is bounded: when there are as many as may be, a new partition takes
 /// the place of the one that came least (Metwally and others, "Efficient computation of frequent and top-k
-/// elements"), so that whoever has more than a share of 1/`partitions_max` of all requests is in it. Time is bounded:
-/// of more than about `samples_per_second` requests only every so many-th is looked at.
+/// elements"), so that whoever has more than a share of 1/`partitions_max` of all requests is in it. Long texts take
+/// the places of several. Time is bounded: of more than about `samples_per_second` requests only every so many-th is
+/// looked at.
 class hot_partitions {
  public:
   static constexpr std::size_t partitions_max = 64;
-  /// A longer one is not counted.
-  static constexpr std::size_t partition_octets_max = 256;
+  /// All texts together. No head of a request has so many, so that nobody hides behind a long text.
+  static constexpr std::size_t text_octets_max = std::size_t{256} << 10;
   static constexpr std::uint32_t samples_per_second = 1000;
+  /// After such a time the next one is looked at in any case.
+  static constexpr std::chrono::milliseconds pause{100};
   /// What came before is forgotten.
   static constexpr std::chrono::seconds window{10};
 
@@ -40,7 +43,7 @@ class hot_partitions {
 
   /// A decision on a request of `text` at `now`, which never steps back.
   void count(std::string_view text, ratelimit::verdict const& decided, instant now) {
-    if (++skipped_ >= stride_) {
+    if (++skipped_ >= stride_ || now - sampled_ >= pause) {
       sample(text, decided, now);
     }
   }
@@ -69,11 +72,13 @@ class hot_partitions {
   std::uint32_t skipped_ = 0;
   std::uint32_t stride_ = 1;
   std::uint32_t samples_ = 0;
+  instant sampled_{};  // when it last looked
   instant second_{};
 
   mutable std::mutex mutex_;  // of what follows
   std::vector<slot> slots_;
-  instant begin_{};  // of this window
+  std::size_t text_octets_ = 0;  // of all slots
+  instant begin_{};              // of this window
 };
 
 }  // namespace tidegate::gateway

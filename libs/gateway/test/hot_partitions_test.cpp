@@ -86,10 +86,51 @@ TEST(gateway_hot_partitions, count_about_right_when_they_look_only_now_and_then)
   EXPECT_NEAR(find(hot, "b", now).requests + find(hot, "a", now).requests, 400'000, 40'000);
 }
 
-TEST(gateway_hot_partitions, leave_out_what_is_too_long) {
+TEST(gateway_hot_partitions, notice_at_once_that_few_come_after_many) {
   hot_partitions hot;
-  hot.count(std::string(hot_partitions::partition_octets_max + 1, 'x'), decided(), start);
-  EXPECT_TRUE(hot.look(start).empty());
+  auto now = start;
+  for (int i = 0; i < 600'000; ++i) {
+    now += 33us;
+    hot.count("many", decided(), now);
+  }
+  for (int i = 0; i < 60; ++i) {
+    now += 500ms;
+    hot.count(i % 2 == 0 ? "a" : "b", decided(), now);
+    if (i >= 6) {
+      auto const expected = std::min(10, i / 2 + 1);
+      EXPECT_NEAR(find(hot, "a", now).requests, expected, 3) << i;
+      EXPECT_NEAR(find(hot, "b", now).requests, expected, 3) << i;
+    }
+  }
+}
+
+TEST(gateway_hot_partitions, let_nobody_hide_behind_a_long_text) {
+  hot_partitions hot;
+  std::string const token(32 * 1024, 'x');
+  hot.count(token, decided(), start);
+  hot.count(token, decided(false, 0), start);
+  EXPECT_EQ(find(hot, token, start).requests, 2);
+  EXPECT_EQ(find(hot, token, start).refused, 1);
+}
+
+TEST(gateway_hot_partitions, bound_what_texts_take) {
+  hot_partitions hot;
+  for (int i = 0; i < 100; ++i) {
+    hot.count("a", decided(), start);
+    hot.count(std::string(10'000, 'x') + std::to_string(i), decided(), start);
+  }
+  std::size_t octets = 0;
+  for (auto const& each : hot.look(start)) {
+    octets += each.text.size();
+  }
+  EXPECT_LE(octets, hot_partitions::text_octets_max);
+  EXPECT_GT(octets, hot_partitions::text_octets_max - 20'000);
+  EXPECT_EQ(find(hot, "a", start).requests, 100);
+  // The bound is of what is kept now, not of all that ever was.
+  hot.count(std::string(hot_partitions::text_octets_max, 'y'), decided(), start + 60s);
+  EXPECT_EQ(hot.look(start + 60s).size(), 1);
+  hot.count(std::string(hot_partitions::text_octets_max + 1, 'z'), decided(), start + 60s);
+  EXPECT_EQ(hot.look(start + 60s).size(), 1);
 }
 
 }  // namespace
