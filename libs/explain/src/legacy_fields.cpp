@@ -46,6 +46,12 @@ struct legacy_name {
   return std::nullopt;
 }
 
+/// RateLimit-Limit, -Remaining and -Reset are of drafts up to 06, where a reset is in seconds from now. The others
+/// are of nobody.
+[[nodiscard]] auto is_of_a_draft(std::string_view family) -> bool {
+  return same_name(family, "ratelimit-");
+}
+
 /// A reset as it is taken, for people.
 [[nodiscard]] auto form_words(reset_form form, std::int64_t seconds, sys_seconds now)
     -> std::string {
@@ -114,8 +120,14 @@ void judge_reset(field_line const& line, legacy_name const& name, legacy_fields 
   if (has_unit) {
     return;
   }
-  out.say(line.name,
-          "taken for " + form_words(reset->form, reset->seconds, now) + "; nobody specified which");
+  auto const words = form_words(reset->form, reset->seconds, now);
+  if (!is_of_a_draft(name.family)) {
+    out.say(line.name, "taken for " + words + "; nobody specified which");
+  } else if (reset->form == reset_form::delta_seconds) {
+    out.say(line.name, words + ", as the drafts up to 06 have it");
+  } else {
+    out.say(line.name, "taken for " + words + "; the drafts up to 06 have seconds from now");
+  }
   bool const is_moment = reset->form == reset_form::epoch_seconds ||
                          reset->form == reset_form::epoch_milliseconds ||
                          reset->form == reset_form::http_date || reset->form == reset_form::rfc3339;
@@ -206,8 +218,12 @@ void explain_legacy(message_view const& message, sys_seconds now, told_limits co
   } else if (!told.is_there) {
     out.break_rule(
         rule_of("x-ratelimit-only"), std::string(family) + "*",
-        "nobody specified these fields; a RateLimit field says the same in a way that every "
-        "client understands");
+        is_of_a_draft(family)
+            ? "drafts up to 06 have these fields; those after them have one RateLimit field "
+              "instead, "
+              "which newer clients look for"
+            : "nobody specified these fields; a RateLimit field says the same in a way that every "
+              "client understands");
   }
 }
 

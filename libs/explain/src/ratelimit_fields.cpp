@@ -184,14 +184,17 @@ class policy_index {
   return version == draft::draft_07 ? "" : quoted(name) + ": ";
 }
 
-/// Parameters of one's own are to have a prefix. Those of the other field, which the examples of the draft
-/// have as well, need none.
+/// Parameters of one's own are to have a prefix. Those of the other field need none, and in draft-07 neither do
+/// those three that its own examples have without.
 void judge_comments(ratelimit::comment_parameters const& comments, std::string const& title,
                     std::string_view field, draft version, report& out) {
   constexpr std::array<std::string_view, 6> known = {"q", "w", "qu", "r", "t", "pk"};
+  constexpr std::array<std::string_view, 3> of_examples = {"burst", "comment", "policy"};
   for (auto const& [key, value] : comments) {
     std::string_view const name = key.text();
-    if (!name.contains('-') && std::ranges::find(known, name) == known.end()) {
+    bool const is_shown =
+        version == draft::draft_07 && std::ranges::find(of_examples, name) != of_examples.end();
+    if (!name.contains('-') && !is_shown && std::ranges::find(known, name) == known.end()) {
       out.break_rule(
           rule_of("ratelimit-parameter-prefix"), field,
           title + "the parameter " + std::string(name) +
@@ -225,8 +228,10 @@ void judge_policies(ratelimit::policy_field const& field, report& out) {
                      title + "the unit " + quoted(policy.unit_name) +
                          " is none of requests, content-bytes and concurrent-requests");
     } else if (policy.unit_name == "request") {
-      out.break_rule(rule_of("ratelimit-unit-unknown"), name,
-                     title + "the unit is spelled \"requests\"; clients may not know \"request\"");
+      out.break_rule(rule_of("ratelimit-unit-spelling"), name,
+                     title +
+                         "the draft defines the unit \"requests\" and registers it as \"request\"; "
+                         "more clients know the first");
     }
     judge_comments(policy.comments, title, name, field.version, out);
   }

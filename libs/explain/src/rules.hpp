@@ -48,6 +48,12 @@ inline constexpr auto rule_table = [] {
        "3.1.2, 10.3",
        {},
        "qu is a registered quota unit: requests, content-bytes or concurrent-requests."},
+      {"ratelimit-unit-spelling",
+       advice,
+       ratelimit_09,
+       "3.1.2, 10.3",
+       {},
+       "qu is \"requests\", as the draft defines it, not \"request\", as its registry has it."},
       {"ratelimit-window-missing", error, ratelimit_07, "2.1", "2.1",
        "In draft-07 every policy has w."},
       {"ratelimit-window-value", error, ratelimit_09, "3.1.3", "2.3",
@@ -127,7 +133,9 @@ inline constexpr auto rule_table = [] {
        ratelimit_09,
        "1, appendix D",
        {},
-       "Quotas are told by RateLimit, not only by fields that nobody specified."},
+       "Quotas are told by RateLimit, not only by fields that nobody specified or that no draft "
+       "has any "
+       "more."},
       {"x-ratelimit-value",
        warning,
        ratelimit_09,

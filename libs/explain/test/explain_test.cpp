@@ -155,11 +155,29 @@ TEST(explain_fields, knows_the_wild_variants_of_names_and_lists) {
                           "a second until then"));
   EXPECT_THAT(
       said({"RateLimit-Limit: 10", "RateLimit-Remaining: 9", "RateLimit-Reset: 3"}),
-      ElementsAre("taken for seconds from now; nobody specified which",
+      ElementsAre("seconds from now, as the drafts up to 06 have it",
                   "9 of 10 left, resets in 3 s; pace yourself to 3 requests a second until then"));
+  EXPECT_THAT(said({"RateLimit-Reset: 1715947212"}),
+              ElementsAre("taken for a Unix time, 2024-05-17T12:00:12Z; "
+                          "the drafts up to 06 have seconds from now"));
   EXPECT_THAT(
       broken({"X-RateLimit-Limit: 10", "X-RateLimit-Remaining: 1", "X-RateLimit-Reset-Ms: 250"}),
       ElementsAre("x-ratelimit-only"));
+}
+
+TEST(explain_fields, knows_which_fields_a_draft_had) {
+  auto const advice = [](std::string const& family) {
+    return explain({family + "Limit: 10", family + "Remaining: 9", family + "Reset: 3"}).back();
+  };
+  EXPECT_EQ(advice("RateLimit-").rule, "x-ratelimit-only");
+  EXPECT_THAT(advice("RateLimit-").text, testing::StartsWith("drafts up to 06 have these fields"));
+  EXPECT_THAT(advice("X-RateLimit-").text, testing::StartsWith("nobody specified these fields"));
+}
+
+TEST(explain_fields, warns_nobody_of_what_the_draft_says_both_ways) {
+  auto const findings = explain({R"(RateLimit-Policy: "a";q=1;qu="request")"});
+  EXPECT_EQ(count(findings, severity::warning), 0);
+  EXPECT_EQ(count(findings, severity::advice), 1);
 }
 
 TEST(explain_fields, knows_what_a_key_is_made_of) {
@@ -256,9 +274,9 @@ auto rows() -> std::vector<broken_row> const& {
       {"ratelimit-unit-unknown",
        {R"(RateLimit-Policy: "a";q=1;qu="pounds")"},
        {R"(RateLimit-Policy: "a";q=1;qu="content-bytes")"}},
-      {"ratelimit-unit-unknown",
+      {"ratelimit-unit-spelling",
        {R"(RateLimit-Policy: "a";q=1;qu="request")"},
-       {R"(RateLimit-Policy: "a";q=1)"}},
+       {R"(RateLimit-Policy: "a";q=1;qu="requests")"}},
       {"ratelimit-window-missing", {"RateLimit-Policy: 10"}, {"RateLimit-Policy: 10;w=1"}},
       {"ratelimit-window-value",
        {R"(RateLimit-Policy: "a";q=1;w=0)"},
@@ -272,6 +290,9 @@ auto rows() -> std::vector<broken_row> const& {
       {"ratelimit-parameter-prefix",
        {R"(RateLimit-Policy: "a";q=1;burst=2)"},
        {R"(RateLimit-Policy: "a";q=1;acme-burst=2)"}},
+      {"ratelimit-parameter-prefix",
+       {"RateLimit-Policy: 12;w=1;kind=1000"},
+       {R"(RateLimit-Policy: 12;w=1;burst=1000;policy="leaky bucket", 100;w=60;comment="fixed")"}},
       {"ratelimit-limit-missing",
        {"RateLimit: remaining=5, reset=5"},
        {"RateLimit: limit=5, remaining=5, reset=5"}},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -137,9 +138,17 @@ void check_reuse_status(recording const& what, verdict& out) {
   }
 }
 
-void check_malformed(recording const& what, verdict& out) {
+/// Keys are said to be required: a write without one was tried.
+[[nodiscard]] auto is_required(recording const& what) -> bool {
+  return std::ranges::any_of(what.all(),
+                             [](seen const& each) { return each.purpose() == probe::key_missing; });
+}
+
+/// RFC 8941, section 4.2, has a field that cannot be parsed ignored as if it were not there. So the write goes on
+/// where keys are optional, and is one without a key where they are required.
+void judge_malformed(recording const& what, verdict& out, bool required) {
   auto const* const each = what.find(probe::key_malformed);
-  if (each == nullptr || is_about_access(*each)) {
+  if (each == nullptr || is_about_access(*each) || is_required(what) != required) {
     return;
   }
   out.applies();
@@ -147,6 +156,14 @@ void check_malformed(recording const& what, verdict& out) {
     out.broken(*each, name,
                "a write whose key is no String was carried out, unprotected or under another key");
   }
+}
+
+void check_malformed(recording const& what, verdict& out) {
+  judge_malformed(what, out, true);
+}
+
+void check_malformed_optional(recording const& what, verdict& out) {
+  judge_malformed(what, out, false);
 }
 
 /// Both of two writes at once with one key.
@@ -273,8 +290,15 @@ constexpr auto table = std::to_array<checked_rule>({
       idempotency_key,
       "2.1, 5",
       {},
-      "A key that is no String is not taken for one, nor as no key."},
+      "Where a key is required, one that is no String is refused."},
      check_malformed},
+    {{"idempotency-malformed-ignored",
+      advice,
+      idempotency_key,
+      "5",
+      {},
+      "Where keys are optional, one that is no String is refused too, rather than passed over."},
+     check_malformed_optional},
     {{"idempotency-concurrent-once",
       warning,
       idempotency_key,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 
 namespace tidegate::lint {
@@ -111,17 +112,25 @@ void check_says_when(recording const& what, verdict& out) {
   }
 }
 
-/// The problem type of the draft that a response has, as the name behind "#"; also where it is written wrong.
+/// The problem type of the draft that a response has, as the name behind "#"; also where the address of the registry
+/// is written in another way. Types elsewhere are the server's own, whatever they are called (RFC 9457, section 3.1.1).
 [[nodiscard]] auto quota_type(seen const& each) -> std::string_view {
   constexpr std::array<std::string_view, 3> names = {"quota-exceeded", "temporary-reduced-capacity",
                                                      "abnormal-usage-detected"};
   if (!each.json) {
     return {};
   }
+  constexpr std::array<std::string_view, 4> registries = {
+      types_base, "http://iana.org/assignments/http-problem-types#",
+      "https://www.iana.org/assignments/http-problem-types#",
+      "http://www.iana.org/assignments/http-problem-types#"};
   auto const type = text_of(*each.json, "type");
-  for (auto const name : names) {
-    if (type.ends_with(name)) {
-      return name;
+  for (auto const registry : registries) {
+    auto const* const name = type.starts_with(registry)
+                                 ? std::ranges::find(names, type.substr(registry.size()))
+                                 : names.end();
+    if (name != names.end()) {
+      return *name;
     }
   }
   return {};
@@ -133,9 +142,7 @@ void check_problem_type(recording const& what, verdict& out) {
       continue;
     }
     out.applies();
-    auto const type = text_of(*each.json, "type");
-    if (!type.starts_with(types_base) || type.find('#') != type.rfind('#') ||
-        type.substr(types_base.size()) != quota_type(each)) {
+    if (!text_of(*each.json, "type").starts_with(types_base)) {
       out.broken(each, "type",
                  "the type is to be " + std::string(types_base) + std::string(quota_type(each)));
     }
@@ -156,19 +163,30 @@ void check_problem_status(recording const& what, verdict& out) {
   }
 }
 
-void check_violated(recording const& what, verdict& out) {
+void check_violated_missing(recording const& what, verdict& out) {
   for (auto const& each : what.all()) {
     if (quota_type(each).empty()) {
       continue;
     }
     out.applies();
-    auto const* const member = each.json->find("violated-policies");
-    auto const* const names = member == nullptr ? nullptr : member->if_array();
-    if (member == nullptr) {
+    if (each.json->find("violated-policies") == nullptr) {
       out.broken(each, "violated-policies", "the member is missing");
-    } else if (names == nullptr || std::ranges::any_of(*names, [](scim::json const& name) {
-                 return name.if_string() == nullptr;
-               })) {
+    }
+  }
+}
+
+void check_violated(recording const& what, verdict& out) {
+  for (auto const& each : what.all()) {
+    auto const* const member =
+        quota_type(each).empty() ? nullptr : each.json->find("violated-policies");
+    if (member == nullptr) {
+      continue;
+    }
+    out.applies();
+    auto const* const names = member->if_array();
+    if (names == nullptr || std::ranges::any_of(*names, [](scim::json const& name) {
+          return name.if_string() == nullptr;
+        })) {
       out.broken(each, "violated-policies", "the member is not an array of strings");
     }
   }
@@ -185,11 +203,13 @@ void check_violated_names(recording const& what, verdict& out) {
       continue;
     }
     out.applies();
+    std::set<std::string_view> known;
+    for (auto const& policy : policies->policies) {
+      known.insert(policy.name);
+    }
     for (auto const& name : *names) {
       auto const* const text = name.if_string();
-      if (text != nullptr &&
-          std::ranges::find(policies->policies, *text, &ratelimit::quota_policy::name) ==
-              policies->policies.end()) {
+      if (text != nullptr && !known.contains(*text)) {
         out.broken(each, "violated-policies", "\"" + *text + "\" is no policy of RateLimit-Policy");
       }
     }
@@ -226,7 +246,7 @@ constexpr auto table = std::to_array<checked_rule>({
       ratelimit_09,
       "5",
       {},
-      "The problem types of quotas are those that the draft registers."},
+      "The problem types of the draft are written as it registers them."},
      check_problem_type},
     {{"ratelimit-problem-status",
       warning,
@@ -236,12 +256,19 @@ constexpr auto table = std::to_array<checked_rule>({
       "quota-exceeded and abnormal-usage-detected go with 429, temporary-reduced-capacity with "
       "503."},
      check_problem_status},
+    {{"ratelimit-violated-missing",
+      warning,
+      ratelimit_09,
+      "5.1, 5.2, 5.3",
+      {},
+      "The problem types of the draft come with violated-policies."},
+     check_violated_missing},
     {{"ratelimit-violated-policies",
       error,
       ratelimit_09,
       "5.1, 5.2, 5.3",
       {},
-      "These problem types have violated-policies, an array of strings."},
+      "violated-policies of these problem types is an array of strings."},
      check_violated},
     {{"ratelimit-violated-names",
       warning,

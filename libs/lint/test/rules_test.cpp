@@ -123,10 +123,11 @@ auto rows() -> std::vector<row> const& {
        {answer(sample, 429, {{"RateLimit", R"("a";r=0)"}})},
        {answer(sample, 429, {limit})}},
       {"ratelimit-problem-type",
-       {problem(sample, 429, R"({"type":"https://example.com/quota-exceeded"})")},
+       {problem(sample, 429,
+                R"({"type":"http://www.iana.org/assignments/http-problem-types#quota-exceeded"})")},
        {quota_problem("")}},
       {"ratelimit-problem-status", {quota_problem("", 403)}, {quota_problem("")}},
-      {"ratelimit-violated-policies",
+      {"ratelimit-violated-missing",
        {quota_problem(R"(,"policy-violations":["a"])")},
        {quota_problem(R"(,"violated-policies":["a"])")}},
       {"ratelimit-violated-policies",
@@ -196,7 +197,10 @@ auto rows() -> std::vector<row> const& {
       {"idempotency-reuse-status",
        {answer(key_first, 201), answer(key_reused, 409)},
        {answer(key_first, 201), answer(key_reused, 422)}},
-      {"idempotency-malformed-refused", {answer(key_malformed, 201)}, {answer(key_malformed, 400)}},
+      {"idempotency-malformed-refused",
+       {answer(key_missing, 400), answer(key_malformed, 201)},
+       {answer(key_missing, 400), answer(key_malformed, 400)}},
+      {"idempotency-malformed-ignored", {answer(key_malformed, 201)}, {answer(key_malformed, 400)}},
       {"idempotency-concurrent-once",
        {answer(key_concurrent, 201, {}, "1"), answer(key_concurrent, 201, {}, "2")},
        {answer(key_concurrent, 201, {}, "1"), answer(key_concurrent, 201, {}, "1")}},
@@ -302,11 +306,11 @@ auto rows() -> std::vector<row> const& {
        {first_page(), scim_error(scim_invalid_cursor, 400, "invalidValue")},
        {first_page(), scim_error(scim_invalid_cursor, 400, "invalidCursor")}},
       {"scim-invalid-count",
-       {page(scim_count_word, {"1"}, "")},
-       {scim_error(scim_count_word, 400, "")}},
+       {first_page(), page(scim_count_word, {"1"}, "")},
+       {first_page(), scim_error(scim_count_word, 400, "")}},
       {"scim-invalid-count-type",
-       {scim_error(scim_count_word, 400, "")},
-       {scim_error(scim_count_word, 400, "invalidCount")}},
+       {first_page(), scim_error(scim_count_word, 400, "")},
+       {first_page(), scim_error(scim_count_word, 400, "invalidCount")}},
       {"scim-error-form",
        {scim(scim_config, R"({"error":"no"})", 404)},
        {scim_error(scim_config, 404, "")}},
@@ -358,6 +362,43 @@ TEST(lint_rules, judge_refusals_by_quota_only_by_their_fields) {
     if (one.rule.id.starts_with("scim-") || one.rule.id.starts_with("idempotency-re")) {
       EXPECT_EQ(name_of(one.result), name_of(outcome::not_seen)) << one.rule.id;
     }
+  }
+}
+
+TEST(lint_rules, leave_problem_types_of_others_alone) {
+  for (std::string const type : {"https://errors.example.com/quota-exceeded", "/quota-exceeded",
+                                 "https://iana.org.example.com/assignments/"
+                                 "http-problem-types#quota-exceeded"}) {
+    exchanges const own = {problem(probe::sample, 429,
+                                   R"({"type":")" + type + R"(","violated-policies":1})",
+                                   {{"Retry-After", "1"}})};
+    for (std::string_view const rule :
+         {"ratelimit-problem-type", "ratelimit-problem-status", "ratelimit-violated-missing",
+          "ratelimit-violated-policies", "ratelimit-violated-names"}) {
+      EXPECT_EQ(name_of(judged(rule, own).result), name_of(outcome::not_seen)) << rule << type;
+    }
+  }
+}
+
+TEST(lint_rules, make_a_missing_member_no_error) {
+  auto const found = judge(exchanges{quota_problem("")});
+  EXPECT_EQ(count_broken(found, explain::severity::error), 0);
+  EXPECT_EQ(judged("ratelimit-violated-missing", {quota_problem("")}).rule.level,
+            explain::severity::warning);
+}
+
+TEST(lint_rules, let_optional_keys_that_cannot_be_parsed_be_ignored) {
+  exchanges const ignored = {answer(probe::key_first, 201), answer(probe::key_malformed, 201)};
+  EXPECT_EQ(judged("idempotency-malformed-refused", ignored).result, outcome::not_seen);
+  EXPECT_EQ(judged("idempotency-malformed-ignored", ignored).rule.level, explain::severity::advice);
+}
+
+TEST(lint_rules, of_cursors_are_not_judged_by_servers_without) {
+  for (auto const& word :
+       {page(probe::scim_count_word, {"1"}, ""), scim_error(probe::scim_count_word, 400, "")}) {
+    exchanges const by_index = {config(R"(,"pagination":{"cursor":false,"index":true})"), word};
+    EXPECT_EQ(judged("scim-invalid-count", by_index).result, outcome::not_seen);
+    EXPECT_EQ(judged("scim-invalid-count-type", by_index).result, outcome::not_seen);
   }
 }
 
