@@ -60,7 +60,7 @@ auto as_store(result<std::unique_ptr<Made>, store::store_error> opened)
 /// it has recovered.
 template <class Open>
 auto open_when_ready(Open open) {
-  auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   for (;;) {
     auto opened = open();
     if (opened || opened.error().fault != store::store_fault::unavailable ||
