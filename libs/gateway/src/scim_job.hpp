@@ -86,8 +86,12 @@ struct resource_view {
   scim::model const* model = nullptr;
   scim::model_type const* type = nullptr;
   scim::projection shows;
-  std::string base;  ///< of URIs, as it stands inside of a JSON string
+  std::string base;      ///< of URIs, as it stands inside of a JSON string
+  std::string location;  ///< what comes before the id of a resource in its `meta`
 };
+
+[[nodiscard]] auto make_view(scim_job const& job, scim::model_type const& type,
+                             scim::projection shows) -> resource_view;
 
 /// `attributes` and `excludedAttributes` of the query of a request.
 [[nodiscard]] auto view_of(scim_job const& job, scim::model_type const& type)

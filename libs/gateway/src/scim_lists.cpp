@@ -574,9 +574,7 @@ auto find_parts(list_plan& plan, std::span<scim::model_type const> types) -> res
     TIDEGATE_TRY(auto shows,
                  scim::projection::make(plan.asked.attributes, plan.asked.excluded_attributes,
                                         type.definition));
-    plan.parts.push_back(
-        {{&plan.job->model(), &type, std::move(shows), json_escaped(plan.job->request.base)},
-         std::move(where)});
+    plan.parts.push_back({make_view(*plan.job, type, std::move(shows)), std::move(where)});
   }
   return {};
 }

@@ -131,12 +131,20 @@ auto names_version(std::string_view etags, std::uint64_t version) -> bool {
   return false;
 }
 
+auto make_view(scim_job const& job, scim::model_type const& type, scim::projection shows)
+    -> resource_view {
+  resource_view made{&job.model(), &type, std::move(shows), json_escaped(job.request.base),
+                     R"(,"location":")"};
+  append_uri(made.location, made.base, endpoint_of(type), "");
+  return made;
+}
+
 auto view_of(scim_job const& job, scim::model_type const& type) -> result<resource_view, error> {
   TIDEGATE_TRY(auto const asked,
                scim::parse_list_query(job.request.query, job.request.how->pagination));
   TIDEGATE_TRY(auto shows, scim::projection::make(asked.attributes, asked.excluded_attributes,
                                                   type.definition));
-  return resource_view{&job.model(), &type, std::move(shows), json_escaped(job.request.base)};
+  return make_view(job, type, std::move(shows));
 }
 
 auto is_shown_as_kept(resource_view const& view) -> bool {
@@ -147,12 +155,15 @@ auto append_shown(std::string& out, store::directory_reader& from, resource_view
                   kept_resource const& resource) -> result<void, error> {
   assert(resource.text.ends_with(text_end));
   auto const begin = out.size();
-  out.append(resource.text.substr(0, resource.text.size() - text_end.size()));
-  out.append(R"(,"location":")");
-  append_uri(out, view.base, endpoint_of(*view.type), resource.id);
-  out.append("\"}");
-  TIDEGATE_TRY_VOID(append_relations(out, from, view, resource));
-  out.append("}");
+  out.append(resource.text.data(), resource.text.size() - text_end.size());
+  out.append(view.location).append(resource.id);
+  if (view.type->has_members || (view.type->has_groups && resource.maybe_in_groups)) {
+    out.append("\"}");
+    TIDEGATE_TRY_VOID(append_relations(out, from, view, resource));
+    out.append("}");
+  } else {
+    out.append("\"}}");
+  }
   if (out.size() > answer_octets_max) {
     return failure(too_large());
   }

@@ -142,46 +142,85 @@ auto directory_scan::rows() -> outcome<scim::scan_answer<directory_row>> {
 // ---- ways through resources ----
 
 auto directory_scan::walk_rids() -> outcome<void> {
-  bool const filtered = query_.filter != nullptr;
+  if (query_.filter == nullptr && skip_ > 0) {
+    TIDEGATE_TRY_VOID(skip_rids());
+  }
   TIDEGATE_TRY(auto const asked, session_.borrow(up_ ? sql::rids_up : sql::rids_down));
   bind_value(asked.get(), 1, rid_min_);
   bind_value(asked.get(), 2, rid_max_);
-  bind_value(asked.get(), 3, filtered ? 0 : clamped(std::exchange(skip_, 0)));
-  return walk(asked.get(), false);
+  TIDEGATE_TRY_VOID(walk(asked.get()));
+  return {};
 }
 
 auto directory_scan::walk_keys() -> outcome<void> {
-  TIDEGATE_TRY(auto const asked, session_.borrow(up_ ? sql::sorted_up : sql::sorted_down));
-  bind_value(asked.get(), 1, part_.sort_ids[*query_.sort_index]);
-  bind_value(asked.get(), 2, key_from_);
-  bind_value(asked.get(), 3, rid_from_);
-  return walk(asked.get(), true);
-}
-
-auto directory_scan::walk_equal(std::string_view key) -> outcome<void> {
-  TIDEGATE_TRY(auto const asked, session_.borrow(up_ ? sql::equal_up : sql::equal_down));
-  auto const index = query_.type->find_index(query_.filter->path);
-  bind_value(asked.get(), 1, part_.index_ids[*index]);
-  bind_value(asked.get(), 2, key);
-  bind_value(asked.get(), 3, rid_min_);
-  bind_value(asked.get(), 4, rid_max_);
-  return walk(asked.get(), false);
-}
-
-auto directory_scan::walk(sqlite3_stmt* statement, bool with_key) -> outcome<void> {
-  for (;;) {
-    TIDEGATE_TRY(bool const there, session_.connection_.step(statement));
-    if (!there) {
-      return {};
-    }
+  // First the rest of the key it begins at, then the keys behind it: to compare keys and rids in one statement would cost
+  // something for each row.
+  auto const id = part_.sort_ids[*query_.sort_index];
+  if (key_from_ != (up_ ? std::string_view() : last_key)) {
+    constexpr auto end = std::numeric_limits<std::int64_t>::max();
+    key_of_all_ = key_from_;
     TIDEGATE_TRY(auto const then,
-                 look_at({sqlite3_column_int64(statement, 0),
-                          with_key ? blob(statement, 4) : std::string_view(), blob(statement, 1),
-                          sqlite3_column_int(statement, 2) != 0, blob(statement, 3)}));
+                 walk_key(id, key_from_, up_ ? rid_from_ : -end, up_ ? end : rid_from_));
     if (then == next::stop) {
       return {};
     }
   }
+  TIDEGATE_TRY(auto const asked, session_.borrow(up_ ? sql::sorted_up : sql::sorted_down));
+  bind_value(asked.get(), 1, id);
+  bind_value(asked.get(), 2, key_from_);
+  TIDEGATE_TRY_VOID(walk(asked.get()));
+  return {};
+}
+
+auto directory_scan::walk_equal(std::string_view key) -> outcome<void> {
+  auto const index = query_.type->find_index(query_.filter->path);
+  TIDEGATE_TRY_VOID(walk_key(part_.index_ids[*index], key, rid_min_, rid_max_));
+  return {};
+}
+
+auto directory_scan::walk_key(std::int64_t index_id, std::string_view key, std::int64_t rid_min,
+                              std::int64_t rid_max) -> outcome<next> {
+  TIDEGATE_TRY(auto const asked, session_.borrow(up_ ? sql::equal_up : sql::equal_down));
+  bind_value(asked.get(), 1, index_id);
+  bind_value(asked.get(), 2, key);
+  bind_value(asked.get(), 3, rid_min);
+  bind_value(asked.get(), 4, rid_max);
+  return walk(asked.get());
+}
+
+auto directory_scan::walk(sqlite3_stmt* statement) -> outcome<next> {
+  auto* const other = std::exchange(session_.scan_, this);
+  auto stepped = session_.connection_.step(statement);
+  session_.scan_ = other;
+  if (thrown_) {
+    std::rethrow_exception(std::exchange(thrown_, nullptr));
+  }
+  TIDEGATE_TRY_VOID(std::exchange(looked_, {}));
+  TIDEGATE_TRY(bool const has_stopped, std::move(stepped));
+  return has_stopped ? next::stop : next::go_on;
+}
+
+void directory_scan::look_at_row(sqlite3_context* context, int count,
+                                 sqlite3_value** values) noexcept {
+  auto const octets = [](sqlite3_value* value) {
+    auto const* const data = static_cast<char const*>(sqlite3_value_blob(value));
+    auto const size = static_cast<std::size_t>(sqlite3_value_bytes(value));
+    return data == nullptr ? std::string_view() : std::string_view(data, size);
+  };
+  auto& self = *static_cast<directory_session*>(sqlite3_user_data(context))->scan_;
+  bool stops = true;
+  try {
+    auto const then = self.look_at(
+        {sqlite3_value_int64(values[0]), count > 4 ? octets(values[4]) : self.key_of_all_,
+         octets(values[1]), sqlite3_value_int(values[2]) != 0, octets(values[3])});
+    stops = !then || *then == next::stop;
+    if (!then) {
+      self.looked_ = failure(then.error());
+    }
+  } catch (...) {  // must not go through SQLite
+    self.thrown_ = std::current_exception();
+  }
+  sqlite3_result_int(context, stops ? 1 : 0);
 }
 
 auto directory_scan::walk_candidates(std::vector<std::int64_t> const& candidates) -> outcome<void> {
@@ -452,6 +491,21 @@ auto directory_scan::skip_blocks() -> outcome<void> {
     auto const block = sqlite3_column_int64(asked.get(), 0);
     (up_ ? rid_min_ : rid_max_) = up_ ? (block + 1) << block_shift : (block << block_shift) - 1;
   }
+}
+
+/// Goes over resources without reading them.
+auto directory_scan::skip_rids() -> outcome<void> {
+  TIDEGATE_TRY(auto const asked, session_.borrow(up_ ? sql::skip_rids_up : sql::skip_rids_down));
+  bind_value(asked.get(), 1, rid_min_);
+  bind_value(asked.get(), 2, rid_max_);
+  bind_value(asked.get(), 3, clamped(std::exchange(skip_, 0)));
+  TIDEGATE_TRY(bool const there, session_.connection_.step(asked.get()));
+  if (!there) {
+    rid_max_ = rid_min_ - 1;
+    return {};
+  }
+  (up_ ? rid_min_ : rid_max_) = sqlite3_column_int64(asked.get(), 0);
+  return {};
 }
 
 /// Goes over entries without looking at what they are of.

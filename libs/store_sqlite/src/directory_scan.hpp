@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,6 +33,9 @@ class directory_scan {
   [[nodiscard]] auto rows() -> outcome<scim::scan_answer<store::directory_row>>;
   [[nodiscard]] auto count() -> outcome<store::directory_count>;
 
+  /// The function `look_at` of SQL: of rid, id, in_groups, text and perhaps the key. True: it was the last.
+  static void look_at_row(sqlite3_context* context, int count, sqlite3_value** values) noexcept;
+
  private:
   /// A resource where it stands in the file; good until the next one.
   struct row_view {
@@ -51,8 +55,10 @@ class directory_scan {
   [[nodiscard]] auto walk_sorted_candidates(std::vector<std::int64_t> const& candidates)
       -> outcome<void>;
   [[nodiscard]] auto walk_keys_of(std::vector<std::int64_t> const& candidates) -> outcome<void>;
-  /// Steps through the rows of a statement that gives rid, id, in_groups, text and perhaps the key.
-  [[nodiscard]] auto walk(sqlite3_stmt* statement, bool with_key) -> outcome<void>;
+  [[nodiscard]] auto walk_key(std::int64_t index_id, std::string_view key, std::int64_t rid_min,
+                              std::int64_t rid_max) -> outcome<next>;
+  /// Runs a statement that shows its rows to `look_at`.
+  [[nodiscard]] auto walk(sqlite3_stmt* statement) -> outcome<next>;
   [[nodiscard]] auto look_at(row_view const& row) -> outcome<next>;
   [[nodiscard]] auto look_up(std::int64_t rid, std::string_view key) -> outcome<next>;
   [[nodiscard]] auto passed(std::int64_t rid, std::string_view key) -> next;
@@ -66,6 +72,7 @@ class directory_scan {
   /// The key that the filter asks for, when it asks for one key of an index and nothing else.
   [[nodiscard]] auto equal_key() const -> std::optional<std::string>;
   [[nodiscard]] auto skip_blocks() -> outcome<void>;
+  [[nodiscard]] auto skip_rids() -> outcome<void>;
   [[nodiscard]] auto skip_keys() -> outcome<void>;
   [[nodiscard]] auto count_all() -> outcome<std::uint64_t>;
   [[nodiscard]] auto count_condition() -> outcome<std::optional<std::uint64_t>>;
@@ -85,6 +92,9 @@ class directory_scan {
   std::int64_t rid_from_ = 0;
   std::uint64_t skip_ = 0;
 
+  std::string_view key_of_all_;  // that `look_at` is told of, where SQLite does not tell
+  outcome<void> looked_;         // of `look_at`, where SQLite asked
+  std::exception_ptr thrown_;
   bool counting_ = false;
   std::uint64_t matched_ = 0;
   std::uint32_t passed_ = 0;  // that did not match

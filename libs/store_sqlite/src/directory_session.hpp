@@ -24,6 +24,8 @@
 
 namespace tidegate::store_sqlite {
 
+class directory_scan;
+
 /// The statements that are always the same.
 enum class sql : std::uint8_t {
   begin,
@@ -61,6 +63,8 @@ enum class sql : std::uint8_t {
   remove_memberships,
   rids_up,
   rids_down,
+  skip_rids_up,
+  skip_rids_down,
   keys_up,
   keys_down,
   all_keys_up,
@@ -107,6 +111,8 @@ class borrowed_statement {
 class directory_session final : public store::directory_writer {
  public:
   directory_session(connection connection, std::shared_ptr<scim::model const> model);
+  directory_session(directory_session const&) = delete;  // SQLite knows where it is
+  auto operator=(directory_session const&) -> directory_session& = delete;
 
   [[nodiscard]] auto begin_read(std::string_view tenant) -> outcome<void>;
   void end_read() noexcept;
@@ -263,6 +269,7 @@ class directory_session final : public store::directory_writer {
   std::unordered_map<std::int64_t, std::string> type_names_;  // of parts
   tenant_parts* tenant_ = nullptr;                            // whose work it is
   std::optional<store::store_error> failed_;
+  directory_scan* scan_ = nullptr;  // that rows are shown to
 
   // ---- of one that writes ----
   bool writing_ = false;

@@ -867,8 +867,11 @@ TEST(store_sqlite_directory, sorts_nothing_and_reads_no_table_from_end_to_end) {
   folder const where;
   auto const model = make_model();
   { EXPECT_NE(open({.file = where.file("directory.db")}, model), nullptr); }
-  auto file = connection::open(where.file("directory.db"), sharing::in_process);
-  ASSERT_TRUE(file.has_value());
+  auto opened = connection::open(where.file("directory.db"), sharing::in_process);
+  ASSERT_TRUE(opened.has_value());
+  directory_session session(*std::move(opened),
+                            model);  // which has the functions that statements use
+  auto* const file = &session.file();
   for (int i = 0; i < static_cast<int>(sql::how_many); ++i) {
     auto const text = std::string(statement_text(static_cast<sql>(i)));
     auto const plan = plan_of(*file, text);
@@ -876,7 +879,7 @@ TEST(store_sqlite_directory, sorts_nothing_and_reads_no_table_from_end_to_end) {
     EXPECT_EQ(plan.find("TEMP B-TREE"), std::string::npos) << text << ": " << plan;
   }
   EXPECT_EQ(plan_of(*file, std::string(statement_text(sql::sorted_down))),
-            "SEARCH e USING PRIMARY KEY (index_id=? AND (key,rid)<(?,?)); "
+            "SEARCH e USING PRIMARY KEY (index_id=? AND key<?); "
             "SEARCH r USING INTEGER PRIMARY KEY (rowid=?); ");
   EXPECT_EQ(plan_of(*file, std::string(statement_text(sql::rids_up))),
             "SEARCH resource USING INTEGER PRIMARY KEY (rowid>? AND rowid<?); ");
@@ -902,6 +905,31 @@ TEST(store_sqlite_directory, sorts_nothing_and_reads_no_table_from_end_to_end) {
     EXPECT_EQ(plan.find("SCAN member"), std::string::npos) << text << ": " << plan;
     EXPECT_EQ(plan.find("SCAN resource"), std::string::npos) << text << ": " << plan;
   }
+}
+
+TEST(store_sqlite_directory, lets_what_is_thrown_at_a_row_through) {
+  folder const where;
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const d = open({.file = where.file("directory.db")}, model);
+  added(*d, "acme", users, user_of({.id = "1", .user_name = "a"}));
+  added(*d, "acme", users, user_of({.id = "2", .user_name = "b"}));
+  reading(*d, "acme", [&](directory_reader& reader) {
+    store::directory_query query;
+    query.type = &users;
+    query.scan.rows_max = 10;
+    int met = 0;
+    query.each = [&](store::directory_row_view const& /*row*/) -> bool {
+      ++met;
+      throw std::bad_alloc();
+    };
+    EXPECT_THROW(static_cast<void>(reader.scan(query)), std::bad_alloc);
+    EXPECT_EQ(met, 1);
+    query.each = nullptr;
+    auto const again = reader.scan(query);
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(again->rows.size(), 2);
+  });
 }
 
 TEST(store_sqlite_directory, bounds_what_waits) {
