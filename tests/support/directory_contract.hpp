@@ -343,6 +343,23 @@ TYPED_TEST_P(directory_contract, gives_no_rid_twice) {
   }
 }
 
+TYPED_TEST_P(directory_contract, finds_who_has_one_of_several_values) {
+  auto const where = this->fresh();
+  auto const index = *this->users_.find_index(*this->users_.definition.resolve("emails.value"));
+  added(*where, "acme", this->users_,
+        user_of({.id = "1", .user_name = "ann", .emails = {"a@x", "b@x", "c@x"}}));
+  reading(*where, "acme", [&](directory_reader& reader) {
+    for (auto const* const value : {"a@x", "b@x", "c@x"}) {
+      auto const key = index_key(*this->users_.indexes[index].path.leaf(), json(value));
+      EXPECT_EQ(reader.find_unique(this->users_, index, key, "").value(), "1") << value;
+      EXPECT_EQ(reader.find_unique(this->users_, index, key, "1").value(), std::nullopt) << value;
+      auto const filter =
+          parse_filter(std::string("emails.value eq \"") + value + "\"", this->users_.definition);
+      EXPECT_EQ(reader.count({.type = &this->users_, .filter = &*filter})->total, 1U) << value;
+    }
+  });
+}
+
 TYPED_TEST_P(directory_contract, finds_who_has_a_unique_value) {
   auto const where = this->fresh();
   auto const index = *this->users_.find_index(*this->users_.definition.resolve("userName"));
@@ -917,13 +934,11 @@ TYPED_TEST_P(directory_contract, walks_past_everyone_once_while_others_write) {
   others.join();
 }
 
-REGISTER_TYPED_TEST_SUITE_P(directory_contract, finds_what_was_inserted_and_nothing_else,
-                            undoes_what_is_not_to_be_kept, gives_no_rid_twice,
-                            finds_who_has_a_unique_value, keeps_members_on_both_sides,
-                            ends_a_scan_when_its_budget_is_spent_and_goes_on_from_there,
-                            answers_as_a_plain_directory_does,
-                            leaves_out_any_number_of_rows_for_the_index_method,
-                            loses_nothing_of_what_many_threads_write,
-                            walks_past_everyone_once_while_others_write);
+REGISTER_TYPED_TEST_SUITE_P(
+    directory_contract, finds_what_was_inserted_and_nothing_else, undoes_what_is_not_to_be_kept,
+    gives_no_rid_twice, finds_who_has_one_of_several_values, finds_who_has_a_unique_value,
+    keeps_members_on_both_sides, ends_a_scan_when_its_budget_is_spent_and_goes_on_from_there,
+    answers_as_a_plain_directory_does, leaves_out_any_number_of_rows_for_the_index_method,
+    loses_nothing_of_what_many_threads_write, walks_past_everyone_once_while_others_write);
 
 }  // namespace tidegate::store::directory_contract_support

@@ -109,6 +109,9 @@ void loop::post(std::function<void()> task) {
   {
     std::lock_guard const lock(posted_mutex_);
     posted_.push_back(std::move(task));
+    if (posted_.size() > 1) {
+      return;  // whoever was first has woken it, and it takes all of them
+    }
   }
   std::uint64_t const one = 1;
   (void)!::write(wake_.get(), &one, sizeof one);

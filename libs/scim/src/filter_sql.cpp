@@ -13,10 +13,11 @@ namespace {
 /// then look the resources up.
 class sql_writer {
  public:
-  sql_writer(std::vector<std::int64_t> const& index_ids,
+  sql_writer(std::vector<std::int64_t> const& index_ids, std::vector<std::int64_t> const& more_ids,
              std::vector<std::int64_t> const& id_index_ids, sql_dialect dialect,
              std::size_t first_placeholder)
       : index_ids_(index_ids),
+        more_ids_(more_ids),
         id_index_ids_(id_index_ids),
         mark_(dialect == sql_dialect::sqlite ? '?' : '$'),
         placeholder_(first_placeholder) {}
@@ -87,14 +88,12 @@ class sql_writer {
   void write_set(filter_plan const& plan) {
     switch (plan.kind) {
       case plan_kind::keys:
-        text_ += "SELECT rid FROM entry WHERE index_id = ";
-        put(index_ids_[plan.index]);
+        write_entries_of(plan.index);
         text_ += " AND key";
         put_any_of(plan.keys);
         break;
       case plan_kind::range:
-        text_ += "SELECT rid FROM entry WHERE index_id = ";
-        put(index_ids_[plan.index]);
+        write_entries_of(plan.index);
         text_ += " AND key >= ";
         put(plan.from);
         text_ += " AND key < ";
@@ -117,6 +116,15 @@ class sql_writer {
         }
         break;
     }
+  }
+
+  void write_entries_of(std::size_t index) {
+    std::vector<std::int64_t> ids{index_ids_[index]};
+    if (!more_ids_.empty() && more_ids_[index] != ids.front()) {
+      ids.push_back(more_ids_[index]);
+    }
+    text_ += "SELECT rid FROM entry WHERE index_id";
+    put_any_of(ids);
   }
 
   void write_exists(filter_plan const& plan, bool negated) {
@@ -162,6 +170,7 @@ class sql_writer {
   }
 
   std::vector<std::int64_t> const& index_ids_;
+  std::vector<std::int64_t> const& more_ids_;
   std::vector<std::int64_t> const& id_index_ids_;
   char mark_;
   std::size_t placeholder_;
@@ -174,13 +183,13 @@ class sql_writer {
 
 auto compile_filter(filter const& f, model_type const& type,
                     std::vector<std::int64_t> const& index_ids, sql_dialect dialect,
-                    std::size_t first_placeholder, std::vector<std::int64_t> const& id_index_ids)
-    -> filter_sql {
+                    std::size_t first_placeholder, std::vector<std::int64_t> const& id_index_ids,
+                    std::vector<std::int64_t> const& more_ids) -> filter_sql {
   auto const plan = plan_filter(f, type, !id_index_ids.empty());
   if (!plan) {
     return {};
   }
-  sql_writer writer(index_ids, id_index_ids, dialect, first_placeholder);
+  sql_writer writer(index_ids, more_ids, id_index_ids, dialect, first_placeholder);
   writer.write(*plan);
   return std::move(writer).finish(plan->exact);
 }

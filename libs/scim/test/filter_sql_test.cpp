@@ -66,6 +66,27 @@ auto readable(model_type const& type, filter_sql const& sql) -> std::string {
   return out;
 }
 
+TEST(scim_filter_sql, looks_for_values_in_both_halves_of_an_index) {
+  auto const& type = *directory().find("User");
+  ids halves(type.indexes.size(), 10);
+  ids more = halves;
+  auto const path = type.definition.resolve("emails.value");
+  more[*type.find_index(*path)] = 20;
+  auto const compiled = [&](std::string_view text) {
+    auto const f = parse_filter(text, type.definition);
+    return compile_filter(*f, type, halves, sql_dialect::sqlite, 3, {}, more);
+  };
+  auto const equal = compiled("emails eq \"a@b\"");
+  EXPECT_EQ(equal.rids, "SELECT rid FROM entry WHERE index_id IN (?3, ?4) AND key = ?5");
+  EXPECT_EQ(equal.values, (std::vector<sql_value>{std::int64_t{10}, std::int64_t{20},
+                                                  "\x01"
+                                                  "a@b"}));
+  EXPECT_EQ(compiled("emails.value sw \"a\"").rids,
+            "SELECT rid FROM entry WHERE index_id IN (?3, ?4) AND key >= ?5 AND key < ?6");
+  EXPECT_EQ(compiled("userName eq \"a\"").rids,
+            "SELECT rid FROM entry WHERE index_id = ?3 AND key = ?4");
+}
+
 TEST(scim_filter_sql, asks_for_the_rids_alone_where_one_query_does) {
   auto const& user = *directory().find("User");
   for (auto const* filter : {R"(userName eq "a")", R"(userName sw "a")", R"(groups.value eq "g")",

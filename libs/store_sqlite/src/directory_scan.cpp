@@ -95,7 +95,7 @@ auto directory_scan::compile() -> outcome<void> {
   }
   TIDEGATE_TRY(auto const id_index_ids, session_.id_index_ids());
   condition_ = compile_filter(*query_.filter, *query_.type, part_.index_ids,
-                              scim::sql_dialect::sqlite, 3, id_index_ids);
+                              scim::sql_dialect::sqlite, 3, id_index_ids, part_.sort_ids);
   if (condition_.exact) {
     return {};
   }
@@ -399,9 +399,12 @@ auto directory_scan::complete(scim::json& resource, std::int64_t rid) -> outcome
 auto directory_scan::equal_key() const -> std::optional<std::string> {
   auto const& f = *query_.filter;
   if (f.kind != filter_kind::compare || f.op != scim::compare_op::eq ||
-      condition_.condition.empty() || std::holds_alternative<std::nullptr_t>(f.value) ||
-      !query_.type->find_index(f.path)) {
+      condition_.condition.empty() || std::holds_alternative<std::nullptr_t>(f.value)) {
     return std::nullopt;
+  }
+  auto const index = query_.type->find_index(f.path);
+  if (!index || part_.index_ids[*index] != part_.sort_ids[*index]) {
+    return std::nullopt;  // of several values, entries are in two places
   }
   return index_key(*f.path.leaf(), f.value);
 }

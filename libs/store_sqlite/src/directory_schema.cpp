@@ -42,10 +42,13 @@ constexpr char const* journal_table =
     "INSERT INTO journal VALUES (random(), 0)";
 
 /// What the keys of an index depend on.
-[[nodiscard]] auto definition_of(scim::index_definition const& index) -> std::string {
+[[nodiscard]] auto definition_of(scim::index_definition const& index, bool sorts) -> std::string {
   auto const* const leaf = index.path.leaf();
-  return std::to_string(key_format) + (is_multi_valued(index) ? " values " : " value ") +
-         std::to_string(static_cast<int>(leaf->type)) + (leaf->case_exact ? " exact" : " folded");
+  auto const* const which = !is_multi_valued(index) ? " value "
+                            : sorts                 ? " values "
+                                                    : " other values ";
+  return std::to_string(key_format) + which + std::to_string(static_cast<int>(leaf->type)) +
+         (leaf->case_exact ? " exact" : " folded");
 }
 
 /// An index, or the half of one, as it should be.
@@ -97,7 +100,7 @@ struct stored_index {
   TIDEGATE_TRY(auto const added,
                file.prepare("INSERT INTO index_name (part, name, sorts, definition, complete)"
                             " VALUES (?, ?, ?, ?, ?)"));
-  auto const definition = definition_of(index);
+  auto const definition = definition_of(index, sorts);
   bind_value(added.get(), 1, part);
   bind_value(added.get(), 2, index.name);
   bind_value(added.get(), 3, std::int64_t{sorts});
@@ -175,7 +178,9 @@ struct new_index {
       TIDEGATE_TRY(auto const resource, parse_stored(file, from, blob(read.get(), 1)));
       for (auto const& entry : index_entries(type, resource)) {
         for (auto const& index : made) {
-          if (index.what.number != entry.index || (index.what.sorts && !entry.sorts)) {
+          bool const is_of_other_half =
+              is_multi_valued(type.indexes[entry.index]) && index.what.sorts != entry.sorts;
+          if (index.what.number != entry.index || is_of_other_half) {
             continue;
           }
           resetting const added(add.get());
@@ -208,7 +213,7 @@ struct new_index {
     auto const same = std::find_if(missing.begin(), missing.end(), [&](wanted_index const& w) {
       auto const& index = type.indexes[w.number];
       return old.complete && index.name == old.name && w.sorts == old.sorts &&
-             definition_of(index) == old.definition;
+             definition_of(index, w.sorts) == old.definition;
     });
     if (same != missing.end()) {
       missing.erase(same);

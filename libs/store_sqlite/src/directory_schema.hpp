@@ -50,8 +50,9 @@ struct part_size {
 struct directory_part {
   std::int64_t id = 0;
   std::vector<std::int64_t> index_ids;  ///< of the indexes of the type
-  std::vector<std::int64_t> sort_ids;   ///< the same where an attribute has one value
-  part_size size;                       ///< when it was loaded
+  /// The same where an attribute has one value. Where it may have several, the one that sorts is here, and the others there.
+  std::vector<std::int64_t> sort_ids;
+  part_size size;  ///< when it was loaded
 };
 
 [[nodiscard]] auto is_multi_valued(scim::index_definition const& index) noexcept -> bool;

@@ -488,12 +488,16 @@ auto directory_session::find_unique(model_type const& type, std::size_t index, s
       return std::nullopt;
     }
     std::optional<std::string> other;
-    TIDEGATE_TRY_VOID(each_with_key(part->index_ids[index], key, [&](sqlite3_stmt* row) {
+    auto const look = [&](sqlite3_stmt* row) {
       if (blob(row, 1) != except_id) {
         other = blob(row, 1);
       }
       return !other;
-    }));
+    };
+    TIDEGATE_TRY_VOID(each_with_key(part->index_ids[index], key, look));
+    if (!other && part->sort_ids[index] != part->index_ids[index]) {
+      TIDEGATE_TRY_VOID(each_with_key(part->sort_ids[index], key, look));
+    }
     return other;
   });
 }
@@ -570,14 +574,9 @@ auto directory_session::stored_entries(directory_part const& part, std::int64_t 
                                        std::span<index_entry const> entries)
     -> std::vector<pending_entries::row> {
   std::vector<pending_entries::row> rows;
-  rows.reserve(entries.size() + part.index_ids.size());
+  rows.reserve(entries.size());
   for (auto const& entry : entries) {
-    auto const id = part.index_ids[entry.index];
-    auto const sort_id = part.sort_ids[entry.index];
-    rows.push_back({id, entry.key, rid});
-    if (entry.sorts && sort_id != id) {
-      rows.push_back({sort_id, entry.key, rid});
-    }
+    rows.push_back({(entry.sorts ? part.sort_ids : part.index_ids)[entry.index], entry.key, rid});
   }
   return rows;
 }

@@ -45,13 +45,15 @@ struct filter_sql {
 /// is asked of an index is `eq`, `sw`, order, `pr` and comparison with null; `ne` and `not` where the answer is
 /// exact. `co` and `ew` are left to `matches`.
 ///
-/// `index_ids[i]` is the `index_id` of the index number `i` of the type. `id_index_ids` are those of the indexes of
+/// `index_ids[i]` is the `index_id` of the index number `i` of the type; where `more_ids` has another one, the values are in
+/// both, each in one of them. `id_index_ids` are those of the indexes of
 /// `id` of all types of which resources are members, or groups: by them the id of a member is found. Without them
 /// nobody's membership is compiled. Ids have to be in lower case: `members.value` and `groups.value` are not
 /// caseExact (RFC 7643, section 8.7.1), so that filters ask for ids folded.
 [[nodiscard]] auto compile_filter(filter const& f, model_type const& type,
                                   std::vector<std::int64_t> const& index_ids, sql_dialect dialect,
                                   std::size_t first_placeholder = 1,
-                                  std::vector<std::int64_t> const& id_index_ids = {}) -> filter_sql;
+                                  std::vector<std::int64_t> const& id_index_ids = {},
+                                  std::vector<std::int64_t> const& more_ids = {}) -> filter_sql;
 
 }  // namespace tidegate::scim
