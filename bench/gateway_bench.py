@@ -202,12 +202,12 @@ class Bench:
             tracer.wait(10)
         return re.search(pattern, log.read_text() if log.exists() else ""), requests
 
-    def memory(self, name):
+    def memory(self, name, kind="Private_Dirty"):
         """Memory of its own, in octets."""
         total = 0
         for process in self.processes(name):
             rollup = pathlib.Path(f"/proc/{process}/smaps_rollup").read_text()
-            total += int(re.search(r"Private_Dirty: +(\d+) kB", rollup).group(1)) * 1024
+            total += int(re.search(rf"(?m)^{kind}: +(\d+) kB", rollup).group(1)) * 1024
         return total
 
     def idle_octets(self, name, url, kind, count):
