@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "directory_journal.hpp"
 
+#include "crc32c.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
@@ -27,25 +28,6 @@ constexpr std::uint64_t piece_octets = 4096;
 /// Memory of a large group is given back.
 constexpr std::size_t kept_octets_max = std::size_t{1} << 20;
 
-/// CRC-32C (RFC 3720, appendix B.4), eight octets at a time.
-constexpr auto crc_tables = [] {
-  std::array<std::array<std::uint32_t, 256>, 8> tables{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    auto value = i;
-    for (int bit = 0; bit < 8; ++bit) {
-      value = (value >> 1) ^ ((value & 1) != 0 ? 0x82f6'3b78U : 0U);
-    }
-    tables[0][i] = value;
-  }
-  for (std::size_t table = 1; table < 8; ++table) {
-    for (std::size_t i = 0; i < 256; ++i) {
-      auto const before = tables[table - 1][i];
-      tables[table][i] = (before >> 8) ^ tables[0][before & 0xff];
-    }
-  }
-  return tables;
-}();
-
 [[nodiscard]] auto number_at(char const* octets) noexcept -> std::uint64_t {
   std::uint64_t value = 0;
   for (int i = 7; i >= 0; --i) {
@@ -58,22 +40,6 @@ void put_number(char* octets, std::uint64_t value) noexcept {
   for (int i = 0; i < 8; ++i) {
     octets[i] = static_cast<char>(value >> (8 * i));
   }
-}
-
-[[nodiscard]] auto checksum(std::string_view octets) noexcept -> std::uint32_t {
-  std::uint32_t value = 0xffff'ffff;
-  std::size_t at = 0;
-  for (; at + 8 <= octets.size(); at += 8) {
-    auto const word = number_at(octets.data() + at) ^ value;
-    value = 0;
-    for (std::size_t i = 0; i < 8; ++i) {
-      value ^= crc_tables[7 - i][(word >> (8 * i)) & 0xff];
-    }
-  }
-  for (; at < octets.size(); ++at) {
-    value = (value >> 8) ^ crc_tables[0][(value ^ static_cast<unsigned char>(octets[at])) & 0xff];
-  }
-  return ~value;
 }
 
 struct group_head {
@@ -199,7 +165,7 @@ auto directory_journal::read(each_group const& each) const -> outcome<void> {
     }
     bool const is_first = at == 0;
     bool const whole = static_cast<std::uint64_t>(rest) == head.octets &&
-                       checksum(std::string_view(octets).substr(16)) == head.checksum;
+                       crc32c(std::string_view(octets).substr(16)) == head.checksum;
     if (!whole || (!is_first && (head.salt != salt || head.number != number + 1))) {
       return {};
     }
@@ -221,7 +187,7 @@ auto directory_journal::append(std::uint64_t number, std::string_view content) -
   put_number(octets_.data() + 24, identity_);
   put_number(octets_.data() + 32, number);
   octets_ += content;
-  put_number(octets_.data() + 8, checksum(std::string_view(octets_).substr(16)));
+  put_number(octets_.data() + 8, crc32c(std::string_view(octets_).substr(16)));
   auto const end = end_ + octets_.size();
   if (end > written_) {
     // Zeros first: where they do not fit, nothing has changed. They come in small pieces, since some systems take
