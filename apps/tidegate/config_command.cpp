@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config_command.hpp"
 
+#include "config_file.hpp"
 #include "exit_status.hpp"
 #include "stores.hpp"
 
@@ -9,10 +10,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
 #include <string>
 
 namespace tidegate::app {
@@ -20,15 +19,12 @@ namespace tidegate::app {
 namespace {
 
 auto check(std::string const& file_name) -> int {
-  std::ifstream file(file_name, std::ios::binary);
-  std::ostringstream text;
-  // A folder can be opened but not read.
-  if (!file || (file.peek() != std::ifstream::traits_type::eof() && !(text << file.rdbuf())) ||
-      file.bad()) {
-    std::cerr << "error: cannot read " << file_name << '\n';
+  auto const text = read_config_file(file_name, config_reading::first);
+  if (!text) {
+    std::cerr << "error: cannot read " << file_name << ": " << text.error() << '\n';
     return exit_usage;
   }
-  auto const made = gateway::parse_config(text.str(), file_name);
+  auto const made = gateway::parse_config(*text, file_name);
   if (!made) {
     for (auto const& fault : made.error()) {
       std::cerr << to_string(fault) << '\n';

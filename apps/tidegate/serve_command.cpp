@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve_command.hpp"
 
+#include "config_file.hpp"
 #include "exit_status.hpp"
 #include "stores.hpp"
 
@@ -24,10 +25,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,27 +43,40 @@ struct serve_settings {
   std::string file;
   gateway::serve_flags flags;
   std::string listen;
+  std::string admin;
   std::string idempotency;
   std::chrono::seconds drain{30};
 };
 
-auto load(serve_settings const& settings) -> result<config, std::vector<config_fault>> {
+auto load(serve_settings const& settings, config_reading how)
+    -> result<config, std::vector<config_fault>> {
   if (settings.file.empty()) {
     return gateway::config_from_flags(settings.flags);
   }
-  std::ifstream file(settings.file, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) {
-    return failure(std::vector<config_fault>{{settings.file, 1, 1, "cannot read the file"}});
+  auto const text = read_config_file(settings.file, how);
+  if (!text) {
+    return failure(
+        std::vector<config_fault>{{settings.file, 1, 1, "cannot read the file: " + text.error()}});
   }
-  return gateway::parse_config(text.str(), settings.file);
+  return gateway::parse_config(*text, settings.file);
 }
 
 void print(std::vector<config_fault> const& faults) {
   for (auto const& fault : faults) {
     std::cerr << gateway::to_string(fault) << '\n';
   }
+}
+
+/// Says what became of a reload.
+void print(gateway::reload_outcome const& outcome) {
+  if (outcome) {
+    std::cerr << "the configuration was taken over\n";
+    return;
+  }
+  auto const& [faults, reason] = outcome.error();
+  print(faults);
+  std::cerr << "the configuration was not taken over: " +
+                   (reason.empty() ? std::string("it has faults") : reason) + "\n";
 }
 
 /// Tells the service manager, if one asked to be told (see sd_notify(3)).
@@ -111,7 +123,7 @@ void keep_memory() {
 }
 
 auto serve(serve_settings const& settings) -> int {
-  auto loaded = load(settings);
+  auto loaded = load(settings, config_reading::first);
   if (!loaded) {
     print(loaded.error());
     return exit_usage;
@@ -138,8 +150,11 @@ auto serve(serve_settings const& settings) -> int {
     std::cerr << "error: " << passed.error() << '\n';
     return exit_failure;
   }
-  auto started =
-      gateway::server::start(*std::move(loaded), randomness, store_openers(), *std::move(passed));
+  auto openers = store_openers();
+  openers.load = [settings] { return load(settings, config_reading::again); };
+  openers.reloaded = [](gateway::reload_outcome const& outcome) { print(outcome); };
+  auto started = gateway::server::start(*std::move(loaded), randomness, std::move(openers),
+                                        *std::move(passed));
   if (!started) {
     std::cerr << "error: " << started.error() << '\n';
     return exit_failure;
@@ -161,15 +176,7 @@ auto serve(serve_settings const& settings) -> int {
       break;
     }
     notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(monotonic_microseconds()));
-    auto again = load(settings);
-    if (!again) {
-      print(again.error());
-      std::cerr << "the configuration was not taken over: it has faults\n";
-    } else if (auto const taken = server->reload(*std::move(again)); !taken) {
-      std::cerr << "the configuration was not taken over: " << taken.error() << '\n';
-    } else {
-      std::cerr << "the configuration was taken over\n";
-    }
+    (void)server->reload();
     notify("READY=1");
   }
   notify("STOPPING=1");
@@ -191,6 +198,11 @@ void add_serve_command(CLI::App& app, int& status) {
   command->add_option("--listen", settings->listen, "Without a file: where to listen")
       ->needs(upstream);
   command
+      ->add_option("--admin", settings->admin,
+                   "Without a file: where the console and metrics are, such as 127.0.0.1:9901. "
+                   "Addresses that others reach need a file with tokens")
+      ->needs(upstream);
+  command
       ->add_option("--limit", settings->flags.limits,
                    "Without a file: such as '100/1m by header:x-api-key'")
       ->needs(upstream);
@@ -209,6 +221,9 @@ void add_serve_command(CLI::App& app, int& status) {
     }
     if (!settings->listen.empty()) {
       settings->flags.listen = settings->listen;
+    }
+    if (!settings->admin.empty()) {
+      settings->flags.admin = settings->admin;
     }
     if (!settings->idempotency.empty()) {
       settings->flags.idempotency = settings->idempotency;

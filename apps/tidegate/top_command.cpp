@@ -20,6 +20,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
 #include <future>
 #include <iostream>
 #include <memory>
@@ -27,6 +29,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tidegate::app {
 
@@ -39,6 +42,8 @@ struct top_settings {
   std::string admin = "http://127.0.0.1:9901";
   std::string interval = "2s";
   std::string ca_file;
+  std::string token;
+  std::string token_file;
   bool once = false;
   bool json = false;
 };
@@ -95,8 +100,12 @@ class wishes {
 /// Asks the admin address.
 class admin_reader {
  public:
-  admin_reader(std::unique_ptr<client::session> session, std::string base)
+  /// `token` is empty where the address needs none.
+  admin_reader(std::unique_ptr<client::session> session, std::string base, std::string const& token)
       : session_(std::move(session)), base_(std::move(base)) {
+    if (!token.empty()) {
+      fields_.push_back({"Authorization", "Bearer " + token});
+    }
     while (base_.ends_with('/')) {
       base_.pop_back();
     }
@@ -110,7 +119,7 @@ class admin_reader {
                                                    "/api/v1/partitions"};
     std::array<std::future<result<client::response, client::client_error>>, 3> answers;
     for (std::size_t i = 0; i < paths.size(); ++i) {
-      answers[i] = session_->send({.url = base_ + std::string(paths[i])});
+      answers[i] = session_->send({.url = base_ + std::string(paths[i]), .fields = fields_});
     }
     std::array<std::string, 3> texts;
     for (std::size_t i = 0; i < paths.size(); ++i) {
@@ -124,6 +133,12 @@ class admin_reader {
       if (!answer) {
         return failure(where + to_string(answer.error()));
       }
+      if (answer->status == 401) {
+        return failure(where + (fields_.empty()
+                                    ? "the address needs a token: --token-file FILE, or the "
+                                      "variable TIDEGATE_ADMIN_TOKEN"
+                                    : "this is none of the tokens of the address"));
+      }
       if (answer->status != 200) {
         return failure(where + "the answer is " + std::to_string(answer->status));
       }
@@ -136,7 +151,31 @@ class admin_reader {
  private:
   std::unique_ptr<client::session> session_;
   std::string base_;
+  std::vector<client::field> fields_;
 };
+
+/// The token by the command line or the environment; empty where there is none.
+[[nodiscard]] auto token_of(top_settings const& settings) -> std::string {
+  auto token = settings.token;
+  if (!settings.token_file.empty()) {
+    std::ifstream file(settings.token_file);
+    if (!std::getline(file, token)) {
+      throw CLI::ValidationError("--token-file", "cannot read " + settings.token_file);
+    }
+    if (token.ends_with('\r')) {
+      token.pop_back();
+    }
+  } else if (auto const* const variable =
+                 std::getenv("TIDEGATE_ADMIN_TOKEN");  // NOLINT(concurrency-mt-unsafe)
+             token.empty() && variable != nullptr) {
+    token = variable;
+  }
+  if (!std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; })) {
+    throw CLI::ValidationError("--token",
+                               "a token is printable ASCII without spaces, and this one is not");
+  }
+  return token;
+}
 
 [[nodiscard]] auto wall_clock() -> std::chrono::sys_seconds {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -291,6 +330,7 @@ auto watch(top_settings const& settings) -> int {
     throw CLI::ValidationError("--interval",
                                "'" + settings.interval + "' is no duration from 100ms to 1h");
   }
+  auto const token = token_of(settings);
   bool const is_live = !settings.once && !settings.json && ::isatty(STDOUT_FILENO) == 1;
   wishes from(is_live);
   auto session = client::session::open(session_options_of(settings));
@@ -299,7 +339,7 @@ auto watch(top_settings const& settings) -> int {
     return exit_failure;
   }
   return viewer(settings, std::chrono::ceil<std::chrono::milliseconds>(*interval),
-                admin_reader(*std::move(session), settings.admin), is_live, from)
+                admin_reader(*std::move(session), settings.admin, token), is_live, from)
       .run();
 }
 
@@ -317,7 +357,13 @@ void add_top_command(CLI::App& app, int& status) {
   command->add_flag("--json", settings->json, "One JSON object a line, one for each interval");
   command->add_option("--cacert", settings->ca_file,
                       "Trust these certificates (PEM) instead of the system's");
+  command->add_option("--token", settings->token,
+                      "Bearer token; others can see it in the list of processes");
+  command->add_option("--token-file", settings->token_file, "The file that has the bearer token")
+      ->excludes("--token");
   command->footer(
+      "The token, where the address needs one: --token, --token-file, or the variable "
+      "TIDEGATE_ADMIN_TOKEN.\n"
       "On a terminal it is drawn anew each interval; q or Ctrl-C ends it. Elsewhere it prints one "
       "snapshot.\n"
       "Exit status: 0 it was shown; 1 the admin address gives no answer; 2 the command line is "

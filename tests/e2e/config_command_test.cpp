@@ -61,7 +61,7 @@ TEST_F(config_command, exits_with_2_when_there_is_nothing_to_read) {
   EXPECT_EQ(run({TIDEGATE_BINARY, "check"}).status, 2);
   auto const missing = run({TIDEGATE_BINARY, "check", "-c", "/nonexistent/t.yaml"});
   EXPECT_EQ(missing.status, 2);
-  EXPECT_EQ(missing.err, "error: cannot read /nonexistent/t.yaml\n");
+  EXPECT_EQ(missing.err, "error: cannot read /nonexistent/t.yaml: No such file or directory\n");
   EXPECT_EQ(run({TIDEGATE_BINARY, "check", "-c", "/"}).status, 2);
   EXPECT_THAT(check("").err, testing::HasSubstr(":1:1: \"routes\" is missing"));
 }

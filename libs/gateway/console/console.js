@@ -188,6 +188,9 @@
 
   async function ask(path, options) {
     const response = await fetch(path, { cache: "no-store", ...options });
+    if (response.status === 401) {
+      location.reload(); // the session has ended, and the address shows how to begin another
+    }
     const text = await response.text();
     const value = text ? JSON.parse(text) : null;
     if (!response.ok) {
@@ -305,6 +308,11 @@
   });
 
   const views = { overview: showOverview, policies: showPolicies, idempotency: showOutcomes, explain: () => {} };
+  const caller = JSON.parse($("who").textContent);
+  // Views in files of their own come before this one and wait here for what they need.
+  for (const add of globalThis.consoleViews || []) {
+    Object.assign(views, add({ $, make, ask, failed, table, caller }));
+  }
   const current = () => (Object.hasOwn(views, location.hash.slice(1)) ? location.hash.slice(1) : "overview");
 
   function turnTo() {
@@ -361,10 +369,32 @@
       return;
     }
     const name = current();
-    if (name !== "policies" || history.length % 2 === 0) {
+    if (name !== "configuration" && (name !== "policies" || history.length % 2 === 0)) {
       views[name]();
     }
   });
-  events.addEventListener("error", () => tell("not connected", "is-lost"));
+  events.addEventListener("error", () => {
+    tell("not connected", "is-lost");
+    if (caller.session) {
+      ask("/api/v1/session").catch(() => {}); // perhaps it has ended
+    }
+  });
+
+  // ---- who looks ----
+
+  if (caller.token !== null) {
+    $("caller").textContent = caller.token + (caller["read-only"] ? " (read-only)" : "");
+    $("caller").hidden = false;
+    $("logout").hidden = !caller.session;
+  }
+  $("logout").addEventListener("click", async () => {
+    events.close();
+    try {
+      await ask("/api/v1/session", { method: "DELETE" });
+      location.reload();
+    } catch (error) {
+      tell(String(error.message || error), "is-lost");
+    }
+  });
   turnTo();
 })();

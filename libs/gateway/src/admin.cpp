@@ -3,8 +3,11 @@
 
 #include "admin_idempotency.hpp"
 #include "admin_quotas.hpp"
+#include "config_values.hpp"
 #include "console.hpp"
+#include "random_text.hpp"
 
+#include <tidegate/http/json_string.hpp>
 #include <tidegate/http/problem.hpp>
 #include <tidegate/wire/http1_body.hpp>
 #include <tidegate/wire/http1_head.hpp>
@@ -22,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -44,6 +48,7 @@ constexpr std::size_t streams_max = 32;
 /// A console that has not read the last event gets no other; one that does not for so many is left.
 constexpr int events_missed_max = 30;
 
+constexpr std::string_view session_path = "/api/v1/session";
 constexpr std::string_view plain_text = "text/plain; charset=utf-8";
 
 [[nodiscard]] auto equal_ignoring_case(std::string_view a, std::string_view b) -> bool {
@@ -51,18 +56,6 @@ constexpr std::string_view plain_text = "text/plain; charset=utf-8";
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
   };
   return std::ranges::equal(a, b, {}, lower, lower);
-}
-
-/// True when a page of another origin than this sends it. Browsers say so, and let pages of anybody send
-/// requests to any address that they reach.
-[[nodiscard]] auto is_from_elsewhere(wire::request_head const& request) -> bool {
-  if (!request.has(wire::known_field::origin)) {
-    return false;
-  }
-  auto const origin = request.value_of(wire::known_field::origin);
-  auto const scheme_end = origin.find("://");
-  return scheme_end == std::string_view::npos ||
-         !equal_ignoring_case(origin.substr(scheme_end + 3), request.authority());
 }
 
 /// Whether whoever connected came by the loopback address.
@@ -94,6 +87,40 @@ constexpr std::string_view plain_text = "text/plain; charset=utf-8";
     return "somebody";
   }
   return std::string(host.data()) + ":" + port.data();
+}
+
+/// Where whoever connected is; 0.0.0.0 for whoever came through a file.
+[[nodiscard]] auto ip_of_peer(engine::descriptor const& socket) -> http::ip_address {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&storage), &size) != 0) {
+    return {};
+  }
+  auto const address = engine::socket_address::from_bytes(&storage, size);
+  auto const ip = address.ip_bytes();
+  auto const* const octets = reinterpret_cast<std::uint8_t const*>(ip.data());
+  switch (ip.size()) {
+    case 4: return http::ip_address::from_v4(std::span<std::uint8_t const, 4>(octets, 4));
+    case 16: return http::ip_address::from_v6(std::span<std::uint8_t const, 16>(octets, 16));
+    default: return {};
+  }
+}
+
+/// The name of the cookie with the session. Browsers send the cookies of a host to all of its ports, and several
+/// gateways may be on one host.
+[[nodiscard]] auto cookie_of(engine::descriptor const& socket) -> std::string {
+  auto const local = engine::local_address(socket);
+  return "tidegate_session_" + std::to_string(local ? local->port() : 0);
+}
+
+/// Paths that orchestrators ask, who have no token.
+[[nodiscard]] auto is_for_everybody(std::string_view path) -> bool {
+  return path == "/healthz" || path == "/readyz";
+}
+
+/// Requests that are no reading by their method, and change nothing all the same.
+[[nodiscard]] auto changes_nothing(std::string_view path) -> bool {
+  return path == "/api/v1/explain" || path == session_path;
 }
 
 /// True for `localhost` and for addresses, with or without a port.
@@ -201,10 +228,7 @@ class admin_connection final : public engine::watched, private engine::timer {
       respond(admin_problem(421, "Here this address is known as localhost, or by its number."));
       return;
     }
-    bool const is_read =
-        request_.method == wire::method::get || request_.method == wire::method::head;
-    if (!is_read && is_from_elsewhere(*request)) {
-      respond(admin_problem(403, "Pages of other origins change nothing here."));
+    if (!is_for_everybody(request_.path) && !is_let_in(*request)) {
       return;
     }
     if (request->body().kind == wire::body_kind::content_length &&
@@ -221,6 +245,37 @@ class admin_connection final : public engine::watched, private engine::timer {
     auto const rest = in_.substr(head.size);
     in_.clear();
     take_content(rest);
+  }
+
+  /// Finds out who asks. False when that was answered.
+  [[nodiscard]] auto is_let_in(wire::request_head const& request) -> bool {
+    auto& access = service_.access_;
+    auto const now = service_.loop_.now();
+    cookie_ = cookie_of(socket_);
+    is_by_tls_ = request.value_of(wire::known_field::origin).starts_with("https://");
+    auto caller = access.let_in(request, cookie_, ip_of_peer(socket_), now);
+    bool const is_read =
+        request_.method == wire::method::get || request_.method == wire::method::head;
+    if (auto const failures = access.take_failures(now); failures && service_.shared_.report) {
+      service_.shared_.report("the admin address refused " + std::to_string(*failures) +
+                              (*failures == 1 ? " wrong token" : " wrong tokens") +
+                              "; the last came from " + peer_of(socket_));
+    }
+    if (!caller) {
+      bool const asks_for_page = is_read && request_.path == "/" && caller.error().status == 401 &&
+                                 !request.has(wire::known_field::authorization);
+      respond(asks_for_page ? login_page() : std::move(caller.error()));
+      return false;
+    }
+    caller_ = *std::move(caller);
+    if (!is_read && caller_.read_only && !changes_nothing(request_.path)) {
+      if (auto note = note_of_change()) {
+        (*note)(403);
+      }
+      respond(admin_problem(403, "This token is for reading only."));
+      return false;
+    }
+    return true;
   }
 
   void take_content(std::string_view bytes) {
@@ -254,16 +309,16 @@ class admin_connection final : public engine::watched, private engine::timer {
   void answer() {
     stage_ = stage::working;
     if (is_idempotency_path(request_.path)) {
-      answer_idempotency(
-          service_.loop_, service_.keys_, request_,
-          [self = std::weak_ptr(self_), note = note_of_change()](admin_answer what) mutable {
-            if (note) {
-              (*note)(what.status);
-            }
-            if (auto const there = self.lock()) {
-              (*there)->respond(std::move(what));
-            }
-          });
+      answer_idempotency(service_.loop_, service_.keys_, request_, respond_later());
+      return;
+    }
+    if (is_config_path(request_.path)) {
+      answer_config(service_.loop_, service_.first_.current->settings->settings, service_.desk_,
+                    request_, respond_later());
+      return;
+    }
+    if (request_.path == session_path) {
+      answer_session();
       return;
     }
     if (request_.path == "/api/v1/explain") {
@@ -283,7 +338,7 @@ class admin_connection final : public engine::watched, private engine::timer {
       respond(answer_quotas(*service_.first_.current->settings, service_.shared_.metrics, request_,
                             service_.loop_.now()));
     } else if (request_.path == "/") {
-      respond(console_page(figures()));
+      respond(console_page(figures(), caller_json()));
     } else if (request_.path == "/api/v1/events") {
       stream();
     } else if (request_.path == "/metrics") {
@@ -296,6 +351,71 @@ class admin_connection final : public engine::watched, private engine::timer {
     }
   }
 
+  /// Answers whenever it is called, if anybody still waits, and has it logged when it was a change.
+  [[nodiscard]] auto respond_later() -> std::move_only_function<void(admin_answer)> {
+    return [self = std::weak_ptr(self_), note = note_of_change()](admin_answer what) mutable {
+      if (note) {
+        (*note)(what.status);
+      }
+      if (auto const there = self.lock()) {
+        (*there)->respond(std::move(what));
+      }
+    };
+  }
+
+  /// Who was let in, for the page: without a name where no token is needed.
+  [[nodiscard]] auto caller_json() const -> std::string {
+    std::string out = "{\"token\":";
+    if (caller_.token.empty()) {
+      out.append("null");
+    } else {
+      http::append_json_string(out, caller_.token);
+    }
+    out.append(",\"read-only\":").append(caller_.read_only ? "true" : "false");
+    out.append(",\"session\":").append(caller_.session ? "true" : "false");
+    return out + "}";
+  }
+
+  /// Log-in and log-out of browsers: a token becomes a cookie that no program of a page can read.
+  void answer_session() {
+    auto cookie = [&](std::string_view value, std::chrono::seconds lifetime) {
+      return cookie_ + "=" + std::string(value) +
+             "; Path=/; HttpOnly; SameSite=Strict; Max-Age=" + std::to_string(lifetime.count()) +
+             (is_by_tls_ ? "; Secure" : "");
+    };
+    auto& access = service_.access_;
+    admin_answer done{200, "application/json", {}};
+    if (request_.method == wire::method::delete_) {
+      access.close_session(caller_);
+      done.status = 204;
+      done.fields.emplace_back("Set-Cookie", cookie("", {}));
+    } else if (request_.method == wire::method::post) {
+      if (caller_.token.empty() || caller_.session) {
+        respond(admin_problem(409, caller_.session ? "There is a session already."
+                                                   : "This address asks for no token."));
+        return;
+      }
+      auto const id = random_text();
+      if (id.empty()) {
+        respond(admin_problem(503, "The system gives no random numbers."));
+        return;
+      }
+      access.open_session(caller_, id, service_.loop_.now());
+      done.fields.emplace_back("Set-Cookie", cookie(id, admin_access::session_lifetime));
+      caller_.session = sha256::of(id);
+    } else if (request_.method != wire::method::get && request_.method != wire::method::head) {
+      done = admin_problem(405, "Allowed here: GET, HEAD, POST, DELETE.");
+      done.allow = "GET, HEAD, POST, DELETE";
+    }
+    if (done.status == 200) {
+      done.content = caller_json() + "\n";
+    }
+    if (auto note = note_of_change()) {
+      (*note)(done.status);
+    }
+    respond(std::move(done));
+  }
+
   /// Says what somebody changed, and how that was answered. Nothing for whoever only looks.
   [[nodiscard]] auto note_of_change() const -> std::optional<std::move_only_function<void(int)>> {
     auto const& report = service_.shared_.report;
@@ -304,9 +424,12 @@ class admin_connection final : public engine::watched, private engine::timer {
       return std::nullopt;
     }
     return [&report,
-            what = std::string(is_resolve ? "POST " : "DELETE ") + request_.path + " " +
-                   (is_resolve ? request_.content : ""),
-            who = peer_of(socket_)](int status) {
+            what = std::string(is_resolve ? "POST " : "DELETE ") + request_.path +
+                   (request_.content.empty() || request_.path == session_path
+                        ? ""
+                        : " " + request_.content),
+            who = peer_of(socket_) +
+                  (caller_.token.empty() ? "" : " (token " + caller_.token + ")")](int status) {
       std::string line = "the admin address was asked by " + who + " to " + what;
       std::ranges::replace_if(
           line, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
@@ -368,6 +491,10 @@ class admin_connection final : public engine::watched, private engine::timer {
   }
 
   void send_event() {
+    if (!service_.access_.holds(caller_, service_.loop_.now())) {
+      close();
+      return;
+    }
     if (out_.empty()) {
       append_event();
     } else {
@@ -392,6 +519,9 @@ class admin_connection final : public engine::watched, private engine::timer {
     }
     if (!what.allow.empty()) {
       wire::append_field(out_, "Allow", what.allow);
+    }
+    for (auto const& [name, value] : what.fields) {
+      wire::append_field(out_, name, value);
     }
     if (!what.security_policy.empty()) {
       wire::append_field(out_, "Content-Security-Policy", what.security_policy);
@@ -435,14 +565,23 @@ class admin_connection final : public engine::watched, private engine::timer {
   std::string in_;
   std::size_t seen_ = 0;
   admin_request request_;
+  admin_caller caller_;
+  std::string cookie_;      // the name of the one with the session
+  bool is_by_tls_ = false;  // as the page sees it: TLS ends before this
   wire::body_decoder decoder_;
   std::string out_;
   int missed_ = 0;  // events that it could not be told
 };
 
 admin_service::admin_service(engine::loop& on, engine::descriptor socket, shared_state& shared,
-                             worker const& first)
-    : loop_(on), socket_(std::move(socket)), shared_(shared), first_(first) {
+                             worker const& first, admin_config const& settings, config_desk& desk)
+    : loop_(on),
+      socket_(std::move(socket)),
+      shared_(shared),
+      first_(first),
+      access_(!is_local_address(settings.address)),
+      desk_(desk) {
+  access_.use(settings.tokens);
   (void)loop_.watch(socket_, *this);
 }
 

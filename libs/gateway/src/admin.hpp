@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "admin_access.hpp"
+#include "admin_config.hpp"
 #include "worker.hpp"
 
 #include <tidegate/engine/loop.hpp>
@@ -13,16 +15,18 @@ namespace tidegate::gateway {
 
 class admin_connection;
 
-/// The admin address: /metrics, /healthz, /readyz and /api/v1, one request for each connection.
+/// The admin address: the console, /metrics, /healthz, /readyz and /api/v1, one request for each connection.
 class admin_service final : public engine::watched {
  public:
-  /// `on` is the loop of `first`, by whose settings it answers.
+  /// `on` is the loop of `first`, by whose settings it answers. `desk` outlives it.
   admin_service(engine::loop& on, engine::descriptor socket, shared_state& shared,
-                worker const& first);
+                worker const& first, admin_config const& settings, config_desk& desk);
   ~admin_service() override;
 
   /// From now on there are keys to ask about. On the thread of the loop.
   void use(std::shared_ptr<idempotency_state> keys) { keys_ = std::move(keys); }
+  /// From now on these tokens count. On the thread of the loop.
+  void use(std::span<bearer_token const> tokens) { access_.use(tokens); }
 
  private:
   friend class admin_connection;
@@ -33,6 +37,8 @@ class admin_service final : public engine::watched {
   shared_state& shared_;
   worker const& first_;
   std::shared_ptr<idempotency_state> keys_;
+  admin_access access_;
+  config_desk& desk_;
   std::size_t streams_ = 0;  // consoles that are told the figures
   std::string figures_;      // what they were last told
   instant figures_at_{};

@@ -10,6 +10,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tidegate::gateway {
 
@@ -29,6 +31,7 @@ struct admin_answer {
   std::string content;
   std::string_view allow{};       ///< with 405: the methods that there are
   std::string security_policy{};  ///< Content-Security-Policy, of a page
+  std::vector<std::pair<std::string_view, std::string>> fields{};  ///< that only this answer has
 };
 
 /// A problem without a type of its own; the detail is for people.

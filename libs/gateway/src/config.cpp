@@ -4,6 +4,7 @@
 // so that an operator sees all of them at once.
 #include <tidegate/gateway/config.hpp>
 
+#include "config_effective.hpp"
 #include "config_options.hpp"
 #include "config_values.hpp"
 #include "config_yaml.hpp"
@@ -230,20 +231,22 @@ auto read_store(option const& rule, scalar const& given) -> value<store_place> {
     return store_place{begin.starts_with("redis") ? store_kind::redis : store_kind::postgres,
                        std::string(given.text)};
   }
-  return no(given, "store");
+  return no({without_passwords(given.text)}, "store");
 }
 
+/// What is wrong is not shown: it may be the token itself.
 auto read_digest(option const&, scalar const& given) -> value<sha256_digest> {
   sha256_digest digest{};
+  auto const no_digest = failure(std::string("this is no digest of SHA-256"));
   if (given.text.size() != 2 * digest.size()) {
-    return no(given, "digest of SHA-256");
+    return no_digest;
   }
   for (std::size_t i = 0; i < digest.size(); ++i) {
     unsigned octet = 0;
     for (auto const c : given.text.substr(2 * i, 2)) {
       auto const place = std::string_view("0123456789abcdef").find(c);
       if (place == std::string_view::npos) {
-        return no(given, "digest of SHA-256");
+        return no_digest;
       }
       octet = octet * 16 + static_cast<unsigned>(place);
     }
@@ -520,13 +523,7 @@ class config_reader {
 
   void read_process(section const& top, config& made) {
     read_listeners(top, made);
-    made.admin = take(top, "admin", read_address);
-    if (made.admin && std::any_of(made.listen.begin(), made.listen.end(), [&](auto const& other) {
-          return other.address == *made.admin && !other.address.ends_with(":0");
-        })) {
-      fault(top.place_of("admin"), "admin: the gateway listens on " + shown(*made.admin) +
-                                       " too; allowed: another address");
-    }
+    read_admin(top, made);
     made.workers = take(top, "workers", read_integer);
     made.data = beside_file(take_or_default(top, "data", read_file));
     auto const secrets = take(top, "secrets", read_file);
@@ -555,6 +552,42 @@ class config_reader {
             "directory: the file of \"idempotency\" too; allowed: another file");
     }
     read_access_log(top, made);
+  }
+
+  void read_admin(section const& top, config& made) {
+    auto const* const given = top.find("admin");
+    bool const is_mapping = given != nullptr && given->value->is == yaml_node::kind::mapping;
+    auto const from = is_mapping ? open_at(top, "admin") : top;
+    auto const* const key = is_mapping ? "address" : "admin";
+    auto const faults_before = faults_.size();
+    auto const address = take(from, key, read_address);
+    std::vector<bearer_token> tokens;
+    if (is_mapping) {
+      tokens = read_tokens(from, "tokens",
+                           "an empty list lets nobody in; leave it out on the loopback interface",
+                           false);
+    }
+    if (tokens.size() > admin_tokens_max) {
+      fault(from.place_of("tokens"),
+            "tokens: too many; allowed: " + std::to_string(admin_tokens_max));
+    }
+    if (!address || faults_.size() != faults_before) {
+      return;
+    }
+    if (std::any_of(made.listen.begin(), made.listen.end(), [&](auto const& other) {
+          return other.address == *address && !other.address.ends_with(":0");
+        })) {
+      fault(from.place_of(key),
+            "admin: the gateway listens on " + shown(*address) + " too; allowed: another address");
+    }
+    if (tokens.empty() && !is_local_address(*address)) {
+      fault(from.place_of(key),
+            "admin: others reach " + shown(*address) +
+                ", so it needs tokens; allowed: {address: " + shown(*address) +
+                ", tokens: [{name: NAME, sha256: DIGEST}]} with what `printf %s TOKEN | sha256sum` "
+                "prints, or an address of the loopback interface such as \"127.0.0.1:9901\"");
+    }
+    made.admin = admin_config{*address, std::move(tokens)};
   }
 
   auto take_store(section const& stores, std::string_view key) -> store_place {
@@ -1018,26 +1051,40 @@ class config_reader {
 
   auto read_auth(section const& from, route_config const& route) -> auth_config {
     auth_config auth;
-    auto const items = items_at(from, "bearer-tokens");
-    if (auto const* const given = from.find("bearer-tokens");
+    auth.tokens =
+        read_tokens(from, "bearer-tokens",
+                    "an empty list lets nobody in; leave out auth to let everybody in", true);
+    if (route.service != route_service::scim) {
+      for (auto const* const item : items_at(from, "bearer-tokens")) {
+        for (auto const& [key, value] : item->members) {
+          if (key->text == "tenant") {
+            fault(key->place, "tenant: only for \"service: scim\"");
+          }
+        }
+      }
+    }
+    return auth;
+  }
+
+  /// The tokens at `key`. `when_empty` is what is wrong with none.
+  auto read_tokens(section const& from, std::string const& key, std::string_view when_empty,
+                   bool has_tenants) -> std::vector<bearer_token> {
+    std::vector<bearer_token> tokens;
+    auto const items = items_at(from, key);
+    if (auto const* const given = from.find(key);
         given != nullptr && given->value->is == yaml_node::kind::sequence && items.empty()) {
-      fault(given->value->place,
-            "bearer-tokens: an empty list lets nobody in; leave out auth to "
-            "let everybody in");
+      fault(given->value->place, key + ": " + std::string(when_empty));
     }
     for (auto const* const item : items) {
-      auto const each = open(*item, from.path_of("bearer-tokens"));
+      auto const each = open(*item, from.path_of(key));
       auto const name = take(each, "name", read_name);
       auto const digest = take(each, "sha256", read_digest);
-      auto const tenant = take_or_default(each, "tenant", read_name);
+      auto const tenant = has_tenants ? take_or_default(each, "tenant", read_name) : std::string();
       auto const read_only = take_or_default(each, "read-only", read_boolean);
-      if (each.find("tenant") != nullptr && route.service != route_service::scim) {
-        fault(each.find("tenant")->key->place, "tenant: only for \"service: scim\"");
-      }
       if (!name || !digest) {
         continue;
       }
-      for (auto const& other : auth.tokens) {
+      for (auto const& other : tokens) {
         if (other.name == *name) {
           fault(each.place_of("name"), "name: " + shown(*name) + " is there twice");
         }
@@ -1045,9 +1092,9 @@ class config_reader {
           fault(each.place_of("sha256"), "sha256: the token of " + shown(other.name) + " too");
         }
       }
-      auth.tokens.push_back({*name, *digest, tenant, read_only});
+      tokens.push_back({*name, *digest, tenant, read_only});
     }
-    return auth;
+    return tokens;
   }
 
   /// `principal` says something only where tokens do.
@@ -1355,6 +1402,9 @@ auto parse_config(std::string_view text, std::string_view file_name)
         {}, "the file is larger than " + format_size(static_cast<std::int64_t>(config_octets_max)));
   } else if (auto const document = read_yaml(text); document) {
     made = reader.read(*document->root);
+    if (faults.empty()) {
+      made.effective = effective_options(*document->root, made, file_name);
+    }
   } else {
     reader.fault(document.error().place, document.error().message);
   }

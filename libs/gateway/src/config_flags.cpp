@@ -3,6 +3,7 @@
 // Flags become the YAML of a file that says the same, so that there is one reader of configurations.
 #include <tidegate/gateway/config.hpp>
 
+#include "config_options.hpp"
 #include "config_values.hpp"
 
 #include <tidegate/http/json_string.hpp>
@@ -93,6 +94,20 @@ auto config_from_flags(serve_flags const& flags) -> result<config, std::vector<c
       reader.fault("--listen", 0, address.error());
     }
     text += "listen: " + yaml(*flags.listen) + "\n";
+  }
+  if (flags.admin) {
+    if (auto const address = parse_listen_address(*flags.admin); !address) {
+      reader.fault("--admin", 0, address.error());
+    } else if (!is_local_address(*address)) {
+      reader.fault("--admin", 0,
+                   "others reach this address, so it needs tokens, which only a file can name; "
+                   "allowed: an address of the loopback interface, or unix:/PATH");
+    } else if (parse_listen_address(
+                   flags.listen.value_or(std::string(option_at("listen").initial))) == *address &&
+               !address->ends_with(":0")) {
+      reader.fault("--admin", 0, "the gateway listens there too; allowed: another address");
+    }
+    text += "admin: " + yaml(*flags.admin) + "\n";
   }
   std::string policies;
   std::string names;

@@ -67,6 +67,8 @@ struct option {
   std::int64_t min = 0;      ///< of numbers, sizes in octets and durations in milliseconds
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
   std::string_view doc{};
+  /// A change is taken over by the next start, not by a reload.
+  bool at_start = false;
 
   /// The last part of the path.
   [[nodiscard]] auto key() const -> std::string_view;

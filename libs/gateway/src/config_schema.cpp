@@ -225,7 +225,7 @@ auto config_reference() -> std::string {
                          : rule.initial.empty()                   ? std::string("none")
                                                 : "`" + std::string(rule.initial) + "`";
     out += "| `" + written_path(rule) + "` | " + written_values(rule) + " | " + initial + " | " +
-           std::string(rule.doc) + " |\n";
+           std::string(rule.doc) + (rule.at_start ? " Changed by a new start only." : "") + " |\n";
   }
   return out + "\n## Not available in this version\n\nThese are refused:\n\n" + later;
 }

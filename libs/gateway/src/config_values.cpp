@@ -140,6 +140,55 @@ auto parse_listen_address(std::string_view text) -> result<std::string, std::str
   return std::string(text);
 }
 
+auto is_local_address(std::string_view address) -> bool {
+  if (address.starts_with("unix:")) {
+    return true;
+  }
+  auto host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[')) {
+    host = host.substr(1, host.size() - 2);
+  }
+  auto const ip = http::parse_ip_address(host);
+  if (!ip) {
+    return false;
+  }
+  constexpr std::array<std::uint8_t, 16> loopback_v6 = {0, 0, 0, 0, 0, 0, 0, 0,
+                                                        0, 0, 0, 0, 0, 0, 0, 1};
+  return ip->is_v4() ? ip->bytes()[0] == 127 : std::ranges::equal(ip->bytes(), loopback_v6);
+}
+
+auto without_passwords(std::string_view text) -> std::string {
+  auto const scheme_end = text.find("://");
+  if (scheme_end == std::string_view::npos) {
+    return std::string(text);
+  }
+  auto const begin = scheme_end + 3;
+  auto const at = text.rfind('@');
+  std::string out(text.substr(0, begin));
+  if (at != std::string_view::npos && at >= begin) {
+    // What is in doubt is left out: a password may hold any character, escaped or not.
+    auto const login = text.substr(begin, at - begin);
+    out += login.substr(0, login.find_first_of(":/?#"));
+    out += ":***";
+    text.remove_prefix(at);
+  } else {
+    text.remove_prefix(begin);
+  }
+  auto const query = std::min(text.find('?'), text.size());
+  out += text.substr(0, query);
+  text.remove_prefix(query);
+  while (!text.empty()) {
+    auto const end = std::min(text.find('&', 1), text.size());
+    auto const parameter = text.substr(0, end);
+    auto const equals = std::min(parameter.find('='), parameter.size());
+    auto const name = parameter.substr(0, equals);
+    bool const is_secret = name.contains("pass") || name.contains('%');
+    out += is_secret ? std::string(name) + "=***" : std::string(parameter);
+    text.remove_prefix(end);
+  }
+  return out;
+}
+
 auto parse_server_url(std::string_view text) -> result<upstream_server, std::string> {
   upstream_server server;
   if (text.starts_with("https://")) {

@@ -32,6 +32,13 @@ namespace tidegate::gateway {
 /// `listener_config::address` has; an error says what is wrong.
 [[nodiscard]] auto parse_listen_address(std::string_view text) -> result<std::string, std::string>;
 
+/// Whether only this machine reaches an address that `parse_listen_address` gave: one of the loopback interface,
+/// or a path.
+[[nodiscard]] auto is_local_address(std::string_view address) -> bool;
+
+/// The same text without passwords of URLs: what stands before an `@`, and parameters whose name has `pass` in it.
+[[nodiscard]] auto without_passwords(std::string_view text) -> std::string;
+
 /// `http://HOST[:PORT]` or `https://HOST[:PORT]`; an error says what is wrong.
 [[nodiscard]] auto parse_server_url(std::string_view text) -> result<upstream_server, std::string>;
 

@@ -1,33 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "console.hpp"
 
+#include "random_text.hpp"
+
 #include <tidegate/explain/fields.hpp>
 #include <tidegate/explain/header_text.hpp>
 #include <tidegate/http/json_string.hpp>
 
-#include <sys/random.h>
-
-#include <array>
-
 namespace tidegate::gateway {
-
-namespace {
-
-/// Nobody else can guess it. Empty when the system gives no random numbers.
-[[nodiscard]] auto make_nonce() -> std::string {
-  std::array<unsigned char, 16> octets{};
-  if (::getrandom(octets.data(), octets.size(), 0) != static_cast<ssize_t>(octets.size())) {
-    return {};
-  }
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string nonce;
-  for (auto const octet : octets) {
-    nonce += {digits[octet >> 4U], digits[octet & 15U]};
-  }
-  return nonce;
-}
-
-}  // namespace
 
 auto console_figures(std::string_view metrics, std::chrono::system_clock::time_point now)
     -> std::string {
@@ -39,8 +19,18 @@ auto console_figures(std::string_view metrics, std::chrono::system_clock::time_p
   return out;
 }
 
-auto console_page(std::string_view figures) -> admin_answer {
-  auto const nonce = make_nonce();
+namespace {
+
+/// JSON within an element of HTML, which ends at "</".
+void append_json(std::string& out, std::string_view json) {
+  for (char const c : json) {
+    c == '<' ? out.append("\\u003c") : out.append(1, c);
+  }
+}
+
+[[nodiscard]] auto page_of(std::span<std::string_view const> pieces, std::string_view figures,
+                           std::string_view caller) -> admin_answer {
+  auto const nonce = random_text();
   if (nonce.empty()) {
     return admin_problem(503, "The system gives no random numbers.");
   }
@@ -50,25 +40,33 @@ auto console_page(std::string_view figures) -> admin_answer {
                          "'; connect-src 'self'; img-src data:; base-uri 'none'; "
                          "form-action 'none'; frame-ancestors 'none'";
   auto& out = page.content;
-  for (auto piece : console_pieces()) {
+  for (auto piece : pieces) {
     while (!piece.empty()) {
-      auto const plain = piece.substr(0, piece.find_first_of("\1\2"));
+      auto const plain = piece.substr(0, piece.find_first_of("\1\2\3"));
       out.append(plain);
       piece.remove_prefix(plain.size());
       if (piece.empty()) {
         break;
       }
-      if (piece.front() == '\1') {
-        out.append(nonce);
-      } else {
-        for (char const c : figures) {  // an element ends at "</"
-          c == '<' ? out.append("\\u003c") : out.append(1, c);
-        }
+      switch (piece.front()) {
+        case '\1': out.append(nonce); break;
+        case '\2': append_json(out, figures); break;
+        default: append_json(out, caller); break;
       }
       piece.remove_prefix(1);
     }
   }
   return page;
+}
+
+}  // namespace
+
+auto console_page(std::string_view figures, std::string_view caller) -> admin_answer {
+  return page_of(console_pieces(), figures, caller);
+}
+
+auto login_page() -> admin_answer {
+  return page_of(login_pieces(), {}, {});
 }
 
 auto explain_pasted(std::string_view text, std::chrono::system_clock::time_point now)

@@ -3,6 +3,8 @@
 
 #include "access_log.hpp"
 #include "admin.hpp"
+#include "config_effective.hpp"
+#include "config_values.hpp"
 #include "runtime.hpp"
 #include "worker.hpp"
 
@@ -12,6 +14,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -142,12 +146,7 @@ struct server::state {
     }
     directory_shape const wanted{used.settings.directory_store, found->schemas, found->indexes};
     if (shared.scim) {
-      if (wanted != directory) {
-        return failure(
-            std::string("another directory, or other schemas and indexes of SCIM, need a "
-                        "new start"));
-      }
-      return {};
+      return {};  // the same, or there is no reload
     }
     TIDEGATE_TRY(auto model, make_scim_model(*found));
     TIDEGATE_TRY(auto parts, open.directory(used.settings, model));
@@ -169,14 +168,101 @@ struct server::state {
     return {};
   }
 
+  /// What a change of an option has to wait for, by what is open.
+  [[nodiscard]] auto waits_for_start(effective_option const& option, config const& next) const
+      -> bool {
+    std::string_view const path = option.path;
+    if (path.starts_with("listen[")) {
+      // A listener that stays follows its settings. An address of IPv6 ends in a bracket as well.
+      auto const element = path.substr(0, std::min(path.rfind(']'), path.size() - 1) + 1);
+      auto const is_of_it = [&](effective_option const& each) {
+        return each.path.starts_with(element);
+      };
+      return option.at_start || std::ranges::none_of(effective, is_of_it) ||
+             std::ranges::none_of(next.effective, is_of_it);
+    }
+    if (path.starts_with("admin.")) {
+      return option.at_start || !next.admin;
+    }
+    if (path == "stores.directory") {
+      return shared.scim != nullptr;
+    }
+    if (path.starts_with("stores.idempotency")) {
+      return shared.idempotency != nullptr;
+    }
+    if (path == "data" || path == "secrets") {
+      return shared.idempotency || shared.scim || shared.bridge_cursors;
+    }
+    return option.at_start;
+  }
+
+  /// What taking over `next` changes.
+  [[nodiscard]] auto changes_to(config const& next) const -> std::vector<config_change> {
+    auto const text = [](effective_option const* option) {
+      return option == nullptr ? std::nullopt : std::optional(option->value);
+    };
+    std::vector<config_change> changes;
+    for (auto const& [from, to] : differences(effective, next.effective)) {
+      auto const& either = to != nullptr ? *to : *from;
+      changes.push_back({either.path, text(from), text(to), waits_for_start(either, next)});
+    }
+    return changes;
+  }
+
+  /// What holds once `next` was taken over: what waits for a start stays as it is.
+  [[nodiscard]] auto effective_after(config const& next) const -> std::vector<effective_option> {
+    std::vector<effective_option> merged;
+    for (auto const& each : effective) {
+      if (waits_for_start(each, next)) {
+        merged.push_back(each);
+      }
+    }
+    for (auto const& each : next.effective) {
+      if (!waits_for_start(each, next)) {
+        merged.push_back(each);
+      }
+    }
+    return merged;
+  }
+
+  /// Why a configuration cannot be taken over while this runs, if there is a reason.
+  [[nodiscard]] auto refusal_of(config const& next) const -> result<void, std::string> {
+    if (next.quota_store != quota_place) {
+      return failure(std::string("another store of quotas needs a new start"));
+    }
+    auto const* const found = find_scim(next);
+    if (found != nullptr && shared.scim &&
+        directory_shape{next.directory_store, found->schemas, found->indexes} != directory) {
+      return failure(
+          std::string("another directory, or other schemas and indexes of SCIM, need a "
+                      "new start"));
+    }
+    if (admin && !is_local_address(admin_configured) && next.admin && next.admin->tokens.empty()) {
+      return failure("the admin address stays " + admin_configured +
+                     " until the next start, and others reach it: it needs tokens until then");
+    }
+    return {};
+  }
+
+  [[nodiscard]] auto look_at_reload() -> reload_outcome;
+  auto reload() -> reload_outcome;
+
+  /// Reads the configuration, and sees whether it could be taken over.
+  [[nodiscard]] auto load() -> result<config, reload_refusal>;
+  [[nodiscard]] auto take_over(config next) -> result<void, std::string>;
+
   store::quota_table quotas;
   access_log log;  // outlives the workers, whose last lines it writes
   shared_state shared;
   policy_ids ids;
   std::vector<worker_thread> threads;
+  std::unique_ptr<config_desk> desk;
   std::unique_ptr<admin_service> admin;
   std::vector<std::string> addresses;
   std::string admin_address;
+  std::string admin_configured;  // as the configuration had it at the start
+  std::mutex reload_mutex;       // what follows, and what only reloads change
+  std::vector<effective_option> effective;
   store_openers open;
   store_place quota_place;          // that is open
   directory_shape directory;        // that is open
@@ -234,12 +320,18 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
     }
   }
   if (used->settings.admin) {
-    TIDEGATE_TRY(auto sockets, sockets_for(*used->settings.admin, 1, false, passed));
+    auto const& settings_of_admin = *used->settings.admin;
+    TIDEGATE_TRY(auto sockets, sockets_for(settings_of_admin.address, 1, false, passed));
     made->admin_address = address_of(sockets.each.front());
-    made->admin = std::make_unique<admin_service>(*made->threads.front().loop,
-                                                  std::move(sockets.each.front()), made->shared,
-                                                  *made->threads.front().works);
+    made->admin_configured = settings_of_admin.address;
+    made->desk = std::make_unique<config_desk>([&of = *made](config_desk::errand what) {
+      return what == config_desk::errand::reload ? of.reload() : of.look_at_reload();
+    });
+    made->admin = std::make_unique<admin_service>(
+        *made->threads.front().loop, std::move(sockets.each.front()), made->shared,
+        *made->threads.front().works, settings_of_admin, *made->desk);
   }
+  made->effective = used->settings.effective;
   if (!passed.empty()) {
     auto const& left = passed.front();
     return failure("a socket" + (left.name.empty() ? "" : " (" + left.name + ")") +
@@ -262,6 +354,7 @@ server::~server() {
       each.thread.join();
     }
   }
+  state_->desk.reset();  // waits for whoever reads the configuration
   state_->admin.reset();
   state_->sweeps.reset();
   for (auto& each : state_->threads) {
@@ -280,19 +373,70 @@ auto server::admin_address() const -> std::string const& {
   return state_->admin_address;
 }
 
-auto server::reload(config settings) -> result<void, std::string> {
-  TIDEGATE_TRY(auto used, runtime::make(std::move(settings), state_->ids));
-  TIDEGATE_TRY(auto file, access_log::open(used->settings.access_log));
-  if (used->settings.quota_store != state_->quota_place) {
-    return failure(std::string("another store of quotas needs a new start"));
+auto server::reload() -> reload_outcome {
+  return state_->reload();
+}
+
+auto server::look_at_reload() -> reload_outcome {
+  return state_->look_at_reload();
+}
+
+auto server::state::look_at_reload() -> reload_outcome {
+  std::lock_guard const lock(reload_mutex);
+  auto next = load();
+  if (!next) {
+    return failure(std::move(next.error()));
   }
-  TIDEGATE_TRY_VOID(state_->see_to_idempotency(*used));
-  TIDEGATE_TRY_VOID(state_->see_to_directory(*used));
-  TIDEGATE_TRY_VOID(state_->see_to_bridges(*used));
-  state_->log.use(std::move(file));
-  for (auto& each : state_->threads) {
+  auto changes = changes_to(*next);
+  auto ids_then = ids;
+  if (auto const used = runtime::make(*std::move(next), ids_then); !used) {
+    return failure(reload_refusal{{}, used.error()});
+  }
+  return changes;
+}
+
+auto server::state::reload() -> reload_outcome {
+  std::lock_guard const lock(reload_mutex);
+  auto outcome = [&]() -> reload_outcome {
+    TIDEGATE_TRY(auto next, load());
+    auto changes = changes_to(next);
+    if (auto const taken = take_over(std::move(next)); !taken) {
+      return failure(reload_refusal{{}, taken.error()});
+    }
+    return changes;
+  }();
+  if (open.reloaded) {
+    open.reloaded(outcome);
+  }
+  return outcome;
+}
+
+auto server::state::load() -> result<config, reload_refusal> {
+  auto loaded = open.load();
+  if (!loaded) {
+    return failure(reload_refusal{std::move(loaded.error()), {}});
+  }
+  if (auto const possible = refusal_of(*loaded); !possible) {
+    return failure(reload_refusal{{}, possible.error()});
+  }
+  return *std::move(loaded);
+}
+
+auto server::state::take_over(config next) -> result<void, std::string> {
+  next.effective = effective_after(next);
+  TIDEGATE_TRY(auto used, runtime::make(std::move(next), ids));
+  TIDEGATE_TRY(auto file, access_log::open(used->settings.access_log));
+  TIDEGATE_TRY_VOID(see_to_idempotency(*used));
+  TIDEGATE_TRY_VOID(see_to_directory(*used));
+  TIDEGATE_TRY_VOID(see_to_bridges(*used));
+  log.use(std::move(file));
+  for (auto& each : threads) {
     each.loop->post([&each, used] { each.works->use(used); });
   }
+  if (admin && used->settings.admin) {
+    threads.front().loop->post([this, used] { admin->use(used->settings.admin->tokens); });
+  }
+  effective = used->settings.effective;
   return {};
 }
 

@@ -114,7 +114,7 @@ TEST(gateway_config, reads_every_part_of_an_example) {
   EXPECT_EQ(made.listen[0], (listener_config{"127.0.0.1:8080", std::nullopt, true, false}));
   EXPECT_EQ(made.listen[1],
             (listener_config{"[::1]:8443", tls_files{"dir/c.pem", "/etc/k.pem"}, false, true}));
-  EXPECT_EQ(made.admin, "127.0.0.1:9901");
+  EXPECT_EQ(made.admin, (admin_config{"127.0.0.1:9901"}));
   EXPECT_EQ(made.workers, std::nullopt);
   EXPECT_EQ(made.data, "dir/data");
   EXPECT_EQ(made.secrets, "dir/data/secrets.key");
@@ -680,7 +680,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"1:67: \"sha256\" is missing; \"sha256\" is 64 hexadecimal digits"}},
     {"a_digest_in_upper_case",
      with_tokens("{name: a, sha256: " + std::string(64, 'A') + "}"),
-     {"1:85: sha256: \"" + std::string(60, 'A') + "...\" is no digest of SHA-256"}},
+     {"1:85: sha256: this is no digest of SHA-256"}},
     {"a_token_twice",
      with_tokens("{name: a, sha256: " + std::string(64, 'a') +
                  "}, {name: a, sha256: " + std::string(64, 'a') + "}"),

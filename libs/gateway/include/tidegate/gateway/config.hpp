@@ -140,6 +140,14 @@ struct auth_config {
   auto operator==(auth_config const&) const -> bool = default;
 };
 
+/// `admin`
+struct admin_config {
+  std::string address;  ///< as of a listener
+  /// Who may use it. None: whoever reaches it, and the address is of the loopback interface or a path.
+  std::vector<bearer_token> tokens{};
+  auto operator==(admin_config const&) const -> bool = default;
+};
+
 /// The options of a route with `service: scim`.
 struct scim_config {
   scim::pagination_options pagination;
@@ -210,11 +218,26 @@ struct store_place {
   auto operator==(store_place const&) const -> bool = default;
 };
 
+/// One option as a configuration has it, for people to look at.
+struct effective_option {
+  std::string path;    ///< `policies.burst.quota`, `routes[/v1/**].match.path`
+  std::string value;   ///< as it is written; what is secret or very long is not in it
+  std::string origin;  ///< `FILE:LINE:COLUMN`, `command line` or `default`
+  /// The option is looked at when the gateway starts, and not again.
+  bool at_start = false;
+  /// Of the whole value, where `value` does not have it: tells two apart that look the same.
+  sha256_digest fingerprint{};
+  auto operator==(effective_option const&) const -> bool = default;
+};
+
+/// So many options of a configuration are kept for people to look at.
+inline constexpr std::size_t effective_options_max = 10'000;
+
 /// The whole of it. Paths of files are relative to the working directory: those of a configuration file
 /// were relative to its folder.
 struct config {
   std::vector<listener_config> listen;  ///< at least one
-  std::optional<std::string> admin;     ///< an address as of a listener
+  std::optional<admin_config> admin;
   std::optional<std::int64_t> workers;  ///< event loops; missing for `auto`, one for each core
   std::string data;                     ///< folder of what outlives a request
   std::string secrets;                  ///< file that keys are derived from
@@ -230,6 +253,7 @@ struct config {
   std::vector<http::cidr> trusted_proxies;
   http_config http;
   access_log_config access_log;
+  std::vector<effective_option> effective;  ///< all of it again, option by option
 };
 
 /// One thing that is wrong with a configuration, and where.
@@ -247,6 +271,8 @@ struct config_fault {
 /// So many policies a route may have, and so many sources a partition.
 inline constexpr std::size_t limits_max = 16;
 inline constexpr std::size_t sources_max = 16;
+/// So many tokens the admin address may have.
+inline constexpr std::size_t admin_tokens_max = 64;
 
 /// What is read at most of a configuration.
 inline constexpr std::size_t config_octets_max = 1024 * 1024;
@@ -262,6 +288,7 @@ inline constexpr std::size_t config_octets_max = 1024 * 1024;
 struct serve_flags {
   std::string upstream;                      ///< a URL
   std::optional<std::string> listen{};       ///< `HOST:PORT`
+  std::optional<std::string> admin{};        ///< `HOST:PORT` of the loopback interface
   std::vector<std::string> limits{};         ///< `100/1m by header:x-api-key`
   std::optional<std::string> idempotency{};  ///< `required`, `optional` or `off`
 };

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,6 +52,23 @@ using open_quotas = std::function<result<std::unique_ptr<store::quota_store>, st
 /// Reads the secret of a gateway, or makes it. An error is one line for people.
 using open_secret = std::function<result<std::array<std::byte, 32>, std::string>(config const&)>;
 
+/// One option that a reload changes, for people.
+struct config_change {
+  std::string path;
+  std::optional<std::string> from;  ///< missing: it was not there
+  std::optional<std::string> to;    ///< missing: it is not there any more
+  bool at_start = false;            ///< it is taken over by the next start only
+  auto operator==(config_change const&) const -> bool = default;
+};
+
+/// Why a configuration is not taken over.
+struct reload_refusal {
+  std::vector<config_fault> faults{};  ///< that it has
+  std::string reason{};                ///< else: one line for people
+};
+
+using reload_outcome = result<std::vector<config_change>, reload_refusal>;
+
 /// What opens the stores. Each is called when the first route needs its store, perhaps by a reload.
 struct store_openers {
   open_idempotency idempotency;
@@ -59,6 +77,10 @@ struct store_openers {
   open_quotas quotas;  ///< called at the start, for each thread, where `stores.quota` is no memory
   /// Told, on any thread, when a store that is shared stops to answer or answers again; one line for people.
   std::function<void(std::string_view)> report;
+  /// Reads the configuration again. On any thread, one call at a time.
+  std::function<result<config, std::vector<config_fault>>()> load;
+  /// Told what became of every reload, whoever asked for it. On any thread, one call at a time.
+  std::function<void(reload_outcome const&)> reloaded;
 };
 
 /// Reads the files with schemas that a configuration names, as `server::start` does. An error is one line for
@@ -84,9 +106,11 @@ class server {
   [[nodiscard]] auto addresses() const -> std::vector<std::string> const&;
   [[nodiscard]] auto admin_address() const -> std::string const&;
 
-  /// Serves by other settings from the next request on. Usage is kept: a changed quota applies at once.
-  /// Listeners stay as they are; on an error everything does.
-  [[nodiscard]] auto reload(config settings) -> result<void, std::string>;
+  /// Reads the configuration again and serves by it from the next request on. Usage is kept: a changed quota applies
+  /// at once. Listeners stay as they are; on an error everything does. From any thread.
+  auto reload() -> reload_outcome;
+  /// What `reload` would do, as far as that can be told without opening a store or a log. From any thread.
+  [[nodiscard]] auto look_at_reload() -> reload_outcome;
 
   /// Accepts no more connections and waits for what is under way, at most `wait`. True when all was done.
   auto drain(std::chrono::milliseconds wait) -> bool;
