@@ -349,8 +349,8 @@ gateway::~gateway() {
 }
 
 void gateway::write_config(std::string const& config) const {
-  std::ofstream(file_) << "listen: " << options_.listen
-                       << "\nadmin: \"127.0.0.1:0\"\nworkers: " << options_.workers << "\n"
+  std::ofstream(file_) << "listen: " << options_.listen << "\nadmin: " << options_.admin
+                       << "\nworkers: " << options_.workers << "\n"
                        << config;
 }
 

@@ -151,6 +151,7 @@ class serving_origin {
 struct gateway_options {
   int workers = 1;
   std::string listen = "\"127.0.0.1:0\"";  ///< as in the configuration
+  std::string admin = "\"127.0.0.1:0\"";   ///< the same
   std::vector<int> passed{};               ///< sockets, by the protocol of sd_listen_fds(3)
   std::vector<std::string> environment{};  ///< `NAME=VALUE`
 };
@@ -192,6 +193,11 @@ class gateway {
 
   /// Writes the configuration anew and sends SIGHUP; returns the line that the gateway says then.
   [[nodiscard]] auto reload(std::string const& config) -> std::string;
+  /// Writes the configuration anew, and nothing else.
+  void write_config(std::string const& config) const;
+  /// What the configuration begins with when it is written the next time.
+  [[nodiscard]] auto options() -> gateway_options& { return options_; }
+  [[nodiscard]] auto file() const -> std::string { return file_.string(); }
   /// What it has said on standard error and nobody has read.
   [[nodiscard]] auto errors() -> std::string;
   /// The next line that it says on standard output.
@@ -207,7 +213,6 @@ class gateway {
 
  private:
   void start(std::vector<std::string> arguments, bool has_admin);
-  void write_config(std::string const& config) const;
   [[nodiscard]] static auto read_line(descriptor const& from, std::string& pending) -> std::string;
 
   gateway_options options_;

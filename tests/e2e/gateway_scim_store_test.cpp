@@ -75,7 +75,12 @@ class inner_gateway {
       parts.directory = make();
       return result<tidegate::gateway::directory_parts, std::string>(std::move(parts));
     };
-    auto started = tidegate::gateway::server::start(settings("100"), randomness, std::move(open));
+    open.load = [this]()
+        -> result<tidegate::gateway::config, std::vector<tidegate::gateway::config_fault>> {
+      return settings(page_size_);
+    };
+    auto started =
+        tidegate::gateway::server::start(settings(page_size_), randomness, std::move(open));
     if (!started) {
       throw std::runtime_error(started.error());
     }
@@ -96,8 +101,14 @@ class inner_gateway {
         static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
   }
   [[nodiscard]] auto server() const -> tidegate::gateway::server& { return *server_; }
+  /// Serves by another page size from now on. True when that was taken over.
+  [[nodiscard]] auto reload(std::string const& page_size) -> bool {
+    page_size_ = page_size;
+    return server_->reload().has_value();
+  }
 
  private:
+  std::string page_size_ = "100";
   std::unique_ptr<tidegate::gateway::server> server_;
 };
 
@@ -144,12 +155,12 @@ TEST(gateway_scim_store, forgets_answers_that_nobody_waits_for) {
 
 TEST(gateway_scim_store, answers_by_the_settings_that_a_request_came_under) {
   auto const work = std::make_shared<waiting_work>();
-  inner_gateway const with([work] { return std::make_unique<directory_that_waits>(work); });
+  inner_gateway with([work] { return std::make_unique<directory_that_waits>(work); });
   auto to = with.connect();
   to.send(get_users);
   expect_eventually([&] { return work->count() == 1; }, "the directory is asked");
   for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(with.server().reload(inner_gateway::settings(std::to_string(50 + i))));
+    EXPECT_TRUE(with.reload(std::to_string(50 + i)));
   }
   auto other = with.connect();
   other.send(get_users);

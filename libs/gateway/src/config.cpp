@@ -579,8 +579,7 @@ class config_reader {
         })) {
       fault(from.place_of(key),
             "admin: the gateway listens on " + shown(*address) + " too; allowed: another address");
-    }
-    if (tokens.empty() && !is_local_address(*address)) {
+    } else if (tokens.empty() && !is_local_address(*address)) {
       fault(from.place_of(key),
             "admin: others reach " + shown(*address) +
                 ", so it needs tokens; allowed: {address: " + shown(*address) +

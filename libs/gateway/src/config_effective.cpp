@@ -241,6 +241,9 @@ class option_lister {
   /// Defaults that other options make.
   [[nodiscard]] auto default_by_others(option const& rule, yaml_node const* parent) const
       -> std::optional<std::string> {
+    if (rule.path == "data") {
+      return made_.data;
+    }
     if (rule.path == "secrets") {
       return made_.secrets;
     }

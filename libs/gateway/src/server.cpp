@@ -412,6 +412,9 @@ auto server::state::reload() -> reload_outcome {
 }
 
 auto server::state::load() -> result<config, reload_refusal> {
+  if (!open.load) {
+    return failure(reload_refusal{{}, "there is nothing to read it from again"});
+  }
   auto loaded = open.load();
   if (!loaded) {
     return failure(reload_refusal{std::move(loaded.error()), {}});

@@ -20,8 +20,10 @@ auto faults(serve_flags const& flags) -> std::vector<std::string> {
 }
 
 auto limited(std::string limit) -> serve_flags {
-  return {
-      .upstream = "http://127.0.0.1:3000", .listen = std::nullopt, .limits = {std::move(limit)}};
+  return {.upstream = "http://127.0.0.1:3000",
+          .listen = std::nullopt,
+          .admin = std::nullopt,
+          .limits = {std::move(limit)}};
 }
 
 TEST(gateway_config_flags, make_the_configuration_of_a_file_that_says_the_same) {
@@ -53,6 +55,19 @@ TEST(gateway_config_flags, have_defaults) {
   auto const one = config_from_flags(limited("5/1s"));
   ASSERT_TRUE(one.has_value());
   EXPECT_EQ(to_string(one->policies.at(0).partition.sources()[0]), "client-ip");
+}
+
+TEST(gateway_config_flags, have_an_admin_address_that_only_this_machine_reaches) {
+  auto const made = config_from_flags({.upstream = "http://x", .admin = "127.0.0.1:9901"});
+  ASSERT_TRUE(made.has_value());
+  EXPECT_EQ(made->admin, (admin_config{"127.0.0.1:9901"}));
+  EXPECT_THAT(faults({.upstream = "http://x", .admin = ":9901"}),
+              testing::ElementsAre(testing::StartsWith(
+                  "--admin:1:1: others reach this address, so it needs tokens")));
+  EXPECT_THAT(faults({.upstream = "http://x", .admin = "9901"}),
+              testing::ElementsAre(testing::StartsWith("--admin:1:1: an address ends in a colon")));
+  EXPECT_THAT(faults({.upstream = "http://x", .admin = "127.0.0.1:8080"}),
+              testing::ElementsAre(testing::StartsWith("--admin:1:1: the gateway listens there")));
 }
 
 TEST(gateway_config_flags, name_several_limits_by_their_order) {

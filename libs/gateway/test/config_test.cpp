@@ -289,6 +289,18 @@ TEST(gateway_config, takes_an_access_log_as_a_value_or_as_a_mapping) {
   EXPECT_EQ(log("{file: stdout, query: true}"), (access_log_config{standard_output, "", true}));
 }
 
+TEST(gateway_config, takes_an_admin_address_with_tokens) {
+  auto const digest = std::string(64, '0');
+  EXPECT_EQ(parsed(with("admin: {address: '0.0.0.0:1', tokens: [{name: a, sha256: '" + digest +
+                        "', read-only: true}]}\n"))
+                .admin,
+            (admin_config{"0.0.0.0:1", {{"a", sha256_digest{}, "", true}}}));
+  for (auto const* const local : {"127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1",
+                                  "localhost:1", "unix:/run/a.sock"}) {
+    EXPECT_TRUE(parsed(with("admin: '" + std::string(local) + "'\n")).admin) << local;
+  }
+}
+
 TEST(gateway_config, takes_one_value_for_a_list_of_one_and_words_for_nothing) {
   auto const made = parsed(
       "listen: 'localhost:0'\nadmin: off\naccess-log: stdout\nworkers: 2\nsecrets: /s\ndata: d/\n"
@@ -423,6 +435,27 @@ auto const fault_rows = std::vector<fault_row>{
     {"admin_where_clients_are",
      with("listen: ':80'\nadmin: ':80'\n"),
      {"3:8: admin: the gateway listens on \":80\" too"}},
+    {"admin_without_tokens_where_others_reach_it",
+     with("admin: '0.0.0.0:9901'\n"),
+     {"2:8: admin: others reach \"0.0.0.0:9901\", so it needs tokens; allowed: {address: "
+      "\"0.0.0.0:9901\", tokens: [{name: NAME, sha256: DIGEST}]}"}},
+    {"admin_of_ipv6_without_tokens",
+     with("admin: {address: '[::]:9901'}\n"),
+     {"2:18: admin: others reach \"[::]:9901\", so it needs tokens"}},
+    {"admin_without_an_address",
+     with("admin: {tokens: [{name: a, sha256: " + std::string(64, 'a') + "}]}\n"),
+     {"2:8: \"address\" is missing"}},
+    {"admin_with_no_tokens_in_its_list",
+     with("admin: {address: '127.0.0.1:1', tokens: []}\n"),
+     {"2:41: tokens: an empty list lets nobody in"}},
+    {"admin_with_a_token_twice",
+     with("admin: {address: ':1', tokens: [{name: a, sha256: " + std::string(64, 'a') +
+          "}, {name: a, sha256: " + std::string(64, 'b') + "}]}\n"),
+     {"2:125: name: \"a\" is there twice"}},
+    {"admin_with_a_tenant",
+     with("admin: {address: ':1', tokens: [{name: a, tenant: t, sha256: " + std::string(64, 'a') +
+          "}]}\n"),
+     {"2:43: unknown key \"tenant\""}},
     {"nowhere_to_listen", with("listen: []\n"), {"2:9: listen: an empty list"}},
     {"tls_without_key",
      with("listen: {address: ':80', tls: {certificate: a}}\n"),

@@ -74,6 +74,35 @@ TEST(gateway_config_values, reads_addresses_to_listen_on) {
   EXPECT_FALSE(parse_listen_address("unix:/" + std::string(107, 'x')).has_value());
 }
 
+TEST(gateway_config_values, knows_which_addresses_only_this_machine_reaches) {
+  for (auto const* text :
+       {"127.0.0.1:1", "127.1.2.3:0", "[::1]:1", "unix:/run/t.sock", "[::ffff:127.0.0.1]:1"}) {
+    EXPECT_TRUE(is_local_address(text)) << text;
+  }
+  for (auto const* text : {":1", "0.0.0.0:1", "[::]:1", "128.0.0.1:1", "10.0.0.1:1", "[::2]:1",
+                           "[fe80::1]:1", "[::ffff:10.0.0.1]:1"}) {
+    EXPECT_FALSE(is_local_address(text)) << text;
+  }
+}
+
+TEST(gateway_config_values, leaves_passwords_out_of_urls) {
+  using row = std::pair<char const*, char const*>;
+  for (auto const& [text, shown] : std::vector<row>{
+           {"memory", "memory"},
+           {"sqlite:a@b", "sqlite:a@b"},
+           {"redis://h:1", "redis://h:1"},
+           {"redis://:p@h:1", "redis://:***@h:1"},
+           {"redis://u:p@h:1,i:2", "redis://u:***@h:1,i:2"},
+           {"postgres://u:p@q/r?s@h/d", "postgres://u:***@h/d"},
+           {"postgres://u/p:q@h/d", "postgres://u:***@h/d"},
+           {"postgres://h/d?password=p", "postgres://h/d?password=***"},
+           {"postgres://h/d?a=b&sslpassword=p&c=d", "postgres://h/d?a=b&sslpassword=***&c=d"},
+           {"postgres://h/d?p%61ssword=p", "postgres://h/d?p%61ssword=***"},
+           {"redis+sentinel://h/n?sentinel-password=p@q", "redis+sentinel://h:***@q"}}) {
+    EXPECT_EQ(without_passwords(text), shown);
+  }
+}
+
 TEST(gateway_config_values, reads_urls_of_servers) {
   EXPECT_EQ(parse_server_url("http://127.0.0.1:3000"), (upstream_server{false, "127.0.0.1", 3000}));
   EXPECT_EQ(parse_server_url("http://a.example"), (upstream_server{false, "a.example", 80}));

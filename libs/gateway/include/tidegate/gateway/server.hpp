@@ -77,7 +77,7 @@ struct store_openers {
   open_quotas quotas;  ///< called at the start, for each thread, where `stores.quota` is no memory
   /// Told, on any thread, when a store that is shared stops to answer or answers again; one line for people.
   std::function<void(std::string_view)> report;
-  /// Reads the configuration again. On any thread, one call at a time.
+  /// Reads the configuration again. On any thread, one call at a time. Empty: nothing can be reloaded.
   std::function<result<config, std::vector<config_fault>>()> load;
   /// Told what became of every reload, whoever asked for it. On any thread, one call at a time.
   std::function<void(reload_outcome const&)> reloaded;
