@@ -7,7 +7,7 @@ import { chromium } from "playwright-core";
 
 const [gateway, admin, screenshots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const views = ["overview", "policies", "idempotency", "explain"];
+const views = ["overview", "policies", "idempotency", "explain", "configuration"];
 
 async function load() {
   for (let i = 0; i < 30; ++i) {
@@ -52,6 +52,10 @@ async function visit(browser, width, colorScheme) {
       await page.fill("#explain-text", 'RateLimit-Policy: "default";q=20;w=60\nRateLimit: "default";r=5;t=9\nRetry-After: 3');
       await page.click("#explain-form button");
       await page.waitForFunction(() => document.querySelector("#explain-answer")?.textContent.includes("5 of 20"));
+    }
+    if (view === "configuration") {
+      await page.waitForFunction(() => document.querySelector("#config-options tbody")?.textContent.includes("policies.constructor.quota"));
+      await page.waitForFunction(() => document.querySelector("#config-changes")?.textContent.includes("Nothing"));
     }
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= width, `${view} is ${wide} wide at ${width}`);
