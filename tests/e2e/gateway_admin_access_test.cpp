@@ -100,6 +100,13 @@ TEST(gateway_admin_address, needs_none_on_the_loopback_interface_unless_there_ar
             "{\"token\":null,\"read-only\":false,\"session\":false}\n");
 }
 
+TEST(gateway_admin_address, has_any_name_where_it_needs_a_token) {
+  gateway const with(echo, options());
+  auto client = with.connect_admin();  // as from a proxy with TLS on this machine
+  client.send("GET /metrics HTTP/1.1\r\nHost: gw.example\r\n" + as_ops + "\r\n");
+  EXPECT_EQ(client.read_response().status(), 200);
+}
+
 TEST(gateway_admin_address, is_refused_without_tokens_where_others_reach_it) {
   auto const folder = std::filesystem::temp_directory_path() / "tidegate_admin_XXXXXX";
   auto name = folder.string();

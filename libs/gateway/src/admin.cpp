@@ -72,7 +72,8 @@ constexpr std::string_view plain_text = "text/plain; charset=utf-8";
   }
   sockaddr_in6 v6{};
   std::memcpy(&v6, &address, sizeof v6);
-  return address.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+  bool const is_v4_mapped = IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) && v6.sin6_addr.s6_addr[12] == 127;
+  return address.ss_family == AF_INET6 && (IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) || is_v4_mapped);
 }
 
 /// `127.0.0.1:4711`
@@ -223,8 +224,10 @@ class admin_connection final : public engine::watched, private engine::timer {
     request_.path = request->path();
     request_.query = request->query().substr(std::min<std::size_t>(1, request->query().size()));
     request_.content_type = request->value_of(wire::known_field::content_type);
-    // Somebody else's name may be made to lead here, so that pages of theirs count as of this origin.
-    if (is_loopback(socket_) && !names_this_machine(request->authority())) {
+    // Somebody else's name may be made to lead here, so that pages of theirs count as of this origin. Where a token
+    // is needed that gets them nothing: a session is that of another name.
+    if (!service_.access_.needs_token() && is_loopback(socket_) &&
+        !names_this_machine(request->authority())) {
       respond(admin_problem(421, "Here this address is known as localhost, or by its number."));
       return;
     }
@@ -416,6 +419,11 @@ class admin_connection final : public engine::watched, private engine::timer {
     respond(std::move(done));
   }
 
+  /// For the log: `127.0.0.1:4711 (token ops)`.
+  [[nodiscard]] auto who() const -> std::string {
+    return peer_of(socket_) + (caller_.token.empty() ? "" : " (token " + caller_.token + ")");
+  }
+
   /// Says what somebody changed, and how that was answered. Nothing for whoever only looks.
   [[nodiscard]] auto note_of_change() const -> std::optional<std::move_only_function<void(int)>> {
     auto const& report = service_.shared_.report;
@@ -428,9 +436,8 @@ class admin_connection final : public engine::watched, private engine::timer {
                    (request_.content.empty() || request_.path == session_path
                         ? ""
                         : " " + request_.content),
-            who = peer_of(socket_) +
-                  (caller_.token.empty() ? "" : " (token " + caller_.token + ")")](int status) {
-      std::string line = "the admin address was asked by " + who + " to " + what;
+            by = who()](int status) {
+      std::string line = "the admin address was asked by " + by + " to " + what;
       std::ranges::replace_if(
           line, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
       report(line + ": answered " + std::to_string(status));

@@ -136,7 +136,7 @@ class option_lister {
     if (rule.form == option_form::named ||
         (rule.form == option_form::patterns && node.is == yaml_node::kind::mapping)) {
       for (auto const& [key, value] : node.members) {
-        add_one(rule, shown + "." + key->text, *value);
+        add_one(rule, shown + "." + key->text.substr(0, value_octets_max), *value);
       }
     } else if (is_list(rule) && has_options) {
       add_elements(rule, shown, node);

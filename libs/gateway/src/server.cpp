@@ -388,6 +388,9 @@ auto server::state::look_at_reload() -> reload_outcome {
     return failure(std::move(next.error()));
   }
   auto changes = changes_to(*next);
+  if (auto const schemas = check_schemas(*next); !schemas) {
+    return failure(reload_refusal{{}, schemas.error()});
+  }
   auto ids_then = ids;
   if (auto const used = runtime::make(*std::move(next), ids_then); !used) {
     return failure(reload_refusal{{}, used.error()});
