@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 
 namespace tidegate::store_sqlite {
 
@@ -64,7 +65,9 @@ namespace {
   std::uint64_t value = all_ones;
   std::size_t at = 0;
   for (; at + 8 <= octets.size(); at += 8) {
-    value = __builtin_ia32_crc32di(value, word_at(octets.data() + at));
+    std::uint64_t word = 0;  // which is as this processor has it in memory
+    std::memcpy(&word, octets.data() + at, sizeof word);
+    value = __builtin_ia32_crc32di(value, word);
   }
   auto rest = static_cast<std::uint32_t>(value);
   for (; at < octets.size(); ++at) {

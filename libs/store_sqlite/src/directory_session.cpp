@@ -2,6 +2,7 @@
 #include "directory_session.hpp"
 
 #include "directory_scan.hpp"
+#include "pending_table.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -69,7 +70,8 @@ auto statement_text(sql which) noexcept -> std::string_view {
       return "UPDATE resource SET version = version + 1, text = ?2 WHERE rid = ?1";
     case sql::remove_resource: return "DELETE FROM resource WHERE rid = ?";
     case sql::mark_in_groups: return "UPDATE resource SET in_groups = 1 WHERE rid = ?";
-    case sql::insert_entry: return "INSERT INTO entry (index_id, key, rid) VALUES (?, ?, ?)";
+    case sql::insert_entries:
+      return "INSERT INTO entry (index_id, key, rid) SELECT index_id, key, rid FROM pending";
     case sql::remove_entry: return "DELETE FROM entry WHERE index_id = ? AND key = ? AND rid = ?";
     case sql::members_of:
       return "SELECT member_rid, member_id, display FROM member WHERE group_rid = ? ORDER BY seq";
@@ -145,6 +147,7 @@ directory_session::directory_session(connection connection,
     id_indexes_.push_back(static_cast<std::size_t>(found - type.indexes.begin()));
   }
   // What fails for lack of memory is seen when a statement with it is prepared.
+  add_pending_table(connection_.get(), &put_now_);
   sqlite3_create_function_v2(connection_.get(), "look_at", -1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
                              this, directory_scan::look_at_row, nullptr, nullptr, nullptr);
 }
@@ -271,11 +274,15 @@ auto directory_session::undo_work() -> outcome<void> {
 }
 
 auto directory_session::put_entries() -> outcome<void> {
-  for (auto const& [what, adds] : pending_.in_order()) {
-    TIDEGATE_TRY_VOID(
-        run(adds ? sql::insert_entry : sql::remove_entry, what.index_id, what.key, what.rid));
+  put_now_ = pending_.in_order();
+  for (auto const& [what, adds] : put_now_) {
+    if (!adds) {
+      TIDEGATE_TRY_VOID(run(sql::remove_entry, what.index_id, what.key, what.rid));
+    }
   }
-  return {};
+  auto made = put_now_.empty() ? outcome<void>() : run(sql::insert_entries);
+  put_now_ = {};
+  return made;
 }
 
 auto directory_session::put_sizes() -> outcome<void> {

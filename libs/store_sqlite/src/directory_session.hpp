@@ -50,7 +50,7 @@ enum class sql : std::uint8_t {
   update_resource,
   remove_resource,
   mark_in_groups,
-  insert_entry,
+  insert_entries,
   remove_entry,
   members_of,
   groups_of,
@@ -259,6 +259,7 @@ class directory_session final : public store::directory_writer {
     return made;
   }
 
+  std::vector<pending_entries::change> put_now_;  // the table `pending` of the connection
   connection connection_;
   std::shared_ptr<scim::model const> model_;
   std::vector<std::size_t> id_indexes_;  // of each type, the number of its index of `id`

@@ -875,7 +875,8 @@ TEST(store_sqlite_directory, sorts_nothing_and_reads_no_table_from_end_to_end) {
   for (int i = 0; i < static_cast<int>(sql::how_many); ++i) {
     auto const text = std::string(statement_text(static_cast<sql>(i)));
     auto const plan = plan_of(*file, text);
-    EXPECT_EQ(plan.find("SCAN"), std::string::npos) << text << ": " << plan;
+    bool const is_of_memory = plan.starts_with("SCAN pending VIRTUAL TABLE INDEX 0:; ");
+    EXPECT_TRUE(is_of_memory || plan.find("SCAN") == std::string::npos) << text << ": " << plan;
     EXPECT_EQ(plan.find("TEMP B-TREE"), std::string::npos) << text << ": " << plan;
   }
   EXPECT_EQ(plan_of(*file, std::string(statement_text(sql::sorted_down))),
