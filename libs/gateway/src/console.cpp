@@ -7,14 +7,36 @@
 #include <tidegate/explain/header_text.hpp>
 #include <tidegate/http/json_string.hpp>
 
+#include <algorithm>
+
 namespace tidegate::gateway {
+
+namespace {
+
+/// The lines that say something of this moment: without what metrics are for and of which kind.
+[[nodiscard]] auto without_comments(std::string_view metrics) -> std::string {
+  std::string out;
+  out.reserve(metrics.size());
+  while (!metrics.empty()) {
+    auto const line = metrics.substr(0, std::min(metrics.find('\n'), metrics.size() - 1) + 1);
+    if (!line.starts_with('#')) {
+      out.append(line);
+    }
+    metrics.remove_prefix(line.size());
+  }
+  return out;
+}
+
+}  // namespace
 
 auto console_figures(std::string_view metrics, std::chrono::system_clock::time_point now)
     -> std::string {
   auto const at =
       std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
   std::string out = "{\"at\":" + std::to_string(at) + ",\"metrics\":";
-  http::append_json_string(out, metrics);
+  auto const values = without_comments(metrics);
+  out.reserve(out.size() + values.size() * 5 / 4);
+  http::append_json_string(out, values);
   out += "}";
   return out;
 }

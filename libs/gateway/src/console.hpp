@@ -16,7 +16,7 @@ namespace tidegate::gateway {
 /// The same of the page that asks for a token.
 [[nodiscard]] auto login_pieces() -> std::span<std::string_view const>;
 
-/// What a page is told of a moment, in one line of JSON: when it is, and all metrics.
+/// What a page is told of a moment, in one line of JSON: when it is, and all metrics without their comments.
 [[nodiscard]] auto console_figures(std::string_view metrics,
                                    std::chrono::system_clock::time_point now) -> std::string;
 

@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <fstream>
 
 namespace tidegate::gateway {
 
 void route_metrics::count(int status, std::chrono::nanoseconds latency) noexcept {
-  by_status[static_cast<std::size_t>(std::clamp(status, 0, 599))].add();
+  by_status.add(static_cast<std::size_t>(std::clamp(status, 0, 599)));
   auto const microseconds =
       static_cast<std::uint64_t>(std::max<std::int64_t>(latency / std::chrono::microseconds(1), 0));
   std::size_t bound = 0;  // one by one, as most are within the first few
@@ -70,17 +71,40 @@ void describe(std::string& out, std::string_view name, std::string_view kind,
 }
 
 void line(std::string& out, std::string_view name, std::string const& labels, double value) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), " %.15g\n", value);
   out.append(name);
   if (!labels.empty()) {
     out.append("{").append(labels).append("}");
   }
-  out.append(text.data());
+  // Nearly all are counts, and every open console has all of them written once a second.
+  std::array<char, 40> text{};
+  constexpr double counts_max = 1e15;
+  auto const count = value >= 0 && value < counts_max ? static_cast<std::uint64_t>(value) : 0;
+  if (static_cast<double>(count) == value) {
+    auto const end = std::to_chars(text.data(), text.data() + text.size(), count).ptr;
+    out.append(" ").append(text.data(), end).append("\n");
+  } else {
+    std::snprintf(text.data(), text.size(), " %.15g\n", value);
+    out.append(text.data());
+  }
+}
+
+/// `,le="0.005"` for each bound of latency, and for what is above all of them.
+auto latency_labels() -> std::array<std::string, latency_bounds.size() + 1> const& {
+  static auto const made = [] {
+    std::array<std::string, latency_bounds.size() + 1> labels;
+    for (std::size_t i = 0; i < latency_bounds.size(); ++i) {
+      std::array<char, 32> bound{};
+      std::snprintf(bound.data(), bound.size(), ",le=\"%g\"", latency_bounds[i] / 1e6);
+      labels[i] = bound.data();
+    }
+    labels.back() = ",le=\"+Inf\"";
+    return labels;
+  }();
+  return made;
 }
 
 struct route_sums {
-  std::array<std::uint64_t, 600> by_status{};
+  std::map<std::size_t, std::uint64_t> by_status;
   std::array<std::uint64_t, latency_bounds.size() + 1> by_latency{};
   std::uint64_t latency_sum = 0;
   std::array<std::uint64_t, keyed_outcomes_count> keyed{};
@@ -151,9 +175,8 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
     std::lock_guard const lock(worker->mutex);
     for (auto const& [name, route] : worker->routes) {
       auto& sum = routes[name];
-      for (std::size_t i = 0; i < sum.by_status.size(); ++i) {
-        sum.by_status[i] += route->by_status[i].value();
-      }
+      route->by_status.for_each(
+          [&](std::size_t status, std::uint64_t count) { sum.by_status[status] += count; });
       for (std::size_t i = 0; i < sum.by_latency.size(); ++i) {
         sum.by_latency[i] += route->by_latency[i].value();
       }
@@ -168,12 +191,10 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   }
   describe(out, "tidegate_requests_total", "counter", "Requests that were answered.");
   for (auto const& [name, sum] : routes) {
-    for (std::size_t status = 0; status < sum.by_status.size(); ++status) {
-      if (sum.by_status[status] != 0) {
-        line(out, "tidegate_requests_total",
-             "route=\"" + label(name) + "\",status=\"" + std::to_string(status) + "\"",
-             static_cast<double>(sum.by_status[status]));
-      }
+    for (auto const& [status, count] : sum.by_status) {
+      line(out, "tidegate_requests_total",
+           "route=\"" + label(name) + "\",status=\"" + std::to_string(status) + "\"",
+           static_cast<double>(count));
     }
   }
   describe(out, "tidegate_request_duration_seconds", "histogram",
@@ -183,11 +204,7 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < sum.by_latency.size(); ++i) {
       count += sum.by_latency[i];
-      std::array<char, 32> bound{"+Inf"};
-      if (i < latency_bounds.size()) {
-        std::snprintf(bound.data(), bound.size(), "%g", latency_bounds[i] / 1e6);
-      }
-      line(out, "tidegate_request_duration_seconds_bucket", route + ",le=\"" + bound.data() + "\"",
+      line(out, "tidegate_request_duration_seconds_bucket", route + latency_labels()[i],
            static_cast<double>(count));
     }
     line(out, "tidegate_request_duration_seconds_sum", route,

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -58,9 +59,39 @@ enum class keyed_outcome : std::uint8_t {
 inline constexpr std::size_t keyed_outcomes_count =
     static_cast<std::size_t>(keyed_outcome::bypassed) + 1;
 
+/// Counts by status. Of the many that there may be few are in use, and whoever reads them all wants to know which:
+/// every open console does so once a second.
+class status_counts {
+ public:
+  static constexpr std::size_t statuses = 600;
+
+  void add(std::size_t status) noexcept {
+    if (counts_[status].value() == 0) {
+      used_[status / 64].add(std::uint64_t{1} << (status % 64));
+    }
+    counts_[status].add();
+  }
+  /// Calls `each(status, count)` for those that are not 0.
+  template <class Each>
+  void for_each(Each each) const {
+    for (std::size_t i = 0; i < used_.size(); ++i) {
+      for (auto bits = used_[i].value(); bits != 0; bits &= bits - 1) {
+        auto const status = i * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+        if (auto const count = counts_[status].value(); count != 0) {
+          each(status, count);
+        }
+      }
+    }
+  }
+
+ private:
+  std::array<counter, statuses> counts_;
+  std::array<counter, (statuses + 63) / 64> used_;  // a bit for each
+};
+
 /// What is counted of one route.
 struct route_metrics {
-  std::array<counter, 600> by_status;
+  status_counts by_status;
   std::array<counter, latency_bounds.size() + 1> by_latency;
   counter latency_sum;  // microseconds
   std::array<counter, keyed_outcomes_count> keyed;
