@@ -89,16 +89,18 @@ class inner_gateway {
 
   static auto settings(std::string const& page_size) -> tidegate::gateway::config {
     return *tidegate::gateway::parse_config(
-        "listen: \"127.0.0.1:0\"\nworkers: 2\nroutes: [{match: {path: /scim/v2/**}, service: scim, "
-        "default-page-size: " +
+        "listen: \"127.0.0.1:0\"\nadmin: \"127.0.0.1:0\"\nworkers: 2\nroutes: [{name: people, "
+        "match: "
+        "{path: /scim/v2/**}, service: scim, default-page-size: " +
             page_size + "}]\n",
         "test.yaml");
   }
 
   [[nodiscard]] auto connect() const -> connection {
-    auto const& address = server_->addresses().front();
-    return connect_to(
-        static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    return connect_at(server_->addresses().front());
+  }
+  [[nodiscard]] auto connect_admin() const -> connection {
+    return connect_at(server_->admin_address());
   }
   [[nodiscard]] auto server() const -> tidegate::gateway::server& { return *server_; }
   /// Serves by another page size from now on. True when that was taken over.
@@ -108,6 +110,11 @@ class inner_gateway {
   }
 
  private:
+  [[nodiscard]] static auto connect_at(std::string const& address) -> connection {
+    return connect_to(
+        static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  }
+
   std::string page_size_ = "100";
   std::unique_ptr<tidegate::gateway::server> server_;
 };
@@ -186,6 +193,36 @@ TEST(gateway_scim_store, ends_in_good_order_with_requests_under_way) {
   for (auto& client : clients) {
     EXPECT_TRUE(client.is_closed());
   }
+}
+
+constexpr std::string_view get_users_as_admin =
+    "GET /api/v1/directory/people/default/Users HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+TEST(gateway_scim_store, is_not_waited_for_by_the_loop_of_the_admin_address) {
+  auto const work = std::make_shared<waiting_work>();
+  std::vector<connection> consoles;
+  {
+    inner_gateway const with([work] { return std::make_unique<directory_that_waits>(work); });
+    for (std::size_t i = 0; i < 4; ++i) {
+      consoles.push_back(with.connect_admin());
+      consoles.back().send(get_users_as_admin);
+      expect_eventually([&] { return work->count() == i + 1; }, "the directory is asked");
+    }
+    auto other = with.connect_admin();
+    other.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_EQ(other.read_response().status(), 200);
+    consoles.front().abort();
+    work->answer();
+    EXPECT_EQ(consoles[1].read_response().status(), 503);
+    EXPECT_EQ(consoles[2].read_response().status(), 503);
+    consoles[3].send("x");  // which nobody reads
+    auto late = with.connect_admin();
+    late.send(get_users_as_admin);
+    expect_eventually([&] { return work->count() == 1; }, "the directory is asked");
+    consoles.push_back(std::move(late));
+  }
+  EXPECT_EQ(work->count(), 0U);
+  EXPECT_TRUE(consoles.back().is_closed());
 }
 
 }  // namespace

@@ -194,7 +194,7 @@
     const text = await response.text();
     const value = text ? JSON.parse(text) : null;
     if (!response.ok) {
-      throw new Error((value && (value.detail || value.title)) || `status ${response.status}`);
+      throw Object.assign(new Error((value && (value.detail || value.title)) || `status ${response.status}`), { answer: value });
     }
     return value;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admin.hpp"
 
+#include "admin_directory.hpp"
 #include "admin_idempotency.hpp"
 #include "admin_quotas.hpp"
 #include "config_values.hpp"
@@ -324,6 +325,11 @@ class admin_connection final : public engine::watched, private engine::timer {
       answer_session();
       return;
     }
+    if (is_directory_path(request_.path)) {
+      answer_directory(service_.loop_, *service_.first_.current->settings, service_.shared_.scim,
+                       request_, respond_later());
+      return;
+    }
     if (request_.path == "/api/v1/explain") {
       explain();
       return;
@@ -428,12 +434,18 @@ class admin_connection final : public engine::watched, private engine::timer {
   [[nodiscard]] auto note_of_change() const -> std::optional<std::move_only_function<void(int)>> {
     auto const& report = service_.shared_.report;
     bool const is_resolve = request_.method == wire::method::post;
-    if (!report || (!is_resolve && request_.method != wire::method::delete_)) {
+    bool const is_patch = request_.method == wire::method::patch;
+    if (!report || (!is_resolve && !is_patch && request_.method != wire::method::delete_)) {
       return std::nullopt;
     }
     return [&report,
-            what = std::string(is_resolve ? "POST " : "DELETE ") + request_.path +
-                   (request_.content.empty() || request_.path == session_path
+            what = std::string(is_resolve ? "POST "
+                               : is_patch ? "PATCH "
+                                          : "DELETE ") +
+                   request_.path +
+                   (is_patch ? patch_in_words(request_.content)
+                    : request_.content.empty() || request_.path == session_path ||
+                            is_directory_path(request_.path)
                         ? ""
                         : " " + request_.content),
             by = who()](int status) {

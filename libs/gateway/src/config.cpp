@@ -524,6 +524,10 @@ class config_reader {
   void read_process(section const& top, config& made) {
     read_listeners(top, made);
     read_admin(top, made);
+    auto const directory = take(open_at(top, "console"), "directory", read_choice);
+    made.console_directory = directory == "off"     ? directory_access::off
+                             : directory == "write" ? directory_access::write
+                                                    : directory_access::read;
     made.workers = take(top, "workers", read_integer);
     made.data = beside_file(take_or_default(top, "data", read_file));
     auto const secrets = take(top, "secrets", read_file);

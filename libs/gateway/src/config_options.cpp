@@ -78,6 +78,13 @@ constexpr option table[] = {
      .type = boolean,
      .initial = "false",
      .doc = "Sees everything and changes nothing: what would gets 403."},
+    {.path = "console", .doc = "What the console at the admin address may do."},
+    {.path = "console.directory",
+     .type = choice,
+     .initial = "read",
+     .words = "read|write|off",
+     .doc = "The resources of `service: scim`, of every tenant: look at them, change and delete "
+            "them too, or not even look."},
     {.path = "workers",
      .type = integer,
      .initial = "auto",

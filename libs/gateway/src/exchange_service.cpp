@@ -33,11 +33,6 @@ constexpr std::chrono::milliseconds turn_time_max{4};
   return at;
 }
 
-/// Whether a URL says more than scheme and host.
-[[nodiscard]] auto has_path(std::string_view url) -> bool {
-  return url.find('/', url.find("//") + 2) != std::string_view::npos;
-}
-
 }  // namespace
 
 auto exchange::path_below_base(std::string_view path) const -> std::string_view {

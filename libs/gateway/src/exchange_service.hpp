@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -25,6 +26,11 @@ struct service_call {
   scim_answer answer;
   std::size_t sent = 0;  ///< of the content of the answer
 };
+
+/// Whether a URL says more than scheme and host.
+[[nodiscard]] inline auto has_path(std::string_view url) -> bool {
+  return url.find('/', url.find("//") + 2) != std::string_view::npos;
+}
 
 /// Has `take(answer)` called on the thread of `loop`, wherever the answer comes from.
 template <class Take>

@@ -86,8 +86,9 @@ struct resource_view {
   scim::model const* model = nullptr;
   scim::model_type const* type = nullptr;
   scim::projection shows;
-  std::string base;      ///< of URIs, as it stands inside of a JSON string
-  std::string location;  ///< what comes before the id of a resource in its `meta`
+  std::string base;            ///< of URIs, as it stands inside of a JSON string
+  std::string location;        ///< what comes before the id of a resource in its `meta`
+  std::size_t octets_max = 0;  ///< of the answer that it is shown in
 };
 
 [[nodiscard]] auto make_view(scim_job const& job, scim::model_type const& type,
@@ -104,9 +105,6 @@ struct kept_resource {
   std::string_view text;
   bool maybe_in_groups = false;
 };
-
-/// No answer is longer.
-inline constexpr std::size_t answer_octets_max = std::size_t{128} << 20;
 
 /// Appends what the client gets of a resource: with its location, its groups or its members. What is shown by
 /// default is not parsed for that.

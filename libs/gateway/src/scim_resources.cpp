@@ -76,7 +76,7 @@ auto append_relations(std::string& out, store::directory_reader& from, resource_
     TIDEGATE_TRY_VOID(told(from.members(resource.rid, [&](store::directory_member const& member) {
       out.append(std::exchange(is_first, false) ? R"(,"members":[)" : ",");
       append_member(out, view, member);
-      is_too_large = out.size() > answer_octets_max;
+      is_too_large = out.size() > view.octets_max;
       return !is_too_large;
     })));
     if (is_too_large) {
@@ -133,8 +133,9 @@ auto names_version(std::string_view etags, std::uint64_t version) -> bool {
 
 auto make_view(scim_job const& job, scim::model_type const& type, scim::projection shows)
     -> resource_view {
-  resource_view made{&job.model(), &type, std::move(shows), json_escaped(job.request.base),
-                     R"(,"location":")"};
+  resource_view made{&job.model(),       &type,
+                     std::move(shows),   json_escaped(job.request.base),
+                     R"(,"location":")", job.request.answer_octets_max};
   append_uri(made.location, made.base, endpoint_of(type), "");
   return made;
 }
@@ -164,14 +165,14 @@ auto append_shown(std::string& out, store::directory_reader& from, resource_view
   } else {
     out.append("\"}}");
   }
-  if (out.size() > answer_octets_max) {
+  if (out.size() > view.octets_max) {
     return failure(too_large());
   }
   if (is_shown_as_kept(view)) {
     return {};
   }
   auto const whole =
-      scim::parse_json(std::string_view(out).substr(begin), {.octets_max = answer_octets_max});
+      scim::parse_json(std::string_view(out).substr(begin), {.octets_max = view.octets_max});
   if (!whole) {
     return failure(unavailable({store::store_fault::damaged, "a resource that is not JSON"}));
   }

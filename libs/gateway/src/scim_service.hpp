@@ -36,6 +36,7 @@ struct scim_request {
   std::string if_match;
   std::string if_none_match;
   std::string content;
+  std::size_t answer_octets_max = std::size_t{128} << 20;  ///< no answer is longer
 
   /// How long the content may be.
   [[nodiscard]] auto content_octets_max() const -> std::uint64_t;

@@ -191,6 +191,14 @@ TEST(gateway_config, reads_every_option_of_a_policy) {
   EXPECT_EQ(all.on_store_failure, store_failure::deny);
 }
 
+TEST(gateway_config, says_what_the_console_may_do_with_the_directory) {
+  EXPECT_EQ(parsed(with("")).console_directory, directory_access::read);
+  EXPECT_EQ(parsed(with("console: {}\n")).console_directory, directory_access::read);
+  EXPECT_EQ(parsed(with("console: {directory: write}\n")).console_directory,
+            directory_access::write);
+  EXPECT_EQ(parsed(with("console: {directory: off}\n")).console_directory, directory_access::off);
+}
+
 TEST(gateway_config, fills_in_the_defaults) {
   auto const made = parsed(with_policy("quota: 1, window: 1s, abuse: {}"), "t.yaml");
   EXPECT_THAT(made.listen,
@@ -435,6 +443,9 @@ auto const fault_rows = std::vector<fault_row>{
     {"admin_where_clients_are",
      with("listen: ':80'\nadmin: ':80'\n"),
      {"3:8: admin: the gateway listens on \":80\" too"}},
+    {"a_console_that_may_do_anything",
+     with("console: {directory: all}\n"),
+     {"2:22: directory: \"all\" is unknown; allowed: read, write or off"}},
     {"admin_without_tokens_where_others_reach_it",
      with("admin: '0.0.0.0:9901'\n"),
      {"2:8: admin: others reach \"0.0.0.0:9901\", so it needs tokens; allowed: {address: "

@@ -209,6 +209,9 @@ struct access_log_config {
   auto operator==(access_log_config const&) const -> bool = default;
 };
 
+/// `console.directory`: what the admin address lets people do with the directory.
+enum class directory_access : std::uint8_t { off, read, write };
+
 enum class store_kind : std::uint8_t { memory, sqlite, redis, postgres };
 
 /// Where state is kept: one of `stores`.
@@ -238,6 +241,7 @@ inline constexpr std::size_t effective_options_max = 10'000;
 struct config {
   std::vector<listener_config> listen;  ///< at least one
   std::optional<admin_config> admin;
+  directory_access console_directory = directory_access::read;
   std::optional<std::int64_t> workers;  ///< event loops; missing for `auto`, one for each core
   std::string data;                     ///< folder of what outlives a request
   std::string secrets;                  ///< file that keys are derived from

@@ -1,0 +1,304 @@
+"use strict";
+// SPDX-License-Identifier: Apache-2.0
+// The view of the directory: what the service says of users, groups and other resources, and changes of them where they are allowed.
+(globalThis.consoleViews ??= []).push(({ $, make, ask, caller }) => {
+  const pageSize = 25;
+  const form = $("directory-form");
+  const { route, tenant, type, filter } = form.elements;
+  let access = "read";
+  let routes = [];
+  let begun = false;
+  const asked = { list: 0, resource: 0 }; // answers to what was asked before are too late
+  let place = { search: { filter: "", by: "", descending: false }, cursor: "", from: 0, rows: 0, list: null }; // of the page that is shown
+  let opened = null; // the id of what is shown beside the list
+
+  // ---- what is chosen ----
+
+  const mayChange = () => access === "write" && !caller["read-only"];
+  const byName = (list, key, name) => list.find((each) => each[key] === name);
+  const chosenRoute = () => byName(routes, "route", route.value);
+  const chosenType = () => byName(chosenRoute().types, "endpoint", type.value);
+  const pathOf = (id) => `/api/v1/directory/${encodeURIComponent(route.value)}/${encodeURIComponent(tenant.value)}${type.value}` +
+    (id === undefined ? "" : `/${encodeURIComponent(id)}`);
+
+  function choices(select, values, names) {
+    const before = select.value;
+    select.replaceChildren(...values.map((value, i) => make("option", { value }, (names || values)[i])));
+    select.value = values.includes(before) ? before : values[0];
+    select.closest("label").hidden = values.length < 2;
+  }
+  const plural = (endpoint) => endpoint.slice(1);
+  function chooseRoute() {
+    const { tenants, types } = chosenRoute();
+    choices(tenant, tenants);
+    choices(type, types.map((each) => each.endpoint), types.map((each) => plural(each.endpoint)));
+  }
+
+  // ---- columns ----
+
+  const text = (value) => (value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
+  const nameOf = (user) => text(user.displayName || (user.name && (user.name.formatted || [user.name.givenName, user.name.familyName].filter(Boolean).join(" "))));
+  function mailOf(user) {
+    const all = Array.isArray(user.emails) ? user.emails : [];
+    return text((all.find((each) => each.primary) || all[0] || {}).value);
+  }
+  const moment = (value) => (value ? new Date(value).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" }) : "");
+  const changed = ["Last change", "meta.lastModified", (each) => moment(each.meta && each.meta.lastModified)];
+
+  /** Heading, what to sort by, and what a cell says; the first names the resource. */
+  function columnsOf({ name, attributes }) {
+    if (name === "User") {
+      return [["User name", "userName", (each) => text(each.userName)], ["Name", "displayName", nameOf], ["E-mail", "emails.value", mailOf],
+        ["Active", "active", (each) => (each.active === false ? "no" : each.active === true ? "yes" : "")], changed];
+    }
+    const shown = name === "Group" ? ["displayName", "externalId"] : attributes.slice(0, 4);
+    const first = shown.length > 0 ? [] : [["Id", "id", (each) => text(each.id)]];
+    const titles = { displayName: "Name", externalId: "External id" };
+    return [...first, ...shown.map((path) => [Object.hasOwn(titles, path) ? titles[path] : path, path, (each) => text(each[path])]), changed];
+  }
+
+  // ---- what is said ----
+
+  const words = {
+    invalidFilter: "The filter cannot be read",
+    invalidCursor: "This page cannot be opened again; search to begin anew",
+    expiredCursor: "This page is too old; search to begin anew",
+    tooMany: "That is too much at once",
+    invalidValue: "That cannot be done",
+  };
+  function fault(error) {
+    const kind = error.answer && error.answer.scimType;
+    const said = Object.hasOwn(words, kind) ? `${words[kind]}: ${error.message}` : error.message;
+    $("directory-fault").replaceChildren(...(said ? [make("p", { class: "error" }, said)] : []));
+  }
+  const quiet = () => $("directory-fault").replaceChildren();
+
+  // ---- the list ----
+
+  function heading([title, by]) {
+    const { search } = place;
+    const isSorted = search.by === by;
+    const button = make("button", { type: "button", class: "sort" }, title, make("span", { "aria-hidden": "true" }, isSorted ? (search.descending ? " ▼" : " ▲") : ""));
+    button.addEventListener("click", async () => {
+      await turn("", 0, { ...search, by, descending: isSorted && !search.descending });
+      [...$("directory-list").querySelectorAll("button.sort")].find((each) => each.dataset.by === by)?.focus();
+    });
+    button.dataset.by = by;
+    return make("th", { scope: "col", "aria-sort": isSorted ? (search.descending ? "descending" : "ascending") : "none" }, button);
+  }
+
+  function row(columns, resource) {
+    const [[, , first], ...others] = columns;
+    const button = make("button", { type: "button", class: "link" }, first(resource) || text(resource.id));
+    button.dataset.id = resource.id;
+    button.addEventListener("click", () => open(resource.id));
+    return make("tr", {}, make("td", {}, button), ...others.map(([, , cell]) => make("td", {}, cell(resource))));
+  }
+
+  function show(list) {
+    const columns = columnsOf(chosenType());
+    const rows = list.Resources || [];
+    const body = rows.map((resource) => row(columns, resource));
+    if (rows.length === 0) {
+      body.push(make("tr", {}, make("td", { colspan: String(columns.length), class: "is-empty" },
+        place.cursor ? "Nothing is left on this page." : place.search.filter ? "Nothing fits the filter." : `There are no ${plural(type.value)} yet.`)));
+    }
+    $("directory-list").replaceChildren(make("thead", {}, make("tr", {}, ...columns.map(heading))), make("tbody", {}, ...body));
+    const total = list.totalResults === undefined ? "" : ` of ${list.totalResults.toLocaleString("en")}`;
+    $("directory-total").textContent = rows.length === 0 ? "" : `${(place.from + 1).toLocaleString("en")}–${(place.from + rows.length).toLocaleString("en")}${total}`;
+    mark();
+    $("directory-previous").disabled = !list.previousCursor;
+    $("directory-next").disabled = !list.nextCursor;
+  }
+
+  /** Shows another page. `from` is how many are before it; going back it is known when it is there. A cursor is one of a search. */
+  async function turn(cursor, from, search = place.search) {
+    const number = ++asked.list;
+    const given = new URLSearchParams({ count: String(pageSize), cursor });
+    if (search.filter) {
+      given.set("filter", search.filter);
+    }
+    if (search.by) {
+      given.set("sortBy", search.by);
+      given.set("sortOrder", search.descending ? "descending" : "ascending");
+    }
+    if (chosenType().name === "Group") {
+      given.set("excludedAttributes", "members");
+    }
+    try {
+      const list = await ask(`${pathOf()}?${given}`);
+      if (number === asked.list) {
+        const rows = (list.Resources || []).length;
+        place = { search, cursor, from: from === null ? (list.previousCursor ? Math.max(0, place.from - rows) : 0) : from, rows, list };
+        quiet();
+        show(list);
+      }
+    } catch (error) {
+      if (number === asked.list) {
+        fault(error);
+      }
+    }
+  }
+
+  // ---- one resource ----
+
+  /** The button of what is shown beside the list, if it is on this page. */
+  const openedButton = () => [...$("directory-list").querySelectorAll("button.link")].find((each) => each.dataset.id === opened);
+  function mark() {
+    $("directory-list").querySelector("[aria-current]")?.removeAttribute("aria-current");
+    openedButton()?.setAttribute("aria-current", "true");
+  }
+  function forget() {
+    ++asked.resource;
+    $("directory-detail").replaceChildren();
+    opened = null;
+    mark();
+  }
+  function close() {
+    const button = openedButton();
+    forget();
+    button?.focus();
+  }
+
+  async function change(options, question, id) {
+    if (!window.confirm(question)) {
+      return;
+    }
+    try {
+      await ask(pathOf(id), options);
+      await turn(place.cursor, place.from);
+      if (options.method === "DELETE") {
+        forget();
+        form.querySelector("button").focus();
+      } else {
+        await open(id);
+      }
+    } catch (error) {
+      fault(error);
+    }
+  }
+
+  function actions(resource, title) {
+    if (!mayChange()) {
+      return [];
+    }
+    const act = (label, kind, options, question) => {
+      const button = make("button", { type: "button", class: kind }, label);
+      button.addEventListener("click", () => change(options, question, resource.id));
+      return button;
+    };
+    const active = (value) => ({
+      method: "PATCH",
+      headers: { "Content-Type": "application/scim+json" },
+      body: JSON.stringify({ schemas: ["urn:ietf:params:scim:api:messages:2.0:PatchOp"], Operations: [{ op: "replace", path: "active", value }] }),
+    });
+    const made = [];
+    if (chosenType().name === "User") {
+      made.push(resource.active === false ? act("Activate", "plain", active(true), `Activate ${title}?`) : act("Deactivate", "plain", active(false), `Deactivate ${title}?`));
+    }
+    made.push(act("Delete", "plain danger", { method: "DELETE" }, `Delete ${title}? This cannot be undone.`));
+    return made;
+  }
+
+  async function open(id) {
+    const number = ++asked.resource;
+    const into = $("directory-detail");
+    try {
+      let note = "";
+      let resource;
+      try {
+        resource = await ask(pathOf(id));
+      } catch (error) {
+        if (!error.answer || error.answer.scimType !== "tooMany") {
+          throw error;
+        }
+        note = "It has more members than can be shown here.";
+        resource = await ask(`${pathOf(id)}?excludedAttributes=members`);
+      }
+      if (number !== asked.resource) {
+        return;
+      }
+      opened = id;
+      mark();
+      const title = columnsOf(chosenType())[0][2](resource) || text(resource.id);
+      const closing = make("button", { type: "button", class: "plain" }, "Close");
+      closing.addEventListener("click", close);
+      const head = make("h3", { tabindex: "-1" }, title);
+      into.replaceChildren(make("article", { class: "card" }, head,
+        ...(note ? [make("p", { class: "note" }, note)] : []),
+        make("p", { class: "buttons" }, ...actions(resource, title), closing),
+        make("pre", { tabindex: "0", role: "region", "aria-label": "The resource as JSON" }, JSON.stringify(resource, null, 2))));
+      quiet();
+      head.focus();
+    } catch (error) {
+      if (number === asked.resource) {
+        fault(error);
+      }
+    }
+  }
+
+  // ---- the view ----
+
+  async function begin() {
+    try {
+      const all = await ask("/api/v1/directory");
+      access = all.access;
+      routes = all.routes;
+    } catch (error) {
+      begun = false; // so that it is asked again
+      $("directory-note").textContent = error.message;
+      return;
+    }
+    const isThere = routes.length > 0;
+    $("directory-body").hidden = !isThere;
+    $("directory-note").textContent = access === "off" ? "The directory is not shown here: the configuration says console: {directory: off}."
+      : !isThere ? "No route has a directory: service: scim makes one."
+        : mayChange() ? "What is changed here is changed for everybody, and logged." : access === "write" ? "Your token is for reading." : "For reading. console: {directory: write} in the configuration allows changes.";
+    if (isThere) {
+      choices(route, routes.map((each) => each.route));
+      chooseRoute();
+      await turn("", 0);
+    }
+  }
+  /** Another list: names of attributes mean something else there. */
+  function turnToList() {
+    forget();
+    filter.value = "";
+    $("directory-list").replaceChildren();
+    $("directory-total").textContent = "";
+    $("directory-previous").disabled = true;
+    $("directory-next").disabled = true;
+    turn("", 0, { filter: "", by: "", descending: false });
+  }
+  route.addEventListener("change", () => {
+    chooseRoute();
+    turnToList();
+  });
+  tenant.addEventListener("change", turnToList);
+  type.addEventListener("change", turnToList);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    forget();
+    turn("", 0, { ...place.search, filter: filter.value.trim() });
+  });
+  /** A button that can go no further would lose the focus; the other one gets it. */
+  function pages(button, other, go) {
+    button.addEventListener("click", async () => {
+      await go();
+      if (button.disabled) {
+        other.focus();
+      }
+    });
+  }
+  pages($("directory-next"), $("directory-previous"), () => turn(place.list.nextCursor, place.from + place.rows));
+  pages($("directory-previous"), $("directory-next"), () => turn(place.list.previousCursor, null));
+
+  /** Live figures change nothing here: it is read when somebody looks at it, and then when somebody asks. */
+  const directory = () => {
+    if (!begun) {
+      begun = true;
+      begin();
+    }
+  };
+  return { directory };
+});
