@@ -7,33 +7,52 @@ import { chromium } from "playwright-core";
 
 const [gateway, admin, screenshots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const views = ["overview", "policies", "idempotency", "explain", "configuration"];
+const views = ["overview", "policies", "idempotency", "directory", "explain", "configuration"];
+const bearer = { Authorization: "Bearer bench" };
 
-async function load() {
-  for (let i = 0; i < 30; ++i) {
-    await fetch(`${gateway}/scim/v2/Users?count=1`, { headers: { Authorization: "Bearer bench" } });
-  }
+/** Clients that go on until they are stopped, and no longer than `secs`: a few hundred requests a second. Some are refused. */
+function load(secs) {
+  const until = Date.now() + secs * 1000;
+  const client = async (path, pause) => {
+    let count = 0;
+    for (; running && Date.now() < until; ++count) {
+      await (await fetch(`${gateway}${path}`, { headers: bearer })).arrayBuffer();
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+    return count;
+  };
+  let running = true;
+  const clients = [...Array(6).fill("/echo/1"), "/people/v2/Users?count=10", "/scim/v2/Users?count=1"].map((path, i) => client(path, 10 + i));
+  return async () => {
+    running = false;
+    return (await Promise.all(clients)).reduce((sum, count) => sum + count, 0);
+  };
 }
 
-async function visit(browser, width, colorScheme) {
-  const page = await browser.newPage({ viewport: { width, height: 1000 }, colorScheme });
+/** A page for which errors of its programs are faults, and so is what it asks of anybody else. */
+async function openPage(browser, options) {
+  const page = await browser.newPage(options);
   const faults = [];
-  const requests = [];
-  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("dialog", (dialog) => dialog.accept());
-  page.on("request", (request) => requests.push(request.url()));
   await page.route((url) => url.origin !== new URL(admin).origin && url.protocol !== "data:", (route) => {
     faults.push(`asks for ${route.request().url()}`);
     return route.abort();
   });
+  return { page, faults };
+}
+
+async function visit(browser, width, colorScheme) {
+  const { page, faults } = await openPage(browser, { viewport: { width, height: 1000 }, colorScheme });
+  const requests = [];
+  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
+  page.on("request", (request) => requests.push(request.url()));
   const answer = await page.goto(`${admin}/`);
   assert.ok((await answer.body()).length < 400_000, "the page is too heavy");
   // What is shown first came with the page.
   assert.equal(await page.locator("#tiles dt").count(), 8);
   assert.deepEqual(requests.filter((url) => url.startsWith("http") && !url.endsWith("/api/v1/events")), [`${admin}/`]);
   await page.waitForSelector("#live.is-live");
-  await load();
   await page.waitForFunction(() => document.querySelectorAll("#routes tbody tr td").length > 1);
   await page.waitForFunction(() => document.querySelector("#chart-requests canvas") !== null);
 
@@ -47,6 +66,11 @@ async function visit(browser, width, colorScheme) {
     if (view === "policies") {
       await page.waitForFunction(() => document.querySelector("#policies")?.textContent.includes('RateLimit-Policy: "constructor";q=20;w=60'));
       await page.waitForFunction(() => document.querySelector("#partitions tbody")?.textContent.includes("client-ip 127.0.0.1"));
+    }
+    if (view === "directory") {
+      await page.waitForSelector("#directory-list tbody button");
+      await page.click("#directory-list tbody button");
+      await page.waitForSelector("#directory-detail pre");
     }
     if (view === "explain") {
       await page.fill("#explain-text", 'RateLimit-Policy: "default";q=20;w=60\nRateLimit: "default";r=5;t=9\nRetry-After: 3');
@@ -80,14 +104,11 @@ async function visit(browser, width, colorScheme) {
 async function forget(browser) {
   const sent = await fetch(`${gateway}/scim/v2/Users`, {
     method: "POST",
-    headers: { Authorization: "Bearer bench", "Content-Type": "application/scim+json", "Idempotency-Key": '"k1"' },
+    headers: { ...bearer, "Content-Type": "application/scim+json", "Idempotency-Key": '"k1"' },
     body: JSON.stringify({ schemas: ["urn:ietf:params:scim:schemas:core:2.0:User"], userName: "ada" }),
   });
   assert.equal(sent.status, 201);
-  const page = await browser.newPage();
-  const faults = [];
-  page.on("pageerror", (error) => faults.push(String(error)));
-  page.on("dialog", (dialog) => dialog.accept());
+  const { page, faults } = await openPage(browser);
   await page.goto(`${admin}/#idempotency`);
   const lookUp = async (scope, key) => {
     await page.fill("textarea[name=scope]", scope);
@@ -111,12 +132,117 @@ async function forget(browser) {
   await page.close();
 }
 
+const markup = '<img src=x onerror="window.hacked = true">';
+
+/** Users and groups, one of which has a name that must not become markup. */
+async function fillDirectory() {
+  const make = async (endpoint, resource) => {
+    const answer = await fetch(`${gateway}/people/v2/${endpoint}`, {
+      method: "POST", headers: { ...bearer, "Content-Type": "application/scim+json" }, body: JSON.stringify(resource),
+    });
+    assert.equal(answer.status, 201);
+    return answer.json();
+  };
+  const user = (userName, more) => make("Users", { schemas: ["urn:ietf:params:scim:schemas:core:2.0:User"], userName, active: true, ...more });
+  const first = await user(markup, { displayName: markup, emails: [{ value: `${markup}@example.com`, primary: true }] });
+  for (let i = 10; i < 69; ++i) {
+    await user(`user${i}`, { name: { givenName: "User", familyName: String(i) }, emails: [{ value: `user${i}@example.com` }] });
+  }
+  await make("Groups", { schemas: ["urn:ietf:params:scim:schemas:core:2.0:Group"], displayName: markup, members: [{ value: first.id }] });
+}
+
+/** The directory is searched, sorted, paged and changed, with the keyboard where it matters. */
+async function browseDirectory(browser) {
+  const { page, faults } = await openPage(browser, { viewport: { width: 1600, height: 1000 } });
+  await page.goto(`${admin}/#directory`);
+  const says = (selector, text) => page.waitForFunction(([where, what]) => document.querySelector(where)?.textContent.includes(what), [selector, text]);
+  const names = () => page.locator("#directory-list tbody button").allTextContents();
+  await says("#directory-total", "1–25 of 61");
+  assert.deepEqual(await page.locator("#directory-form select[name=route] option").allTextContents(), ["/scim/v2/**", "people"]);
+
+  await page.click("#directory-list th button");
+  await page.waitForSelector("#directory-list th[aria-sort=ascending]");
+  assert.equal((await names())[0], markup);
+  assert.equal((await names())[1], "ada");
+  await page.keyboard.press("Enter"); // the heading still has the focus
+  await page.waitForSelector("#directory-list th[aria-sort=descending]");
+  assert.equal((await names())[0], "user68");
+
+  await page.click("#directory-next");
+  await says("#directory-total", "26–50 of 61");
+  assert.equal((await names())[0], "user43");
+  await page.click("#directory-next");
+  await says("#directory-total", "51–61 of 61");
+  assert.equal((await names()).at(-1), markup);
+  assert.ok(await page.isDisabled("#directory-next"));
+  await page.waitForFunction(() => document.activeElement.id === "directory-previous");
+
+  // What has a name with markup in it is text, in the list and beside it.
+  await page.focus("#directory-list tbody tr:last-child button");
+  await page.keyboard.press("Enter");
+  await says("#directory-detail pre", '"userName": "<img src=x onerror=\\"window.hacked = true\\">"');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), markup);
+  assert.equal(await page.locator("#view-directory img").count(), 0);
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  await page.click("#directory-detail button:text('Close')");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), markup);
+
+  await page.click("#directory-previous");
+  await says("#directory-total", "26–50 of 61");
+  await page.click("#directory-previous");
+  await says("#directory-total", "1–25 of 61");
+  assert.ok(await page.isDisabled("#directory-previous"));
+
+  await page.fill("#directory-form input", 'userName xx "a"');
+  await page.keyboard.press("Enter");
+  await says("#directory-fault", "The filter cannot be read: ");
+  // What stands in the box and was not searched for does not disturb the pages.
+  await page.click("#directory-next");
+  await says("#directory-total", "26–50 of 61");
+  assert.equal(await page.textContent("#directory-fault"), "");
+  await page.fill("#directory-form input", 'userName sw "user1" and active eq true');
+  await page.keyboard.press("Enter");
+  await says("#directory-total", "1–10 of 10");
+  assert.equal(await page.evaluate(() => document.activeElement.name), "filter");
+  await page.fill("#directory-form input", 'userName eq "nobody"');
+  await page.keyboard.press("Enter");
+  await says("#directory-list", "Nothing fits the filter.");
+
+  await page.fill("#directory-form input", 'userName eq "user11"');
+  await page.keyboard.press("Enter");
+  await says("#directory-total", "1–1 of 1");
+  await page.click("#directory-list tbody button");
+  await page.click("#directory-detail button:text('Deactivate')");
+  await says("#directory-detail pre", '"active": false');
+  await says("#directory-list", "no");
+  await page.click("#directory-detail button:text('Delete')");
+  await says("#directory-list", "Nothing fits the filter.");
+  assert.equal(await page.textContent("#directory-detail"), "");
+
+  await page.selectOption("#directory-form select[name=type]", { label: "Groups" });
+  await says("#directory-total", "1–1 of 1");
+  await page.click("#directory-list tbody button");
+  await says("#directory-detail pre", '"members"');
+  await page.selectOption("#directory-form select[name=route]", "people");
+  await says("#directory-total", "1–1 of 1");
+  assert.equal(await page.locator("#view-directory img").count(), 0);
+  assert.deepEqual(faults, []);
+  await page.close();
+}
+
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+let stop = async () => 0;
 try {
   await forget(browser); // before the quota is spent
+  await fillDirectory();
+  stop = load(300);
+  await browseDirectory(browser);
   for (const [width, scheme] of [[1600, "light"], [1600, "dark"], [400, "light"], [400, "dark"]]) {
     await visit(browser, width, scheme);
   }
+  const requests = await stop();
+  assert.ok(requests > 500, `only ${requests} requests meanwhile`);
 } finally {
+  await stop();
   await browser.close();
 }
