@@ -76,7 +76,11 @@ endfunction()
 # know it as TIDEGATE_SOURCE_DIR.
 function(tidegate_test target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
-  add_executable(${target} ${arg_SOURCES})
+  set(tests ${arg_SOURCES})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(REMOVE_ITEM arg_SOURCES ${tests})
+  tidegate_units(units ${target} SOURCES ${tests})
+  add_executable(${target} ${units} ${arg_SOURCES})
   tidegate_compile_options(${target})
   target_compile_definitions(${target} PRIVATE "TIDEGATE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
   target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main)
@@ -87,6 +91,56 @@ function(tidegate_test target)
     target_compile_options(${target} PRIVATE -O0)
   endif()
   gtest_discover_tests(${target} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}" DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# tidegate_units(<variable> <target> SOURCES <file>... [DEFINE <name>])
+#
+# Sets <variable> to what <target> compiles for these files. With TIDEGATE_UNITS that is a few units with up to sixteen files
+# each, written by tools/make_unit: the compiler takes longer for the headers than for most tests. DEFINE is a name that each
+# file has for itself: <name>_<stem>.
+function(tidegate_units variable target)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "DEFINE" "SOURCES")
+  list(TRANSFORM arg_SOURCES REPLACE "^([^/].*)" "${CMAKE_CURRENT_SOURCE_DIR}/\\1")
+  set(made "")
+  if(TIDEGATE_UNITS AND arg_SOURCES)
+    find_package(Python3 REQUIRED COMPONENTS Interpreter)
+    set(define "")
+    if(arg_DEFINE)
+      set(define --define ${arg_DEFINE})
+    endif()
+    # Of about the same length, so that none is waited for.
+    list(LENGTH arg_SOURCES count)
+    math(EXPR units "(${count} + 15) / 16")
+    set(begin 0)
+    foreach(unit RANGE 1 ${units})
+      math(EXPR end "${count} * ${unit} / ${units}")
+      math(EXPR length "${end} - ${begin}")
+      list(SUBLIST arg_SOURCES ${begin} ${length} part)
+      set(begin ${end})
+      set(file "${CMAKE_CURRENT_BINARY_DIR}/${target}_unit_${unit}.cpp")
+      add_custom_command(
+        OUTPUT "${file}"
+        COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tools/make_unit" ${define} "${file}" ${part}
+        DEPENDS "${PROJECT_SOURCE_DIR}/tools/make_unit" ${part}
+        # Where the compiler runs, too.
+        WORKING_DIRECTORY "${PROJECT_BINARY_DIR}"
+        COMMENT "Writing ${target}_unit_${unit}.cpp"
+        VERBATIM)
+      list(APPEND made "${file}")
+    endforeach()
+    # Units name files by the way from the folder of the build; messages name them as the repository does.
+    file(RELATIVE_PATH way "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
+    set_source_files_properties(${made} PROPERTIES COMPILE_OPTIONS "-fmacro-prefix-map=${way}=")
+  else()
+    set(made ${arg_SOURCES})
+    if(arg_DEFINE)
+      foreach(file IN LISTS made)
+        cmake_path(GET file STEM stem)
+        set_source_files_properties("${file}" PROPERTIES COMPILE_DEFINITIONS "${arg_DEFINE}=${arg_DEFINE}_${stem}")
+      endforeach()
+    endif()
+  endif()
+  set(${variable} ${made} PARENT_SCOPE)
 endfunction()
 
 # tidegate_module_of(<variable> <name>): the module whose name begins <name>, before "_" or the end; the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for libFuzzer where the compiler has none: runs a fuzz target once over each file that is
-// named, or that lies in a folder that is named, and changes nothing.
+// Stands in for libFuzzer where the compiler has none: replay TARGET FILE... runs a fuzz target once over
+// each file that is named, or that lies in a folder that is named, and changes nothing.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,15 +9,32 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
-extern "C" auto LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) -> int;
-extern "C" [[gnu::weak]] auto LLVMFuzzerInitialize(int* argc, char*** argv) -> int;
+// One row for each target: its function has the name of its file behind its own.
+#define TARGET(name) \
+  extern "C" auto LLVMFuzzerTestOneInput_##name(std::uint8_t const* data, std::size_t size)->int;
+#include "replay_targets.inc"
+#undef TARGET
 
 namespace {
 
 namespace fs = std::filesystem;
+
+using target = int (*)(std::uint8_t const*, std::size_t);
+
+// Null when there is none of that name.
+auto target_of(std::string_view name) -> target {
+#define TARGET(other)                      \
+  if (name == #other) {                    \
+    return LLVMFuzzerTestOneInput_##other; \
+  }
+#include "replay_targets.inc"
+#undef TARGET
+  return nullptr;
+}
 
 // The files in a fixed order, so that two runs do the same.
 auto files_under(fs::path const& path) -> std::vector<fs::path> {
@@ -37,11 +54,13 @@ auto files_under(fs::path const& path) -> std::vector<fs::path> {
 }  // namespace
 
 auto main(int argc, char** argv) -> int {
-  if (LLVMFuzzerInitialize != nullptr) {
-    LLVMFuzzerInitialize(&argc, &argv);
+  auto const run = argc > 1 ? target_of(argv[1]) : nullptr;
+  if (run == nullptr) {
+    std::fputs("usage: fuzz_replay TARGET FILE...; a target is a file fuzz/TARGET.cpp\n", stderr);
+    return 2;
   }
   std::size_t replayed = 0;
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 2; i < argc; ++i) {
     fs::path const path = argv[i];
     std::error_code error;
     if (!fs::exists(path, error)) {
@@ -60,7 +79,7 @@ auto main(int argc, char** argv) -> int {
       std::fflush(stdout);
       // A copy of the exact size on the heap, so that the sanitizers see a read past its end.
       std::vector<std::uint8_t> const input(bytes.begin(), bytes.end());
-      LLVMFuzzerTestOneInput(input.data(), input.size());
+      run(input.data(), input.size());
       ++replayed;
     }
   }

@@ -13,7 +13,7 @@ namespace tidegate::app {
 namespace {
 
 constexpr std::size_t record_octets_max = std::size_t{16} << 20;
-constexpr std::size_t read_octets = std::size_t{1} << 18;
+constexpr std::size_t buffer_octets_min = std::size_t{1} << 18;
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 }  // namespace
@@ -30,7 +30,7 @@ auto scim_record_reader::read_more() -> result<more, std::string> {
     }
     auto const size = buffer_.size();
     // As much again as there is, so that a long record is not looked at often.
-    buffer_.resize(size + std::max(read_octets, size));
+    buffer_.resize(size + std::max(buffer_octets_min, size));
     auto const got = ::read(from_, buffer_.data() + size, buffer_.size() - size);
     auto const why = errno;
     buffer_.resize(size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));

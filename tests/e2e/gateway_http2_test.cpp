@@ -45,8 +45,6 @@ auto h2load(std::vector<std::string> const& arguments) -> std::string {
   return run(all).out;
 }
 
-}  // namespace
-
 TEST(gateway_http2, answers_a_client_with_prior_knowledge) {
   origin upstream;
   gateway const under_test(proxy_config(upstream.url()));
@@ -374,4 +372,5 @@ TEST(gateway_http2, takes_no_preface_behind_a_request) {
   EXPECT_EQ(client.read_response().status(), 505);
 }
 
+}  // namespace
 }  // namespace tidegate::e2e

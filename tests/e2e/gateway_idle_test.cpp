@@ -75,8 +75,6 @@ void ask(raw_client& by, std::uint32_t stream) {
   ASSERT_EQ(by.read(data).stream, stream);
 }
 
-}  // namespace
-
 TEST(gateway_idle, keeps_ten_thousand_connections_in_512_octets_each_while_others_trickle) {
   if (!may_open(idle_count + 1'000)) {
     GTEST_SKIP() << "the system allows too few open files";
@@ -153,4 +151,5 @@ TEST(gateway_idle, keeps_ten_thousand_http2_connections_in_8_kilobytes_each_whil
   }
 }
 
+}  // namespace
 }  // namespace tidegate::e2e

@@ -84,8 +84,6 @@ auto curl(folder const& trusted, std::vector<std::string> const& arguments,
   return run(all, input);
 }
 
-}  // namespace
-
 TEST(gateway_tls, speaks_http_1_1_and_http_2_as_the_client_chooses) {
   folder const files;
   gateway const under_test(files.config(echo));
@@ -256,4 +254,5 @@ TEST(gateway_tls, answers_502_when_an_upstream_speaks_no_tls) {
   EXPECT_THAT(asked.get().out, HasSubstr(" 502"));
 }
 
+}  // namespace
 }  // namespace tidegate::e2e

@@ -137,9 +137,9 @@ TEST(sf_serialize, allocates_nothing_when_the_buffer_is_large_enough) {
           .value();
   std::string out;
   out.reserve(1024);
-  auto const before = test::allocations();
+  auto const before = tidegate::test::allocations();
   serialize(value, out);
-  EXPECT_EQ(test::allocations(), before);
+  EXPECT_EQ(tidegate::test::allocations(), before);
   EXPECT_EQ(parse_dictionary(out).value(), value);
 }
 
@@ -147,7 +147,7 @@ TEST(sf_reader, allocates_nothing) {
   std::string const text =
       R"(a=1, b=2;x=?1, c=(1 2 "three"), d=:cHJldGVuZA==:, e=4.5, f=tok/en, g="a \"string\" value", h=@1, i=%"%c3%bc")";
   char out[64];
-  auto const before = test::allocations();
+  auto const before = tidegate::test::allocations();
   reader reader(field_type::dictionary, text);
   std::size_t decoded = 0;
   for (auto e = reader.next(); e != event::end; e = reader.next()) {
@@ -156,7 +156,7 @@ TEST(sf_reader, allocates_nothing) {
       decoded += reader.value().decode(out);
     }
   }
-  EXPECT_EQ(test::allocations(), before);
+  EXPECT_EQ(tidegate::test::allocations(), before);
   EXPECT_GT(decoded, 0U);
 }
 

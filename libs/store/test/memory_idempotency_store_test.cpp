@@ -13,6 +13,7 @@ namespace tidegate::store {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace contract;
 
 struct memory_maker {
   [[nodiscard]] auto make(std::size_t records_max) -> std::unique_ptr<idempotency_store> {
@@ -21,17 +22,7 @@ struct memory_maker {
   }
 };
 
-}  // namespace
-
-namespace contract {
 INSTANTIATE_TYPED_TEST_SUITE_P(memory, store_contract, memory_maker);
-}  // namespace contract
-
-namespace {
-
-using contract::claim_of;
-using contract::key_of;
-using contract::response_of;
 
 TEST(store_memory_idempotency, claims_nothing_more_when_responses_take_too_much) {
   memory_idempotency_store store({.records_max = 1000, .response_octets_max = 16'000});

@@ -34,15 +34,7 @@ struct postgres_maker {
   }
 };
 
-}  // namespace
-}  // namespace tidegate::store_postgres
-
-namespace tidegate::store::directory_contract_support {
-INSTANTIATE_TYPED_TEST_SUITE_P(postgres, directory_contract, store_postgres::postgres_maker);
-}  // namespace tidegate::store::directory_contract_support
-
-namespace tidegate::store_postgres {
-namespace {
+INSTANTIATE_TYPED_TEST_SUITE_P(postgres, directory_contract, postgres_maker);
 
 using store::directory_reader;
 using store::directory_writer;

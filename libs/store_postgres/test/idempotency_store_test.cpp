@@ -16,6 +16,7 @@ namespace tidegate::store_postgres {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace store::contract;
 using test_support::postgres_server;
 
 auto open(idempotency_options const& o) -> std::unique_ptr<idempotency_store> {
@@ -38,29 +39,13 @@ struct postgres_maker {
   }
 };
 
-}  // namespace
-}  // namespace tidegate::store_postgres
-
-namespace tidegate::store::contract {
-INSTANTIATE_TYPED_TEST_SUITE_P(postgres, store_contract, store_postgres::postgres_maker);
-}  // namespace tidegate::store::contract
-
-namespace tidegate::store_postgres {
-namespace {
+INSTANTIATE_TYPED_TEST_SUITE_P(postgres, store_contract, postgres_maker);
 
 using idempotency::change;
 using idempotency::record_state;
 using idempotency::wall_time;
 using store::store_error;
 using store::store_fault;
-using store::contract::apply;
-using store::contract::claim_of;
-using store::contract::find;
-using store::contract::key_of;
-using store::contract::made;
-using store::contract::record_in;
-using store::contract::response_of;
-using store::contract::start;
 
 /// A completed record with `body`.
 void store_answer(store::idempotency_store& store, std::string_view key, std::string const& body,

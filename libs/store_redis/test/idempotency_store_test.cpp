@@ -19,18 +19,11 @@ namespace tidegate::store_redis {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace store::contract;
 using idempotency::record_state;
 using idempotency::wall_time;
 using store::store_error;
 using store::store_fault;
-using store::contract::apply;
-using store::contract::claim_of;
-using store::contract::find;
-using store::contract::key_of;
-using store::contract::made;
-using store::contract::record_in;
-using store::contract::response_of;
-using store::contract::start;
 using test::eventually;
 using test::redis_cluster;
 using test::redis_server;
@@ -84,16 +77,8 @@ struct cluster_maker {
   }
 };
 
-}  // namespace
-}  // namespace tidegate::store_redis
-
-namespace tidegate::store::contract {
-INSTANTIATE_TYPED_TEST_SUITE_P(redis, store_contract, store_redis::redis_maker);
-INSTANTIATE_TYPED_TEST_SUITE_P(redis_cluster, store_contract, store_redis::cluster_maker);
-}  // namespace tidegate::store::contract
-
-namespace tidegate::store_redis {
-namespace {
+INSTANTIATE_TYPED_TEST_SUITE_P(redis, store_contract, redis_maker);
+INSTANTIATE_TYPED_TEST_SUITE_P(redis_cluster, store_contract, cluster_maker);
 
 class store_redis_idempotency : public testing::Test {
  protected:

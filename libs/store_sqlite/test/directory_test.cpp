@@ -42,15 +42,7 @@ struct sqlite_maker {
   }
 };
 
-}  // namespace
-}  // namespace tidegate::store_sqlite
-
-namespace tidegate::store::directory_contract_support {
-INSTANTIATE_TYPED_TEST_SUITE_P(sqlite, directory_contract, store_sqlite::sqlite_maker);
-}  // namespace tidegate::store::directory_contract_support
-
-namespace tidegate::store_sqlite {
-namespace {
+INSTANTIATE_TYPED_TEST_SUITE_P(sqlite, directory_contract, sqlite_maker);
 
 using store::directory_reader;
 using store::directory_writer;

@@ -22,18 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using namespace store::contract;
 using idempotency::change;
 using idempotency::record_state;
 using store::store_error;
 using store::store_fault;
-using store::contract::apply;
-using store::contract::claim_of;
-using store::contract::find;
-using store::contract::key_of;
-using store::contract::made;
-using store::contract::record_in;
-using store::contract::response_of;
-using store::contract::start;
 
 using opened = std::unique_ptr<idempotency_store>;
 
@@ -86,17 +79,8 @@ struct sealed_without_cache_maker {
   }
 };
 
-}  // namespace
-}  // namespace tidegate::store_sqlite
-
-namespace tidegate::store::contract {
-INSTANTIATE_TYPED_TEST_SUITE_P(sqlite, store_contract, store_sqlite::sqlite_maker);
-INSTANTIATE_TYPED_TEST_SUITE_P(sqlite_sealed, store_contract,
-                               store_sqlite::sealed_without_cache_maker);
-}  // namespace tidegate::store::contract
-
-namespace tidegate::store_sqlite {
-namespace {
+INSTANTIATE_TYPED_TEST_SUITE_P(sqlite, store_contract, sqlite_maker);
+INSTANTIATE_TYPED_TEST_SUITE_P(sqlite_sealed, store_contract, sealed_without_cache_maker);
 
 TEST(store_sqlite, keeps_records_and_responses_over_a_restart) {
   folder const where;

@@ -206,10 +206,10 @@ TEST(wire_body, is_passed_on_as_it_came) {
 
 TEST(wire_body, allocates_nothing_and_is_small) {
   static_assert(sizeof(body_decoder) <= 32);
-  auto const before = test::allocations();
+  auto const before = tidegate::test::allocations();
   body_decoder body(chunked);
   auto const progress = body.pass("5;x\r\nhello\r\n0\r\nA: 1\r\n\r\n");
-  EXPECT_EQ(test::allocations(), before);
+  EXPECT_EQ(tidegate::test::allocations(), before);
   EXPECT_EQ(progress.state, body_state::done);
 }
 

@@ -249,10 +249,10 @@ TEST(wire_request_head, allocates_nothing) {
       "POST /a?b HTTP/1.1\r\nHost: h\r\nConnection: a, b, close\r\nTransfer-Encoding: "
       "chunked\r\n\r\n";
   request_head head;
-  auto const before = test::allocations();
+  auto const before = tidegate::test::allocations();
   auto const good = parse_request_head(bytes, 0, {}, head);
   auto const bad = parse_request_head("GET / HTTP/1.1\r\nX Y: 1\r\n\r\n", 0, {}, head);
-  EXPECT_EQ(test::allocations(), before);
+  EXPECT_EQ(tidegate::test::allocations(), before);
   EXPECT_EQ(good.state, head_state::complete);
   EXPECT_EQ(bad.state, head_state::refused);
 }

@@ -52,9 +52,9 @@ TEST(wire_write, puts_parts_together) {
                std::numeric_limits<std::uint64_t>::max(), ">");
   EXPECT_EQ(out, "<text: 0, 18446744073709551615>");
   out.reserve(1000);
-  auto const before = test::allocations();
+  auto const before = tidegate::test::allocations();
   append_parts(out, text, std::uint16_t{65535});
-  EXPECT_EQ(test::allocations(), before);
+  EXPECT_EQ(tidegate::test::allocations(), before);
   EXPECT_TRUE(out.ends_with(">text65535"));
 }
 
@@ -175,13 +175,13 @@ TEST(wire_write, allocates_nothing_when_there_is_room) {
   ASSERT_EQ(parse_request_head(in, 0, {}, request).state, head_state::complete);
   std::string out;
   out.reserve(in.size() + 256);
-  auto const before = test::allocations();
+  auto const before = tidegate::test::allocations();
   append_request_head(out, request, {.body = request.body()});
   out.clear();
   append_status_line(out, 200);
   append_field(out, "A", 1);
   append_chunk_size(out, 77);
-  EXPECT_EQ(test::allocations(), before);
+  EXPECT_EQ(tidegate::test::allocations(), before);
 }
 
 }  // namespace
