@@ -63,6 +63,14 @@ class scripted_store final : public store::idempotency_store {
     }
   }
 
+  void list_unknown(std::size_t records,
+                    std::move_only_function<void(store::list_answer)> answer) override {
+    if (script_->finds_fail) {
+      answer(failed());
+    } else {
+      script_->records.list_unknown(records, std::move(answer));
+    }
+  }
   void sweep(idempotency::wall_time /*now*/, std::size_t /*records*/) override {}
   [[nodiscard]] auto used() const -> usage override { return script_->records.used(); }
 

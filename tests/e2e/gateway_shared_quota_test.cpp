@@ -37,6 +37,7 @@ struct quota_script {
   std::atomic<bool> is_down = false;
   std::atomic<int> asked = 0;
   std::atomic<std::int64_t> given_back = 0;  ///< units
+  std::atomic<int> forgotten = 0;            ///< times
   std::mutex mutex;
   std::vector<std::function<void()>> held;
 
@@ -98,6 +99,21 @@ class scripted_quotas final : public store::quota_store {
               std::int64_t units) override {
     table_.settle(charge.of, {}, admitted_at, now, units);
     script_->given_back -= units;
+  }
+
+  void forget(
+      store::shared_charge const& charge,
+      std::move_only_function<void(result<void, store::store_error>)> answer) override {
+    if (script_->fails) {
+      answer(failure(store::store_error{store::store_fault::unavailable, "so it is"}));
+      return;
+    }
+    forget_here(charge);
+    answer({});
+  }
+  void forget_here(store::shared_charge const& charge) override {
+    (void)table_.forget(charge.of.policy_id, charge.of.partition);
+    ++script_->forgotten;
   }
 
   auto look(store::shared_charge const& charge, instant now) const -> ratelimit::service override {

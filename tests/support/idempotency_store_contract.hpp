@@ -48,6 +48,15 @@ inline constexpr wall_time start{1'700'000'000'000ms};
               [&promise](apply_answer answer) { promise.set_value(std::move(answer)); });
   return promise.get_future().get();
 }
+[[nodiscard]] inline auto unknown_in(idempotency_store& store, std::size_t records)
+    -> std::vector<listed_record> {
+  std::promise<list_answer> promise;
+  store.list_unknown(records,
+                     [&promise](list_answer answer) { promise.set_value(std::move(answer)); });
+  auto const answer = promise.get_future().get();
+  EXPECT_TRUE(answer.has_value());
+  return answer.value_or(std::vector<listed_record>());
+}
 [[nodiscard]] inline auto made(idempotency_store& store, change c) -> bool {
   auto const answer = apply(store, std::move(c));
   return answer.has_value() && answer->made;
@@ -184,6 +193,45 @@ TYPED_TEST_P(store_contract, drops_the_response_with_the_tombstone_and_then_the_
   sweep_until(start + 192h, [&] { return !record_in(*store, key); });
   EXPECT_EQ(record_in(*store, key), std::nullopt);
   EXPECT_EQ(record_in(*store, key_of("live")), live.next);
+}
+
+TYPED_TEST_P(store_contract, lists_unknown_outcomes_with_the_newest_first) {
+  auto const store = this->fresh();
+  EXPECT_TRUE(unknown_in(*store, 10).empty());
+  std::vector<lookup_key> keys;
+  for (int i = 0; i < 5; ++i) {
+    auto const& key = keys.emplace_back(key_of("lost " + std::to_string(i)));
+    auto const claim = claim_of(key, static_cast<fencing_token>(i) + 1);
+    EXPECT_TRUE(made(*store, claim));
+    EXPECT_TRUE(made(*store, lose(key, *claim.next, unknown_reason::no_answer, start + i * 1s)));
+  }
+  auto const running = claim_of(key_of("running"), 7);
+  EXPECT_TRUE(made(*store, running));
+  auto const answered = claim_of(key_of("answered"), 8);
+  EXPECT_TRUE(made(*store, answered));
+  EXPECT_TRUE(
+      made(*store, complete(key_of("answered"), *answered.next, response_of("body"), start)));
+
+  auto const all = unknown_in(*store, 10);
+  ASSERT_EQ(all.size(), 5U);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].key, keys[4 - i]) << i;
+    EXPECT_EQ(all[i].record, record_in(*store, all[i].key)) << i;
+    EXPECT_EQ(all[i].record.reason, unknown_reason::no_answer);
+  }
+  auto const few = unknown_in(*store, 2);
+  ASSERT_EQ(few.size(), 2U);
+  EXPECT_EQ(few[1].key, keys[3]);
+
+  // Whatever becomes of one, it is unknown no more.
+  auto const there = [&](int i) { return *record_in(*store, keys[static_cast<std::size_t>(i)]); };
+  EXPECT_TRUE(made(*store, *resolve(keys[4], there(4), resolution::executed, start + 9s)));
+  EXPECT_TRUE(made(*store, *resolve(keys[3], there(3), resolution::not_executed, start + 9s)));
+  EXPECT_TRUE(made(*store, *purge(keys[2], there(2), start + 9s)));
+  auto const left = unknown_in(*store, 10);
+  ASSERT_EQ(left.size(), 2U);
+  EXPECT_EQ(left[0].key, keys[1]);
+  EXPECT_EQ(left[1].key, keys[0]);
 }
 
 TYPED_TEST_P(store_contract, takes_no_new_key_when_it_is_full_and_loses_none) {
@@ -339,6 +387,7 @@ REGISTER_TYPED_TEST_SUITE_P(store_contract, finds_what_was_stored_and_nothing_el
                             refuses_a_change_whose_condition_does_not_hold_and_shows_what_is_there,
                             returns_a_response_as_it_was_stored, forgets_what_was_given_back,
                             drops_the_response_with_the_tombstone_and_then_the_record,
+                            lists_unknown_outcomes_with_the_newest_first,
                             takes_no_new_key_when_it_is_full_and_loses_none,
                             bounds_the_keys_of_each_scope_by_what_the_change_says,
                             counts_the_keys_of_a_scope_exactly_for_many_threads,

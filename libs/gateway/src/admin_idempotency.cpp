@@ -11,10 +11,12 @@
 #include <tidegate/idempotency/canonical_json.hpp>
 #include <tidegate/idempotency/change.hpp>
 #include <tidegate/idempotency/key.hpp>
+#include <tidegate/scim/json.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <optional>
 #include <span>
 #include <utility>
@@ -52,9 +54,9 @@ void append_member(std::string& out, std::string_view name, std::uint32_t number
 }
 
 /// A record as an operator sees it: neither key nor scope nor anything of request and response.
-[[nodiscard]] auto shown(lookup_key const& key, record const& found, record_state state)
-    -> admin_answer {
-  std::string out = "{\"id\":\"" + to_string(key) + "\"";
+void append_shown(std::string& out, lookup_key const& key, record const& found,
+                  record_state state) {
+  out += "{\"id\":\"" + to_string(key) + "\"";
   append_member(out, "state", name_of(state));
   if (state == record_state::unknown) {
     // A lease that has just ended is written down by whoever cleans up.
@@ -79,7 +81,14 @@ void append_member(std::string& out, std::string_view name, std::uint32_t number
     }
     append_member(out, "remembered-until", forgotten(found));
   }
-  out.append("}\n");
+  out.append("}");
+}
+
+[[nodiscard]] auto shown(lookup_key const& key, record const& found, record_state state)
+    -> admin_answer {
+  std::string out;
+  append_shown(out, key, found, state);
+  out.append("\n");
   return {200, json_type, std::move(out)};
 }
 
@@ -103,10 +112,10 @@ void append_member(std::string& out, std::string_view name, std::uint32_t number
 
 /// What a key may be stored under. A route whose keys are UUIDs has one for both spellings of one, and nothing
 /// says here which route it is.
-[[nodiscard]] auto keys_asked_for(idempotency::secret const& secret, std::string_view query)
+[[nodiscard]] auto keys_named(idempotency::secret const& secret,
+                              std::vector<std::string> const& scopes,
+                              std::vector<std::string> const& keys)
     -> result<std::vector<lookup_key>, std::string> {
-  auto const scopes = values_of(query, "scope");
-  auto const keys = values_of(query, "key");
   if (scopes.empty()) {
     return failure(
         std::string("scope is missing: whose key it is, once for each source of the "
@@ -141,6 +150,42 @@ void append_member(std::string& out, std::string_view name, std::uint32_t number
   return asked;
 }
 
+[[nodiscard]] auto keys_asked_for(idempotency::secret const& secret, std::string_view query)
+    -> result<std::vector<lookup_key>, std::string> {
+  return keys_named(secret, values_of(query, "scope"), values_of(query, "key"));
+}
+
+/// The same from `{"scope": ["S", …], "key": "K"}`; a scope of one value may be a string.
+[[nodiscard]] auto keys_in(idempotency::secret const& secret, std::string_view content)
+    -> result<std::vector<lookup_key>, std::string> {
+  auto const read = scim::parse_json(content, {.depth_max = 4});
+  if (!read || read->if_object() == nullptr) {
+    return failure(std::string(R"(the content is to be {"scope": ["S", ...], "key": "K"})"));
+  }
+  std::vector<std::string> scopes;
+  std::vector<std::string> keys;
+  for (auto const& [name, value] : read->if_object()->members()) {
+    auto& to = name == "key" ? keys : scopes;
+    if (name != "scope" && name != "key") {
+      return failure(std::string("a member is not known here: allowed are scope and key"));
+    }
+    if (auto const* const text = value.if_string()) {
+      to.push_back(*text);
+      continue;
+    }
+    auto const* const list = name == "scope" ? value.if_array() : nullptr;
+    if (list == nullptr || !std::ranges::all_of(*list, [](scim::json const& each) {
+          return each.if_string() != nullptr;
+        })) {
+      return failure(name + " is to be a string" + (name == "key" ? "" : ", or an array of them"));
+    }
+    for (auto const& each : *list) {
+      to.push_back(*each.if_string());
+    }
+  }
+  return keys_named(secret, scopes, keys);
+}
+
 /// `{"outcome": "executed"}` or `{"outcome": "not-executed"}`, however it is spelled, and nothing else.
 [[nodiscard]] auto read_resolution(std::string_view content)
     -> std::optional<idempotency::resolution> {
@@ -155,14 +200,6 @@ void append_member(std::string& out, std::string_view name, std::uint32_t number
     return idempotency::resolution::not_executed;
   }
   return std::nullopt;
-}
-
-[[nodiscard]] auto is_json(std::string_view content_type) -> bool {
-  auto type = content_type.substr(0, content_type.find(';'));
-  while (type.ends_with(' ') || type.ends_with('\t')) {
-    type.remove_suffix(1);
-  }
-  return type.empty() || equal_names(type, json_type);
 }
 
 // ---- what is done ----
@@ -276,6 +313,55 @@ class operation : public std::enable_shared_from_this<operation> {
   reply_function reply_;
 };
 
+/// How many unknown outcomes are listed when nothing is said, and at most.
+constexpr std::size_t unknown_default = 50;
+constexpr std::size_t unknown_most = 500;
+
+/// Lists unknown outcomes. One more than is shown is asked for, so that it is known whether there are more.
+void list_unknown(engine::loop& on, std::shared_ptr<idempotency_state> const& keys,
+                  std::string_view query, reply_function reply) {
+  std::string scratch;
+  std::size_t most = unknown_default;
+  if (auto const text = http::query_value(query, "limit", scratch)) {
+    auto const [end, fault] = std::from_chars(text->data(), text->data() + text->size(), most);
+    if (fault != std::errc{} || end != text->data() + text->size() || most == 0 ||
+        most > unknown_most) {
+      reply(admin_problem(400, "limit is a number from 1 to 500."));
+      return;
+    }
+  }
+  auto made = [&on, most, owner = std::weak_ptr(keys),
+               reply = std::move(reply)](store::list_answer const& answer) mutable {
+    auto const keys = owner.lock();
+    if (!keys) {
+      return;  // the gateway ends
+    }
+    if (!answer) {
+      reply(admin_problem(503, "The store of idempotency keys gives no answer."));
+      return;
+    }
+    auto const now = keys->clock.at(on.now());
+    std::string out = "{\"unknown\":[";
+    std::size_t count = 0;
+    for (auto const& [key, found] : *answer) {
+      if (count < most && state_at(found, now) == record_state::unknown) {
+        out += count++ == 0 ? "" : ",";
+        append_shown(out, key, found, record_state::unknown);
+      }
+    }
+    out += answer->size() > most ? "],\"more\":true}\n" : "],\"more\":false}\n";
+    reply({200, json_type, std::move(out)});
+  };
+  auto const carried = std::make_shared<decltype(made)>(std::move(made));
+  keys->store->list_unknown(most + 1, [&on, carried](store::list_answer answer) {
+    if (on.runs_here()) {
+      (*carried)(answer);
+    } else {
+      on.post([carried, answer = std::move(answer)] { (*carried)(answer); });
+    }
+  });
+}
+
 [[nodiscard]] auto not_allowed(std::string_view allow) -> admin_answer {
   auto answer = admin_problem(405, "Allowed here: " + std::string(allow) + ".");
   answer.allow = allow;
@@ -290,6 +376,14 @@ auto admin_problem(int status, std::string_view detail) -> admin_answer {
                        {.title = wire::reason_phrase(status), .status = status, .detail = detail});
   answer.content += '\n';
   return answer;
+}
+
+auto is_json(std::string_view content_type) -> bool {
+  auto type = content_type.substr(0, content_type.find(';'));
+  while (type.ends_with(' ') || type.ends_with('\t')) {
+    type.remove_suffix(1);
+  }
+  return type.empty() || equal_names(type, json_type);
 }
 
 auto is_idempotency_path(std::string_view path) -> bool {
@@ -324,6 +418,30 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_state> con
     return;
   }
   rest.remove_prefix(1);
+  if (rest == "unknown") {
+    if (!is_read) {
+      reply(not_allowed("GET, HEAD"));
+    } else if (!keys) {
+      begin({}, wish::look);
+    } else {
+      list_unknown(on, keys, request.query, std::move(reply));
+    }
+    return;
+  }
+  if (rest == "lookup") {
+    if (request.method != post) {
+      reply(not_allowed("POST"));
+    } else if (!is_json(request.content_type)) {
+      reply(admin_problem(415, "The content is to be application/json."));
+    } else if (!keys) {
+      begin({}, wish::look);
+    } else if (auto asked = keys_in(keys->secret, request.content)) {
+      begin(*std::move(asked), wish::look);
+    } else {
+      reply(admin_problem(400, asked.error()));
+    }
+    return;
+  }
   auto const end_of_id = std::min(rest.find('/'), rest.size());
   auto const id = idempotency::parse_lookup_key(rest.substr(0, end_of_id));
   auto const action = rest.substr(end_of_id);

@@ -37,12 +37,17 @@ struct admin_answer {
 /// A problem without a type of its own; the detail is for people.
 [[nodiscard]] auto admin_problem(int status, std::string_view detail) -> admin_answer;
 
+/// True for the content type of JSON, and where there is none.
+[[nodiscard]] auto is_json(std::string_view content_type) -> bool;
+
 /// True for the paths that `answer_idempotency` knows.
 [[nodiscard]] auto is_idempotency_path(std::string_view path) -> bool;
 
 /// The admin API for idempotency keys:
 ///
 ///     GET    /api/v1/idempotency?scope=S&key=K    looks a key up
+///     POST   /api/v1/idempotency/lookup           the same, with scope and key in the content
+///     GET    /api/v1/idempotency/unknown?limit=N  unknown outcomes, the newest first
 ///     GET    /api/v1/idempotency/ID               the same by its id
 ///     POST   /api/v1/idempotency/ID/resolve       settles an unknown outcome
 ///     DELETE /api/v1/idempotency/ID               forgets a key

@@ -48,7 +48,14 @@ constexpr std::size_t partitions_most = hot_partitions::partitions_max;
   return sums;
 }
 
-[[nodiscard]] auto hottest_of(std::span<std::shared_ptr<worker_metrics> const> workers,
+[[nodiscard]] auto is_secret(partition_source_kind kind) -> bool {
+  return kind == partition_source_kind::header || kind == partition_source_kind::cookie ||
+         kind == partition_source_kind::query;
+}
+
+}  // namespace
+
+auto hottest_of(std::span<std::shared_ptr<worker_metrics> const> workers,
                               std::string const& policy, instant now)
     -> std::vector<hot_partitions::partition> {
   std::map<std::string, hot_partitions::partition> merged;
@@ -78,12 +85,19 @@ constexpr std::size_t partitions_most = hot_partitions::partitions_max;
   return all;
 }
 
-[[nodiscard]] auto is_secret(partition_source_kind kind) -> bool {
-  return kind == partition_source_kind::header || kind == partition_source_kind::cookie ||
-         kind == partition_source_kind::query;
+auto partition_key_of(std::string_view partition) -> std::string {
+  static ratelimit::partition_rule const hashed({}, ratelimit::partition_key_form::hashed);
+  std::string key;
+  hashed.append_key(key, partition);
+  std::string text;
+  for (char const c : key) {
+    constexpr std::string_view hex = "0123456789abcdef";
+    auto const octet = static_cast<unsigned char>(c);
+    text += {hex[octet >> 4U], hex[octet & 15U]};
+  }
+  return text;
 }
 
-/// The sources of a partition with their values, and its key as a client would be told it if it were hashed.
 void append_partition(std::string& out, ratelimit::partition_rule const& rule,
                       std::string_view text) {
   out += "\"partition\":[";
@@ -102,18 +116,10 @@ void append_partition(std::string& out, ratelimit::partition_rule const& rule,
     }
     out += "}";
   }
-  ratelimit::partition_rule const hashed({rule.sources().begin(), rule.sources().end()},
-                                         ratelimit::partition_key_form::hashed);
-  std::string key;
-  hashed.append_key(key, text);
-  out += "],\"key\":\"";
-  for (char const c : key) {
-    constexpr std::string_view hex = "0123456789abcdef";
-    auto const octet = static_cast<unsigned char>(c);
-    out += {hex[octet >> 4U], hex[octet & 15U]};
-  }
-  out += "\"";
+  out += "],\"key\":\"" + partition_key_of(text) + "\"";
 }
+
+namespace {
 
 [[nodiscard]] auto policies_answer(runtime const& settings,
                                    std::span<std::shared_ptr<worker_metrics> const> workers)
@@ -142,9 +148,9 @@ void append_partition(std::string& out, ratelimit::partition_rule const& rule,
   return answer;
 }
 
-[[nodiscard]] auto partitions_answer(runtime const& settings,
-                                     std::span<std::shared_ptr<worker_metrics> const> workers,
-                                     admin_request const& request, instant now) -> admin_answer {
+[[nodiscard]] auto partitions_answer(runtime const& settings, shared_state const& shared,
+                                     shown_partitions& shown, admin_request const& request,
+                                     instant now) -> admin_answer {
   std::string scratch;
   std::size_t most = partitions_default;
   if (auto const text = http::query_value(request.query, "limit", scratch)) {
@@ -166,7 +172,7 @@ void append_partition(std::string& out, ratelimit::partition_rule const& rule,
       continue;
     }
     is_known = true;
-    for (auto& each : hottest_of(workers, policy.name, now)) {
+    for (auto& each : hottest_of(shared.metrics, policy.name, now)) {
       all.push_back({&policy, std::move(each)});
     }
   }
@@ -188,13 +194,20 @@ void append_partition(std::string& out, ratelimit::partition_rule const& rule,
     http::append_json_string(out, policy->name);
     out += ",";
     append_partition(out, policy->partition, seen.text);
+    shown.add(seen.text);
+    auto const id = policy_id_of(settings, *policy);
+    auto const other =
+        id ? shared.overrides.find(*id, seen.text, now) : std::nullopt;
     out +=
         ",\"requests\":" + with_tenth(seen.requests) + ",\"refused\":" + with_tenth(seen.refused);
-    out += ",\"quota\":" + std::to_string(policy->policy.quota());
+    out += ",\"quota\":" + std::to_string(other ? other->quota : policy->policy.quota());
     out += ",\"remaining\":" + std::to_string(seen.remaining);
     if (policy->policy.unit() != ratelimit::quota_unit::concurrent_requests) {
       out += ",\"reset\":" +
              std::to_string(std::chrono::ceil<std::chrono::seconds>(seen.reset).count());
+    }
+    if (other) {
+      out += ",\"usual-quota\":" + std::to_string(policy->policy.quota());
     }
     out += "}";
   }
@@ -208,11 +221,10 @@ auto is_quota_path(std::string_view path) -> bool {
   return path == policies_path || path == partitions_path;
 }
 
-auto answer_quotas(runtime const& settings,
-                   std::span<std::shared_ptr<worker_metrics> const> workers,
+auto answer_quotas(runtime const& settings, shared_state const& shared, shown_partitions& shown,
                    admin_request const& request, instant now) -> admin_answer {
-  return request.path == policies_path ? policies_answer(settings, workers)
-                                       : partitions_answer(settings, workers, request, now);
+  return request.path == policies_path ? policies_answer(settings, shared.metrics)
+                                       : partitions_answer(settings, shared, shown, request, now);
 }
 
 }  // namespace tidegate::gateway

@@ -177,6 +177,8 @@ class exchange final : private upstream_user {
   [[nodiscard]] auto value_of(ratelimit::partition_source const& source, wire::known_field field,
                               wire::request_head const& request, std::string_view path,
                               client_address const& from) -> std::string_view;
+  /// Has partitions decided by what they were given for a while.
+  void use_overrides();
   void find_costs(wire::request_head const& request, std::string_view path);
   /// From the route on. Called again when a store has decided about quotas.
   void begin_on_route(wire::request_head const& request, std::string_view path,
@@ -302,6 +304,8 @@ class exchange final : private upstream_user {
   std::string partition_keys_;
   std::string scratch_;  // for a value that is not in the request as it is
   std::array<store::charge, limits_max> charges_;
+  // With other quotas than those of the policies; null when no partition of this request has one.
+  std::unique_ptr<std::array<std::optional<ratelimit::policy>, limits_max>> overrides_;
   std::array<store::charged, limits_max> results_;
   std::array<ratelimit::service_limit_view, limits_max> views_;
   std::string log_line_;  // so far; empty while nothing is logged

@@ -24,9 +24,6 @@ using ratelimit::partition_source_kind;
 using ratelimit::quota_unit;
 using wire::known_field;
 
-/// The states of abuse detection are kept under numbers that no policy has.
-constexpr std::uint32_t abuse_domain = 0x8000'0000;
-
 /// The value of a header field, its lines joined with ", ": `scratch` is for that.
 [[nodiscard]] auto header_value(wire::request_head const& request, std::string_view name,
                                 known_field known, std::string& scratch) -> std::string_view {
@@ -125,6 +122,29 @@ void exchange::find_partitions(wire::request_head const& request, std::string_vi
     charges_[i] = {&limits[i].policy->policy, limits[i].id,
                    std::string_view(partitions_).substr(begin, ends[of] - begin), 1,
                    !limits[i].policy->shadow};
+  }
+  overrides_.reset();
+  if (worker_.shared.overrides.any()) [[unlikely]] {
+    use_overrides();
+  }
+}
+
+void exchange::use_overrides() {
+  auto const count = route_of().limits.size();
+  for (std::size_t i = 0; i < count && !worker_.quotas; ++i) {
+    auto& charge = charges_[i];
+    auto const given =
+        worker_.shared.overrides.find(charge.policy_id, charge.partition, worker_.loop.now());
+    auto const other = given ? charge.policy->with_quota(given->quota)
+                             : failure(ratelimit::policy_fault::quota_out_of_range);
+    if (!other) {
+      continue;
+    }
+    if (!overrides_) {
+      overrides_ = std::make_unique<std::array<std::optional<ratelimit::policy>, limits_max>>();
+    }
+    (*overrides_)[i] = *other;
+    charge.policy = &*(*overrides_)[i];
   }
 }
 
@@ -340,7 +360,7 @@ void exchange::advertise_all(bool admitted) {
       key = std::string_view(partition_keys_).substr(begin, key_ends[i] - begin);
     }
     ratelimit::policy_outcome const outcome{
-        &policy.policy, decided.left, decided.retry, !admitted && !decided.admitted, how, key};
+        charges_[i].policy, decided.left, decided.retry, !admitted && !decided.admitted, how, key};
     views_[views_count_++] = ratelimit::advertise(outcome, random);
   }
 }
@@ -353,6 +373,17 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
   }
   auto const& route = route_of();
   std::span<ratelimit::service_limit_view const> const views{views_.data(), views_count_};
+  std::span<ratelimit::quota_policy_view const> policies = route.policies;
+  std::vector<ratelimit::quota_policy_view> changed;
+  if (overrides_ && !views.empty()) {
+    changed = route.policies;
+    for (std::size_t i = 0, shown = 0; i < route.limits.size(); ++i) {
+      if (!route.limits[i].policy->shadow) {
+        changed[shown++].quota = charges_[i].policy->quota();
+      }
+    }
+    policies = changed;
+  }
   bool const is_redirect = status >= 300 && status < 400;
   bool const is_exhausted =
       std::ranges::any_of(views, [](auto const& view) { return view.remaining == 0; });
@@ -363,7 +394,7 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
     std::vector<std::string_view> more_lines;
     auto const policy_lines = lines_of(*origin, known_field::ratelimit_policy, worker_.lines);
     auto const limit_lines = lines_of(*origin, known_field::ratelimit, more_lines);
-    auto const dropped = ratelimit::merge_fields({policy_lines, limit_lines}, route.policies, views,
+    auto const dropped = ratelimit::merge_fields({policy_lines, limit_lines}, policies, views,
                                                  *fields.ratelimit, policy, limit);
     if (dropped.policy || dropped.limit) {
       worker_.metrics->origin_fields_dropped.add();
@@ -374,11 +405,14 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
     if (!limit.empty() && !(is_redirect && says_exhausted(limit))) {
       wire::append_field(out, "RateLimit", limit);
     }
+  } else if (fields.ratelimit && !changed.empty()) {
+    ratelimit::prepared_fields(policies, *fields.ratelimit)
+        .append_lines(out, views, !(is_redirect && is_exhausted));
   } else if (fields.ratelimit && !views.empty()) {
     route.fields.append_lines(out, views, !(is_redirect && is_exhausted));
   }
   if (fields.legacy) {
-    if (auto const closest = ratelimit::find_expiring_limit(route.policies, views)) {
+    if (auto const closest = ratelimit::find_expiring_limit(policies, views)) {
       wire::append_field(out, "X-RateLimit-Limit", static_cast<std::uint64_t>(closest->limit));
       wire::append_field(out, "X-RateLimit-Remaining",
                          static_cast<std::uint64_t>(closest->remaining));

@@ -79,6 +79,15 @@ auto hot_partitions::place_of(std::string_view text) -> slot& {
       slot{.text = std::string(text), .hash = hash, .current = inherited, .inherited = inherited});
 }
 
+void hot_partitions::correct(std::string_view text, ratelimit::service const& left, instant now) {
+  std::lock_guard const lock(mutex_);
+  auto const found = std::ranges::find(slots_, text, &slot::text);
+  if (found != slots_.end()) {
+    found->remaining = left.remaining;
+    found->reset = now + left.reset;
+  }
+}
+
 auto hot_partitions::look(instant now) const -> std::vector<partition> {
   std::vector<partition> seen;
   std::lock_guard const lock(mutex_);

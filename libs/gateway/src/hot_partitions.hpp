@@ -48,6 +48,9 @@ class hot_partitions {
     }
   }
 
+  /// Somebody has changed what is left of a partition: that is shown until it is looked at again. By any thread.
+  void correct(std::string_view text, ratelimit::service const& left, instant now);
+
   /// All that were seen within the last `window`, in no order.
   [[nodiscard]] auto look(instant now) const -> std::vector<partition>;
 

@@ -50,6 +50,16 @@ auto worker_metrics::of_policy(std::string const& name) -> policy_metrics& {
   return *found;
 }
 
+auto worker_metrics::of_server(std::string const& upstream, std::string const& authority)
+    -> server_metrics& {
+  std::lock_guard const lock(mutex);
+  auto& found = servers[{upstream, authority}];
+  if (!found) {
+    found = std::make_unique<server_metrics>();
+  }
+  return *found;
+}
+
 namespace {
 
 /// The value of a label, without its quotes.
@@ -289,6 +299,77 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   single(out, "tidegate_quota_table_bytes", "gauge", "Memory of the quota table.",
          static_cast<double>(process.quota_octets));
   append_process(out);
+}
+
+void append_upstreams(std::string& out, runtime const& settings,
+                      std::span<std::shared_ptr<worker_metrics> const> workers, instant now) {
+  struct server_sums {
+    std::string labels;
+    std::uint64_t in_flight = 0;
+    std::uint64_t failures = 0;
+    std::uint64_t failures_in_a_row = 0;
+    std::size_t out = 0;  // for so many threads
+  };
+  std::vector<server_sums> all;
+  for (auto const& upstream : settings.upstreams) {
+    auto const& name = upstream.settings->name;
+    for (auto const& server : upstream.servers) {
+      auto& sum = all.emplace_back();
+      sum.labels = "upstream=\"" + label(name) + "\",server=\"" + label(server.authority) + "\"";
+      for (auto const& worker : workers) {
+        std::lock_guard const lock(worker->mutex);
+        auto const found = worker->servers.find({name, server.authority});
+        if (found != worker->servers.end()) {
+          auto const& counts = *found->second;
+          sum.in_flight += counts.in_flight.value();
+          sum.failures += counts.failures.value();
+          sum.failures_in_a_row =
+              std::max(sum.failures_in_a_row, counts.failures_in_a_row.value());
+          sum.out += counts.out_until.load(std::memory_order_relaxed) > now ? 1 : 0;
+        }
+      }
+    }
+  }
+  auto const each = [&](char const* metric, char const* kind, char const* help, auto value) {
+    describe(out, metric, kind, help);
+    for (auto const& sum : all) {
+      line(out, metric, sum.labels, value(sum));
+    }
+  };
+  each("tidegate_upstream_up", "gauge",
+       "The share of threads that send to a server: 1 is all of them, 0 that it is taken out.",
+       [&](server_sums const& sum) {
+         auto const threads = static_cast<double>(std::max<std::size_t>(workers.size(), 1));
+         return (threads - static_cast<double>(sum.out)) / threads;
+       });
+  each("tidegate_upstream_in_flight", "gauge", "Requests that a server has not answered yet.",
+       [](server_sums const& sum) { return static_cast<double>(sum.in_flight); });
+  each("tidegate_upstream_failures_total", "counter",
+       "Times that a server could not be reached, or gave no whole answer.",
+       [](server_sums const& sum) { return static_cast<double>(sum.failures); });
+  each("tidegate_upstream_failures_in_a_row", "gauge",
+       "Failures since the last answer of a server, of the thread that had most.",
+       [](server_sums const& sum) { return static_cast<double>(sum.failures_in_a_row); });
+}
+
+void append_stores(std::string& out, std::span<store_figures const> stores) {
+  auto const labels = [](store_figures const& each) {
+    return "store=\"" + std::string(each.store) + "\",kind=\"" + std::string(each.kind) + "\"";
+  };
+  describe(out, "tidegate_store_up", "gauge", "Whether a store answers: it is asked once a second.");
+  for (auto const& each : stores) {
+    line(out, "tidegate_store_up", labels(each), each.failing_since ? 0 : 1);
+  }
+  describe(out, "tidegate_store_failing_since_timestamp_seconds", "gauge",
+           "Since when a store does not answer; 0 while it does.");
+  for (auto const& each : stores) {
+    line(out, "tidegate_store_failing_since_timestamp_seconds", labels(each),
+         each.failing_since ? std::chrono::duration<double>(
+                                  std::chrono::floor<std::chrono::seconds>(
+                                      each.failing_since->time_since_epoch()))
+                                  .count()
+                            : 0);
+  }
 }
 
 }  // namespace tidegate::gateway

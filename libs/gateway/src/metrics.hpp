@@ -12,8 +12,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tidegate::gateway {
@@ -112,6 +115,14 @@ struct policy_metrics {
   hot_partitions hottest;
 };
 
+/// What one thread knows of one server of an upstream.
+struct server_metrics {
+  counter in_flight;
+  counter failures;                         // of all time
+  counter failures_in_a_row;
+  std::atomic<instant> out_until{instant::min()};
+};
+
 /// What one thread counts. Routes and policies are found by name, so that counts outlive a reload.
 struct worker_metrics {
   counter connections_accepted;
@@ -131,10 +142,13 @@ struct worker_metrics {
 
   [[nodiscard]] auto of_route(std::string const& name) -> route_metrics&;
   [[nodiscard]] auto of_policy(std::string const& name) -> policy_metrics&;
+  [[nodiscard]] auto of_server(std::string const& upstream, std::string const& authority)
+      -> server_metrics&;
 
   std::mutex mutex;  // for the maps, which grow only when a configuration is taken over
   std::map<std::string, std::unique_ptr<route_metrics>> routes;
   std::map<std::string, std::unique_ptr<policy_metrics>> policies;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<server_metrics>> servers;
 };
 
 /// What all threads together counted of one policy.
@@ -146,6 +160,14 @@ struct policy_sums {
   std::uint64_t shared = 0;
 
   void add(policy_metrics const& of) noexcept;
+};
+
+/// How a store is: what the console and metrics say of it.
+struct store_figures {
+  std::string_view store;  ///< `quota`, `idempotency`, `directory`
+  std::string_view kind;   ///< `memory`, `sqlite` and so on
+  /// Since when it gives no answers; nothing while it does.
+  std::optional<std::chrono::system_clock::time_point> failing_since{};
 };
 
 /// What is counted elsewhere, for all threads together.
@@ -160,5 +182,12 @@ struct process_figures {
 /// All of it in the text format of Prometheus.
 void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metrics> const> workers,
                        process_figures const& process);
+
+/// How the upstreams of a configuration are, in the same format.
+void append_upstreams(std::string& out, runtime const& settings,
+                      std::span<std::shared_ptr<worker_metrics> const> workers, instant now);
+
+/// How the stores are, in the same format.
+void append_stores(std::string& out, std::span<store_figures const> stores);
 
 }  // namespace tidegate::gateway

@@ -169,4 +169,16 @@ auto runtime::make(config settings, policy_ids& ids)
   return out;
 }
 
+auto policy_id_of(runtime const& settings, policy_config const& policy)
+    -> std::optional<std::uint32_t> {
+  for (auto const& route : settings.routes) {
+    for (auto const& limit : route.limits) {
+      if (limit.policy == &policy) {
+        return limit.id;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace tidegate::gateway

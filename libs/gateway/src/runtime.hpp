@@ -31,6 +31,9 @@ class policy_ids {
   std::map<std::string, std::uint32_t> ids_;
 };
 
+/// The states of abuse detection are kept under numbers that no policy has.
+inline constexpr std::uint32_t abuse_domain = 0x8000'0000;
+
 /// One policy of a route, ready for use.
 struct limit {
   policy_config const* policy = nullptr;
@@ -102,5 +105,9 @@ struct runtime {
   [[nodiscard]] static auto make(config settings, policy_ids& ids)
       -> result<std::shared_ptr<runtime const>, std::string>;
 };
+
+/// The number of a policy of `settings`; nothing when no route has it.
+[[nodiscard]] auto policy_id_of(runtime const& settings, policy_config const& policy)
+    -> std::optional<std::uint32_t>;
 
 }  // namespace tidegate::gateway

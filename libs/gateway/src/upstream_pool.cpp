@@ -278,8 +278,7 @@ void upstream_connection::take_body(std::string_view bytes) {
 void upstream_connection::finish(bool reusable) {
   auto* const user = std::exchange(user_, nullptr);
   pool_.note(server_, true);
-  --pool_.in_flight_;
-  --pool_.servers_[server_].in_flight;
+  pool_.leave(server_);
   auto& idle = pool_.servers_[server_].idle;
   paused_ = false;
   if (reusable && user->request_done() && keep_alive_ && !closing_ && out_.empty() &&
@@ -299,8 +298,7 @@ void upstream_connection::finish(bool reusable) {
 void upstream_connection::fail(upstream_failure why) {
   auto* const user = std::exchange(user_, nullptr);
   if (user != nullptr) {
-    --pool_.in_flight_;
-    --pool_.servers_[server_].in_flight;
+    pool_.leave(server_);
     pool_.note(server_, why == upstream_failure::closed_unanswered);
   }
   auto unsent = phase_ == phase::connecting ? std::move(out_) : std::string();
@@ -312,8 +310,7 @@ void upstream_connection::fail(upstream_failure why) {
 
 void upstream_connection::abandon() {
   user_ = nullptr;
-  --pool_.in_flight_;
-  --pool_.servers_[server_].in_flight;
+  pool_.leave(server_);
   close();
 }
 
@@ -352,7 +349,12 @@ void upstream_connection::expired() {
 }
 
 upstream_pool::upstream_pool(worker& on, upstream const& to)
-    : worker_(on), upstream_(to), servers_(to.servers.size()) {}
+    : worker_(on), upstream_(to), servers_(to.servers.size()) {
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    servers_[i].counts = &on.metrics->of_server(to.settings->name, to.servers[i].authority);
+    servers_[i].counts->out_until.store(instant::min(), std::memory_order_relaxed);
+  }
+}
 
 upstream_pool::~upstream_pool() {
   while (!all_.empty()) {
@@ -381,12 +383,28 @@ auto upstream_pool::pick() const -> std::size_t {
 
 void upstream_pool::note(std::size_t server, bool well) {
   auto& state = servers_[server];
+  auto& counts = *state.counts;
   if (well) {
-    state.failures = 0;
-    state.unwell_until = instant::min();
-  } else if (++state.failures >= failures_max && servers_.size() > 1) {
-    state.unwell_until = worker_.loop.now() + unwell_for;
+    if (state.failures != 0 || counts.failures_in_a_row.value() != 0) {
+      state.failures = 0;
+      state.unwell_until = instant::min();
+      counts.failures_in_a_row.subtract(counts.failures_in_a_row.value());
+      counts.out_until.store(instant::min(), std::memory_order_relaxed);
+    }
+    return;
   }
+  counts.failures.add();
+  counts.failures_in_a_row.add();
+  if (++state.failures >= failures_max && servers_.size() > 1) {
+    state.unwell_until = worker_.loop.now() + unwell_for;
+    counts.out_until.store(state.unwell_until, std::memory_order_relaxed);
+  }
+}
+
+void upstream_pool::leave(std::size_t server) {
+  --in_flight_;
+  --servers_[server].in_flight;
+  servers_[server].counts->in_flight.subtract();
 }
 
 auto upstream_pool::take(bool fresh) -> upstream_connection* {
@@ -414,6 +432,7 @@ auto upstream_pool::take(bool fresh) -> upstream_connection* {
   }
   ++state.in_flight;
   ++in_flight_;
+  state.counts->in_flight.add();
   return connection;
 }
 

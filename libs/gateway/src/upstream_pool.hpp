@@ -19,6 +19,7 @@ namespace tidegate::gateway {
 class exchange;
 class upstream_pool;
 class worker;
+struct server_metrics;
 
 /// Why an upstream did not answer.
 enum class upstream_failure : std::uint8_t {
@@ -144,6 +145,7 @@ class upstream_pool {
  private:
   friend class upstream_connection;
   struct server_state {
+    server_metrics* counts = nullptr;
     std::vector<upstream_connection*> idle;
     std::int64_t in_flight = 0;
     unsigned failures = 0;  // one after the other
@@ -152,6 +154,8 @@ class upstream_pool {
 
   [[nodiscard]] auto pick() const -> std::size_t;
   void note(std::size_t server, bool well);
+  /// An exchange with a server is over.
+  void leave(std::size_t server);
 
   static constexpr std::size_t idle_max = 256;  // for each server
 

@@ -14,6 +14,7 @@
 #include <tidegate/idempotency/lookup.hpp>
 #include <tidegate/idempotency/wall_time.hpp>
 #include <tidegate/store/idempotency_store.hpp>
+#include <tidegate/store/quota_overrides.hpp>
 #include <tidegate/store/quota_store.hpp>
 #include <tidegate/store/quota_table.hpp>
 #include <tidegate/wire/http1_head.hpp>
@@ -85,13 +86,17 @@ struct idempotency_state {
   waiting_room room;
 };
 
+class worker;
+
 /// What all workers share.
 struct shared_state {
   shared_state(store::quota_table& of, access_log& to) : quotas(of), log(to) {}
 
   store::quota_table& quotas;
+  store::quota_overrides overrides;  ///< of what is in `quotas`
   access_log& log;
   std::vector<std::shared_ptr<worker_metrics>> metrics;
+  std::vector<worker*> workers;  ///< each is touched on its own thread only
   std::atomic<bool> draining{false};
   std::atomic<std::int64_t> connections{0};  // of clients, on all threads
   std::atomic<std::int64_t> detached{0};     // exchanges that go on without their client

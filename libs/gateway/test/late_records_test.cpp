@@ -34,6 +34,10 @@ class store_of_the_test final : public store::idempotency_store {
              std::move_only_function<void(store::apply_answer)> answer) override {
     to_.push_back({std::move(change), std::move(answer)});
   }
+  void list_unknown(std::size_t /*records*/,
+                    std::move_only_function<void(store::list_answer)> answer) override {
+    answer(std::vector<store::listed_record>());
+  }
   void sweep(idempotency::wall_time /*now*/, std::size_t /*records*/) override {}
   [[nodiscard]] auto used() const -> usage override { return {}; }
 

@@ -76,4 +76,19 @@ auto policy::reduced(double capacity) const noexcept -> policy {
   return less;
 }
 
+auto policy::with_quota(std::int64_t quota) const -> result<policy, policy_fault> {
+  if (quota < 0 || quota > quota_max) {
+    return failure(policy_fault::quota_out_of_range);
+  }
+  policy other = *this;
+  other.quota_ = quota;
+  if (quota_ == 0 || quota == 0 || burst_ == quota_) {
+    other.burst_ = quota;
+  } else {
+    auto const scaled = (int128(burst_) * quota + quota_ - 1) / quota_;
+    other.burst_ = static_cast<std::int64_t>(std::clamp<int128>(scaled, 1, quota_max));
+  }
+  return other;
+}
+
 }  // namespace tidegate::ratelimit

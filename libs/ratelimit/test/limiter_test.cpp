@@ -213,6 +213,41 @@ TEST(ratelimit_limiter, admits_less_at_reduced_capacity_and_keeps_what_was_spent
   }
 }
 
+TEST(ratelimit_limiter, keeps_what_was_spent_when_the_quota_changes) {
+  for (auto a : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {
+    auto const usual = make(10, 10s, a);
+    EXPECT_EQ(usual.with_quota(10), usual);
+    script s{usual};
+    EXPECT_TRUE(s.spend(1s, 10).admitted);
+    EXPECT_FALSE(s.spend(1s).admitted);
+    s.p = *usual.with_quota(25);
+    EXPECT_EQ(look(s.p, s.b, at(1s)).remaining, 15);
+    EXPECT_TRUE(s.spend(1s, 15).admitted);
+    EXPECT_FALSE(s.spend(1s).admitted);
+    s.p = usual;
+    EXPECT_EQ(look(s.p, s.b, at(1s)).remaining, 0);
+    EXPECT_FALSE(s.spend(1s).admitted);
+    s.p = *usual.with_quota(0);
+    EXPECT_FALSE(s.spend(100s).admitted);
+  }
+  EXPECT_EQ(make(10, 10s, algorithm::fixed).with_quota(-1), failure(policy_fault::quota_out_of_range));
+  EXPECT_EQ(make(10, 10s, algorithm::fixed).with_quota(1'000'000'000'000'000),
+            failure(policy_fault::quota_out_of_range));
+}
+
+TEST(ratelimit_limiter, changes_the_burst_as_much_as_the_quota) {
+  auto const usual =
+      policy::make({100, 10s, quota_unit::requests, algorithm::gcra, 15}).value();
+  EXPECT_EQ(usual.with_quota(200)->burst(), 30);
+  EXPECT_EQ(usual.with_quota(50)->burst(), 8);
+  EXPECT_EQ(usual.with_quota(1)->burst(), 1);
+  EXPECT_EQ(usual.with_quota(0)->burst(), 0);
+  EXPECT_EQ(usual.with_quota(999'999'999'999'999)->burst(), 150'000'000'000'000);
+  auto const long_burst =
+      policy::make({100, 10s, quota_unit::requests, algorithm::gcra, 1000}).value();
+  EXPECT_EQ(long_burst.with_quota(999'999'999'999'999)->burst(), 999'999'999'999'999);
+}
+
 TEST(ratelimit_limiter, refuses_everything_when_the_quota_is_zero) {
   for (auto a : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {
     script s{make(0, 10s, a)};

@@ -106,6 +106,20 @@ void memory_idempotency_store::count(shard& s) {
   s.counted_octets = s.table.response_octets();
 }
 
+void memory_idempotency_store::list_unknown(std::size_t records,
+                                            std::move_only_function<void(list_answer)> answer) {
+  std::vector<listed_record> all;
+  for (std::size_t i = 0; i < shards_size; ++i) {
+    auto const& s = shards_[i];
+    std::lock_guard const lock(s.mutex);
+    for (auto const& key : s.table.newest_unknown(records)) {
+      all.push_back({key, s.table.find(key)->record});
+    }
+  }
+  keep_newest(all, records);
+  answer(std::move(all));
+}
+
 void memory_idempotency_store::sweep(idempotency::wall_time now, std::size_t records) {
   for (std::size_t i = 0; i < shards_size; ++i) {
     auto& s = shards_[i];

@@ -482,6 +482,21 @@ auto quota_table::look(charge const& charge, instant now) const -> ratelimit::se
   return ratelimit::look(*charge.policy, found ? found->state : bucket{}, now);
 }
 
+auto quota_table::forget(std::uint32_t domain, std::string_view key) -> bool {
+  auto const hash = hash_key(seed_, domain, key);
+  auto& in = shard_of(hash);
+  std::lock_guard const lock(in.lock);
+  auto const found = in.hold(hash);
+  if (!found) {
+    return false;
+  }
+  // The slot stays on the way of others, and is reused like any that has expired.
+  bool const said_something = found->state != bucket{};
+  found->state = {};
+  found->expires = std::numeric_limits<std::int64_t>::min();
+  return said_something;
+}
+
 auto quota_table::update_octets(std::uint32_t domain, std::string_view key, instant now,
                                 change_octets change, void* context) -> bool {
   auto const hash = hash_key(seed_, domain, key);

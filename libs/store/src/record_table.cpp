@@ -17,6 +17,9 @@ namespace {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(duration.count(), 0, most));
 }
 
+/// What a node of a tree takes.
+constexpr std::size_t unknown_octets = 64;
+
 [[nodiscard]] auto time_of(std::int64_t milliseconds) noexcept -> wall_time {
   return wall_time(std::chrono::milliseconds(milliseconds));
 }
@@ -87,8 +90,10 @@ void record_table::put(lookup_key const& key, entry entry) {
       free_.pop_back();
     }
   }
-  auto& p = at(slots_[slot]);
+  auto const place = slots_[slot];
+  auto& p = at(place);
   auto const& r = entry.record;
+  forget_unknown(place);
   p.key = key;
   p.row = entry.row;
   p.token = r.token;
@@ -105,6 +110,9 @@ void record_table::put(lookup_key const& key, entry entry) {
   p.reason = r.reason;
   p.replayable = r.replayable;
   p.used = true;
+  if (p.state == idempotency::record_state::unknown) {
+    unknown_.emplace(p.changed, place);
+  }
   set_response(p, std::move(entry.response));
 }
 
@@ -114,6 +122,7 @@ void record_table::erase(lookup_key const& key) {
     return;
   }
   set_response(at(place), nullptr);
+  forget_unknown(place);
   at(place).used = false;
   // Whoever stands behind the gap and would be looked for in it moves up.
   auto const mask = slots_.size() - 1;
@@ -137,7 +146,23 @@ void record_table::drop_response(lookup_key const& key) {
 
 auto record_table::memory() const noexcept -> std::size_t {
   return blocks_.size() * sizeof(block) + blocks_.capacity() * sizeof(blocks_.front()) +
-         (free_.capacity() + slots_.capacity()) * sizeof(std::uint32_t);
+         (free_.capacity() + slots_.capacity()) * sizeof(std::uint32_t) +
+         unknown_.size() * unknown_octets;
+}
+
+void record_table::forget_unknown(std::uint32_t place) {
+  auto const& p = at(place);
+  if (p.used && p.state == idempotency::record_state::unknown) {
+    unknown_.erase({p.changed, place});
+  }
+}
+
+auto record_table::newest_unknown(std::size_t count) const -> std::vector<lookup_key> {
+  std::vector<lookup_key> keys;
+  for (auto it = unknown_.rbegin(); it != unknown_.rend() && keys.size() < count; ++it) {
+    keys.push_back(at(it->second).key);
+  }
+  return keys;
 }
 
 auto record_table::key_at(std::size_t place) const noexcept -> std::optional<lookup_key> {

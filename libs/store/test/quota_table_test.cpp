@@ -56,6 +56,41 @@ TEST(store_quota_table, counts_each_partition_and_each_policy_for_itself) {
   EXPECT_EQ(t.table.size(), 4U);
 }
 
+TEST(store_quota_table, forgets_what_one_partition_has_spent) {
+  table_of t;
+  auto const two = make(2, 10s);
+  for (auto const* const partition : {"a", "b"}) {
+    EXPECT_TRUE(t.spend({{&two, 1, partition, 2}}, 0s).first);
+    EXPECT_FALSE(t.spend({{&two, 1, partition}}, 0s).first);
+  }
+  EXPECT_TRUE(t.spend({{&two, 2, "a", 2}}, 0s).first);
+  EXPECT_TRUE(t.table.forget(1, "a"));
+  EXPECT_EQ(t.table.look({&two, 1, "a"}, at(1s)).remaining, 2);
+  EXPECT_TRUE(t.spend({{&two, 1, "a", 2}}, 1s).first);
+  EXPECT_FALSE(t.spend({{&two, 1, "b"}}, 1s).first);
+  EXPECT_FALSE(t.spend({{&two, 2, "a"}}, 1s).first);
+  // Others are found beyond the place that was given up.
+  EXPECT_TRUE(t.table.forget(1, "a"));
+  EXPECT_FALSE(t.table.forget(1, "a"));
+  EXPECT_FALSE(t.table.forget(1, "never"));
+  EXPECT_TRUE(t.spend({{&two, 1, "new"}}, 1s).first);
+  EXPECT_EQ(t.table.look({&two, 1, "b"}, at(1s)).remaining, 0);
+}
+
+TEST(store_quota_table, gives_back_nothing_that_was_forgotten_meanwhile) {
+  for (auto const a : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {
+    table_of t;
+    auto const two = make(2, 10s, a);
+    auto const [admitted, results] = t.spend({{&two, 1, "a", 2}}, 100s);
+    EXPECT_TRUE(admitted);
+    EXPECT_TRUE(t.table.forget(1, "a"));
+    t.table.settle({&two, 1, "a", 2}, results[0], at(100s), at(101s), -2);
+    EXPECT_EQ(t.table.look({&two, 1, "a"}, at(101s)).remaining, 2);
+    EXPECT_TRUE(t.spend({{&two, 1, "a", 2}}, 101s).first);
+    EXPECT_FALSE(t.spend({{&two, 1, "a"}}, 101s).first);
+  }
+}
+
 TEST(store_quota_table, charges_all_policies_of_a_request_or_none) {
   table_of t;
   auto const burst = make(1, 10s);

@@ -31,6 +31,11 @@ void idempotency_store::apply(idempotency::change change,
   worker_->apply(std::move(change), std::move(answer));
 }
 
+void idempotency_store::list_unknown(std::size_t records,
+                                     std::move_only_function<void(store::list_answer)> answer) {
+  worker_->list_unknown(records, std::move(answer));
+}
+
 void idempotency_store::sweep(idempotency::wall_time now, std::size_t records) {
   worker_->sweep(now, records);
 }

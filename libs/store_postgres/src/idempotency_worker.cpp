@@ -29,6 +29,7 @@ namespace {
 constexpr std::size_t flight_max = 256;
 constexpr std::size_t flights_max = 2;
 constexpr std::size_t sweep_max = 1000;
+constexpr std::size_t list_max = 1000;
 /// A job that loses against others on the server is tried so many times.
 constexpr int attempts_max = 5;
 constexpr std::chrono::milliseconds tick_time{100};
@@ -37,7 +38,7 @@ constexpr std::chrono::seconds count_again{60};
 /// The server is asked for its time when our clock has been moved by more than that.
 constexpr std::chrono::milliseconds drift_max{500};
 
-constexpr std::array<std::pair<char const*, char const*>, 4> statements = {{
+constexpr std::array<std::pair<char const*, char const*>, 5> statements = {{
     {"find", "SELECT record, response FROM idempotency_record WHERE key = $1::bytea"},
     {"apply",
      "SELECT outcome, found_record, found_response FROM idempotency_apply($1::bytea, $2::bigint,"
@@ -46,6 +47,9 @@ constexpr std::array<std::pair<char const*, char const*>, 4> statements = {{
     {"sweep",
      "SELECT key, record FROM idempotency_record WHERE due <= $1::bigint ORDER BY due LIMIT "
      "$2::bigint"},
+    {"unknown",
+     "SELECT key, record FROM idempotency_record WHERE state = 2 ORDER BY due DESC LIMIT "
+     "$1::bigint"},
     {"count",
      "SELECT coalesce(sum(keys), 0)::bigint,"
      " (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM idempotency_scope"},
@@ -78,6 +82,22 @@ constexpr std::array<std::pair<char const*, char const*>, 4> statements = {{
     bits |= states.contains(state) ? std::int64_t{1} << static_cast<int>(state) : 0;
   }
   return bits;
+}
+
+/// Keys and records, in the time of the server. Who asks for one that is damaged hears that it is.
+[[nodiscard]] auto listed(rows const& found) -> std::vector<store::listed_record> {
+  std::vector<store::listed_record> all;
+  for (int i = 0; i < found.size(); ++i) {
+    lookup_key key;
+    auto const octets = found.octets(i, 0);
+    auto read = idempotency::read_record(found.octets(i, 1));
+    if (octets.size() == key.octets.size() && read) {
+      std::transform(octets.begin(), octets.end(), key.octets.begin(),
+                     [](char c) { return static_cast<std::byte>(c); });
+      all.push_back({key, *std::move(read)});
+    }
+  }
+  return all;
 }
 
 /// Whether the counter of a scope is locked for it.
@@ -212,6 +232,11 @@ void idempotency_store::worker::sweep(wall_time now, std::size_t records) {
   enqueue({{}, sweep_job{now, std::min(records, sweep_max)}});
 }
 
+void idempotency_store::worker::list_unknown(
+    std::size_t records, std::move_only_function<void(store::list_answer)> answer) {
+  enqueue({{}, list_job{std::min(records, list_max), std::move(answer)}});
+}
+
 auto idempotency_store::worker::used() const -> usage {
   return {static_cast<std::size_t>(std::max<std::int64_t>(0, records_)), 0,
           waiting_jobs_ * sizeof(job) + waiting_octets_};
@@ -340,6 +365,9 @@ auto idempotency_store::worker::send_one(job const& job) -> bool {
   if (auto const* const asked = std::get_if<sweep_job>(&job.what)) {
     return run("sweep", parameters(milliseconds_of(clock_.to_server(asked->now)),
                                    static_cast<std::int64_t>(asked->records)));
+  }
+  if (auto const* const asked = std::get_if<list_job>(&job.what)) {
+    return run("unknown", parameters(static_cast<std::int64_t>(asked->records)));
   }
   return run("count", parameters());
 }
@@ -477,6 +505,8 @@ void idempotency_store::worker::answer(job& job) {
     answer_change(job, *change);
   } else if (auto const* const sweep = std::get_if<sweep_job>(&job.what)) {
     age_found(job, *sweep);
+  } else if (auto* const list = std::get_if<list_job>(&job.what)) {
+    answer_list(job, *list);
   } else if (std::holds_alternative<count_job>(job.what)) {
     records_ = job.found.number(0, 0);
   } else {
@@ -519,20 +549,21 @@ void idempotency_store::worker::age_found(job& job, sweep_job const& asked) {
     sweep_waits_ = false;
   }
   auto const now = clock_.to_server(asked.now);
-  for (int i = 0; i < job.found.size(); ++i) {
-    lookup_key key;
-    auto const octets = job.found.octets(i, 0);
-    auto const read = idempotency::read_record(job.found.octets(i, 1));
-    if (octets.size() != key.octets.size() || !read) {
-      continue;  // who asks for it hears that it is damaged
-    }
-    std::transform(octets.begin(), octets.end(), key.octets.begin(),
-                   [](char c) { return static_cast<std::byte>(c); });
-    if (auto aged = age(key, *read, now)) {
+  for (auto const& [key, found] : listed(job.found)) {
+    if (auto aged = age(key, found, now)) {
       ++waiting_jobs_;
       waiting_.push_front({key, aged_job{*std::move(aged), now}, loop_->now() + options_.timeout});
     }
   }
+}
+
+void idempotency_store::worker::answer_list(job& job, list_job& asked) {
+  auto all = listed(job.found);
+  for (auto& each : all) {
+    each.record = clock_.to_ours(each.record);
+  }
+  store::keep_newest(all, asked.records);
+  asked.answer(std::move(all));
 }
 
 void idempotency_store::worker::fail(job& job, store_error const& error) {
@@ -544,6 +575,8 @@ void idempotency_store::worker::fail(job& job, store_error const& error) {
     asked->answer(failure(error));
   } else if (auto* const change = std::get_if<change_job>(&job.what)) {
     change->answer(failure(error));
+  } else if (auto* const list = std::get_if<list_job>(&job.what)) {
+    list->answer(failure(error));
   } else if (std::holds_alternative<sweep_job>(job.what)) {
     std::lock_guard const lock(mutex_);
     sweep_waits_ = false;

@@ -35,6 +35,7 @@ class idempotency_store::worker final : private engine::watched {
   void find(idempotency::lookup_key const& key,
             std::move_only_function<void(store::find_answer)> answer);
   void apply(idempotency::change change, std::move_only_function<void(store::apply_answer)> answer);
+  void list_unknown(std::size_t records, std::move_only_function<void(store::list_answer)> answer);
   void sweep(idempotency::wall_time now, std::size_t records);
   [[nodiscard]] auto used() const -> usage;
   [[nodiscard]] auto counted() const -> counts;
@@ -58,10 +59,14 @@ class idempotency_store::worker final : private engine::watched {
     idempotency::wall_time due_max;
   };
   struct count_job {};
+  struct list_job {
+    std::size_t records;
+    std::move_only_function<void(store::list_answer)> answer;
+  };
 
   struct job {
     idempotency::lookup_key key{};
-    std::variant<find_job, change_job, sweep_job, aged_job, count_job> what;
+    std::variant<find_job, change_job, sweep_job, aged_job, count_job, list_job> what;
     instant deadline{};
     std::size_t octets = 0;
     bool is_alone = false;  // it failed, or others did with it
@@ -110,6 +115,7 @@ class idempotency_store::worker final : private engine::watched {
   void answer(job& job);
   void answer_change(job& job, change_job& asked);
   void age_found(job& job, sweep_job const& asked);
+  void answer_list(job& job, list_job& asked);
   void fail(job& job, store::store_error const& error);
   [[nodiscard]] auto read_found(idempotency::lookup_key const& key, rows const& found, int record,
                                 int response) const -> outcome<store::found_record>;

@@ -15,7 +15,7 @@ using store::store_fault;
 namespace {
 
 /// What made each version from the one before. What has been released is never changed: another one is added.
-constexpr std::array<char const*, 2> migrations = {
+constexpr std::array<char const*, 3> migrations = {
     // 1: SCIM directories; what is true of the tables is said in directory_schema.hpp. Rows that are changed again and
     // again have room on their page for it.
     "CREATE TABLE part (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant bytea NOT NULL,"
@@ -97,6 +97,8 @@ constexpr std::array<char const*, 2> migrations = {
     "  FROM idempotency_record AS r WHERE r.key = p_key; "
     " IF NOT FOUND THEN outcome := CASE WHEN p_token IS NULL THEN 1 ELSE 0 END; END IF; "
     "END $$",
+    // 3: unknown outcomes are listed, the newest first.
+    "CREATE INDEX idempotency_unknown ON idempotency_record (due) WHERE state = 2",
 };
 constexpr auto newest_version = static_cast<std::int64_t>(migrations.size());
 

@@ -65,6 +65,14 @@ class heard_table {
     return *found;
   }
 
+  void forget(store::key_hash const& id) noexcept {
+    auto* const begin = entries_.data() + set_of(id);
+    if (auto* const found = std::ranges::find(begin, begin + ways, id, &heard::id);
+        found != begin + ways) {
+      *found = heard{};
+    }
+  }
+
  private:
   static constexpr std::size_t ways = 4;
 

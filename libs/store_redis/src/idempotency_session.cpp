@@ -146,6 +146,7 @@ void idempotency_store::session::check(std::size_t bucket,
   command all{"INFO", "memory"};
   all.then({"SCRIPT", "LOAD", change_script_.text()})
       .then({"SCRIPT", "LOAD", due_script_.text()})
+      .then({"SCRIPT", "LOAD", unknown_script_.text()})
       .then({"ZCARD", key});
   client_->send(key, std::move(all), [this, bucket, done = std::move(done)](answer const& got) {
     if (!got) {
@@ -163,7 +164,7 @@ void idempotency_store::session::check(std::size_t bucket,
       done(failure(*drops_keys_));
       return;
     }
-    note_records(bucket, got->items[3]);
+    note_records(bucket, got->items[4]);
     check(bucket + 1, done);
   });
 }
@@ -178,6 +179,14 @@ void idempotency_store::session::note_eviction(resp_value const& info) {
                                   "noeviction"};
   }
 }
+
+/// Unknown outcomes on their way, from every bucket.
+struct idempotency_store::session::listing {
+  std::size_t records = 0;
+  std::size_t waiting = buckets;  // answers
+  store::list_answer all;
+  std::move_only_function<void(store::list_answer)> answer;
+};
 
 // ---- by any thread ----
 
@@ -247,6 +256,18 @@ void idempotency_store::session::apply(idempotency::change change,
                leave(octets);
              });
   });
+}
+
+void idempotency_store::session::list_unknown(
+    std::size_t records, std::move_only_function<void(store::list_answer)> answer) {
+  if (!enter(0)) {
+    answer(failure(store_error{store_fault::unavailable, name_ + ": too many requests wait"}));
+    return;
+  }
+  auto what = std::make_shared<listing>();
+  what->records = records;
+  what->answer = std::move(answer);
+  post([this, what = std::move(what)] { do_list(what); });
 }
 
 void idempotency_store::session::sweep(wall_time now, std::size_t records) {
@@ -360,6 +381,7 @@ void idempotency_store::session::do_apply(idempotency::change change,
   keys.add(response_key_prefix(bucket) + name);
   keys.add(due_key(bucket));
   keys.add(scopes_key(bucket));
+  keys.add(unknown_key(bucket));
 
   auto const now = clock();
   std::string states;
@@ -453,6 +475,46 @@ auto idempotency_store::session::read_applied(lookup_key const& key, answer cons
   };
   TIDEGATE_TRY(auto found, read_found(key, at(3), at(4), milliseconds(answer.items[1].integer)));
   return store::applied{.made = false, .found = std::move(found)};
+}
+
+void idempotency_store::session::do_list(std::shared_ptr<listing> const& what) {
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+    word_list keys;
+    keys.add(unknown_key(bucket));
+    word_list arguments;
+    arguments.add(record_key_prefix(bucket));
+    arguments.add(std::to_string(what->records));
+    run(*client_, unknown_script_, std::move(keys), std::move(arguments),
+        [this, what](answer const& got) { take_listed(*what, got); });
+  }
+}
+
+void idempotency_store::session::take_listed(listing& what, answer const& got) {
+  if (!got) {
+    what.all = failure(got.error());
+  } else if (got->is_error()) {
+    what.all = failure(error_of(*got, name_));
+  } else if (got->items.empty()) {
+    what.all = failure(damaged(name_ + ": an answer makes no sense"));
+  } else if (what.all) {
+    reader const by{id_, clock(), milliseconds(got->items[0].integer)};
+    for (std::size_t i = 1; i + 1 < got->items.size(); i += 2) {
+      auto const key = idempotency::parse_lookup_key(got->items[i].text);
+      auto record = read_stored(got->items[i + 1].text, by);
+      // Whoever asks for one that is damaged is told so.
+      if (key && record && record->state == idempotency::record_state::unknown) {
+        what.all->push_back({*key, *std::move(record)});
+      }
+    }
+  }
+  if (--what.waiting > 0) {
+    return;
+  }
+  if (what.all) {
+    store::keep_newest(*what.all, what.records);
+  }
+  what.answer(std::move(what.all));
+  leave(0);
 }
 
 void idempotency_store::session::do_sweep(wall_time now, std::size_t records) {

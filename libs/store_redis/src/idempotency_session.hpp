@@ -37,6 +37,7 @@ class idempotency_store::session {
   void find(idempotency::lookup_key const& key,
             std::move_only_function<void(store::find_answer)> answer);
   void apply(idempotency::change change, std::move_only_function<void(store::apply_answer)> answer);
+  void list_unknown(std::size_t records, std::move_only_function<void(store::list_answer)> answer);
   void sweep(idempotency::wall_time now, std::size_t records);
   [[nodiscard]] auto used() const -> usage;
 
@@ -57,6 +58,9 @@ class idempotency_store::session {
                std::move_only_function<void(store::find_answer)> answer);
   void do_apply(idempotency::change change,
                 std::move_only_function<void(store::apply_answer)> answer);
+  struct listing;
+  void do_list(std::shared_ptr<listing> const& what);
+  void take_listed(listing& what, answer const& got);
   void do_sweep(idempotency::wall_time now, std::size_t records);
   void look_at_eviction();
   void take_due(std::size_t bucket, idempotency::wall_time now, answer const& got);
@@ -75,6 +79,7 @@ class idempotency_store::session {
   writer_id const id_;
   script change_script_{store_redis::change_script()};
   script due_script_{store_redis::due_script()};
+  script unknown_script_{store_redis::unknown_script()};
   std::unique_ptr<engine::loop> loop_;
   std::unique_ptr<client> client_;
   std::array<std::atomic<std::int64_t>, buckets> records_{};

@@ -34,6 +34,11 @@ void idempotency_store::apply(idempotency::change change,
   session_->apply(std::move(change), std::move(answer));
 }
 
+void idempotency_store::list_unknown(std::size_t records,
+                                     std::move_only_function<void(store::list_answer)> answer) {
+  session_->list_unknown(records, std::move(answer));
+}
+
 void idempotency_store::sweep(idempotency::wall_time now, std::size_t records) {
   session_->sweep(now, records);
 }

@@ -220,6 +220,9 @@ class redis_quotas final : public store::quota_store {
              std::move_only_function<void(store::spend_answer)> answer) override;
   void settle(shared_charge const& charge, instant admitted_at, instant now,
               std::int64_t units) override;
+  void forget(shared_charge const& charge,
+              std::move_only_function<void(result<void, store_error>)> answer) override;
+  void forget_here(shared_charge const& charge) override;
   [[nodiscard]] auto look(shared_charge const& charge, instant now) const
       -> ratelimit::service override;
   [[nodiscard]] auto gateways() const -> std::size_t override { return gateways_; }
@@ -261,6 +264,7 @@ class redis_quotas final : public store::quota_store {
   [[nodiscard]] auto wanted(share& of, instant now) const -> std::int64_t;
   void use_of(share& of, std::int64_t cost, instant now);
   void ask_for_more(share& of, instant now);
+  void forget_known(store::key_hash const& id);
   void end_slice(share& of);
   void give_back(share& of, std::int64_t units);
   void give_back_idle();
@@ -543,6 +547,43 @@ void redis_quotas::settle(shared_charge const& charge, instant admitted_at, inst
     at = std::max(at, known->first_at);
   }
   settle_there(id, key_of(charge), *charge.of.policy, units, at);
+}
+
+void redis_quotas::forget_here(shared_charge const& charge) {
+  if (!is_concurrent(*charge.of.policy)) {
+    forget_known(id_of(charge.of));
+  }
+}
+
+void redis_quotas::forget_known(store::key_hash const& id) {
+  heard_.forget(id);
+  if (auto* const of = shares_.find(id)) {
+    // Units that are left were counted in what is forgotten.
+    of->units = 0;
+    of->no_more_until = {};
+    of->left_there = of->policy.quota();
+  }
+}
+
+void redis_quotas::forget(shared_charge const& charge,
+                          std::move_only_function<void(result<void, store_error>)> answer) {
+  if (is_concurrent(*charge.of.policy)) {
+    answer({});
+    return;
+  }
+  auto const key = key_of(charge);
+  client_->send(key, command{"DEL", key},
+                [this, id = id_of(charge.of),
+                 answer = std::move(answer)](store_redis::answer const& got) mutable {
+                  forget_known(id);  // and what was heard of it meanwhile
+                  if (!got) {
+                    answer(failure(got.error()));
+                  } else if (got->is_error()) {
+                    answer(failure(store_error{store_fault::unavailable, got->text}));
+                  } else {
+                    answer({});
+                  }
+                });
 }
 
 // ---- questions ----

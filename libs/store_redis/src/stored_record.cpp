@@ -71,6 +71,9 @@ auto due_key(std::size_t bucket) -> std::string {
 auto scopes_key(std::size_t bucket) -> std::string {
   return prefix(bucket) + "scopes";
 }
+auto unknown_key(std::size_t bucket) -> std::string {
+  return prefix(bucket) + "unknown";
+}
 auto record_key_prefix(std::size_t bucket) -> std::string {
   return prefix(bucket) + "record:";
 }
@@ -150,6 +153,12 @@ local records = redis.call('ZCARD', KEYS[3])
 if not holds then
   return {'found', now, records, found, redis.call('GET', KEYS[2])}
 end
+local function is_unknown(head)
+  return string.sub(head, 9, 9) == '2'
+end
+if found and is_unknown(found) and not is_unknown(ARGV[3]) then
+  redis.call('ZREM', KEYS[5], ARGV[7])
+end
 if ARGV[3] == '' then
   redis.call('ZREM', KEYS[3], ARGV[7])
   if found then
@@ -176,6 +185,9 @@ else
     redis.call('DEL', KEYS[2])
   end
   redis.call('ZADD', KEYS[3], now + tonumber(ARGV[11]), ARGV[7])
+  if is_unknown(ARGV[3]) then
+    redis.call('ZADD', KEYS[5], now, ARGV[7])
+  end
 end
 return {'made', now, redis.call('ZCARD', KEYS[3])}
 )lua";
@@ -191,6 +203,23 @@ local names = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now + tonumber(ARGV[2
 for _, name in ipairs(names) do
   answer[#answer + 1] = name
   answer[#answer + 1] = redis.call('GET', ARGV[1] .. name)
+end
+return answer
+)lua";
+}
+
+auto unknown_script() -> std::string_view {
+  return R"lua(
+local time = redis.call('TIME')
+local answer = {time[1] * 1000 + math.floor(time[2] / 1000)}
+for _, name in ipairs(redis.call('ZREVRANGE', KEYS[1], 0, tonumber(ARGV[2]) - 1)) do
+  local record = redis.call('GET', ARGV[1] .. name)
+  if record then
+    answer[#answer + 1] = name
+    answer[#answer + 1] = record
+  else
+    redis.call('ZREM', KEYS[1], name)
+  end
 end
 return answer
 )lua";

@@ -19,10 +19,11 @@ namespace tidegate::store_redis {
 inline constexpr std::size_t buckets = 64;
 [[nodiscard]] auto bucket_of(idempotency::lookup_key const& key) noexcept -> std::size_t;
 
-/// The keys of Redis for a bucket: when time has something to do with which record, and how many records each
-/// scope has. With the ending of a record: the record and its response.
+/// The keys of Redis for a bucket: when time has something to do with which record, how many records each
+/// scope has, and which outcomes are unknown since when. With the ending of a record: the record and its response.
 [[nodiscard]] auto due_key(std::size_t bucket) -> std::string;
 [[nodiscard]] auto scopes_key(std::size_t bucket) -> std::string;
+[[nodiscard]] auto unknown_key(std::size_t bucket) -> std::string;
 [[nodiscard]] auto record_key_prefix(std::size_t bucket) -> std::string;
 [[nodiscard]] auto response_key_prefix(std::size_t bucket) -> std::string;
 
@@ -63,7 +64,7 @@ struct reader {
 
 /// Makes a change on its condition.
 ///
-/// KEYS: of the record, its response, due, scopes. ARGV: the token that must be there, or nothing; the states that
+/// KEYS: of the record, its response, due, scopes, unknown. ARGV: the token that must be there, or nothing; the states that
 /// it may have; the head of what to store, or nothing; the record; 1 for a response; the response; the ending of the
 /// keys; the scope; how many records it may have, or 0; how many the bucket may have; how long after the time of the
 /// writer it is due.
@@ -78,5 +79,11 @@ struct reader {
 /// the bucket has; endings of keys and records in turns. The keys of the records are on the same server by
 /// their hash tag.
 [[nodiscard]] auto due_script() -> std::string_view;
+
+/// Lists unknown outcomes, the newest first.
+///
+/// KEYS: unknown. ARGV: the prefix of records, how many. Answers: the time; endings of keys and records in turns. Whatever
+/// somebody has deleted by hand is forgotten.
+[[nodiscard]] auto unknown_script() -> std::string_view;
 
 }  // namespace tidegate::store_redis

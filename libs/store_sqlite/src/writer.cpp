@@ -155,6 +155,18 @@ void idempotency_store::writer::apply(idempotency::change change,
   }
 }
 
+void idempotency_store::writer::list_unknown(
+    std::size_t records, std::move_only_function<void(store::list_answer)> answer) {
+  std::vector<store::listed_record> all;
+  {
+    std::lock_guard const lock(table_mutex_);
+    for (auto const& key : table_.newest_unknown(records)) {
+      all.push_back({key, table_.find(key)->record});
+    }
+  }
+  answer(std::move(all));
+}
+
 void idempotency_store::writer::sweep(idempotency::wall_time now, std::size_t records) {
   {
     std::lock_guard const lock(queue_mutex_);

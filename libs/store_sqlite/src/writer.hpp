@@ -38,6 +38,7 @@ class idempotency_store::writer {
   void find(idempotency::lookup_key const& key,
             std::move_only_function<void(store::find_answer)> answer);
   void apply(idempotency::change change, std::move_only_function<void(store::apply_answer)> answer);
+  void list_unknown(std::size_t records, std::move_only_function<void(store::list_answer)> answer);
   void sweep(idempotency::wall_time now, std::size_t records);
   [[nodiscard]] auto used() const -> usage;
   [[nodiscard]] auto counted() const -> counts;

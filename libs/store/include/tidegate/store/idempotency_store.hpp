@@ -7,12 +7,14 @@
 #include <tidegate/idempotency/record.hpp>
 #include <tidegate/idempotency/wall_time.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 /// Where records of idempotency keys live. The policy computes what to write and on which condition; a
 /// store makes it so, atomically and as durably as it promises, and says what it found.
@@ -50,6 +52,21 @@ struct applied {
 
 using apply_answer = result<applied, store_error>;
 
+/// A record with what it is stored under.
+struct listed_record {
+  idempotency::lookup_key key;
+  idempotency::record record;
+};
+
+using list_answer = result<std::vector<listed_record>, store_error>;
+
+/// Puts those that changed last first, and leaves out what is more than `records`.
+inline void keep_newest(std::vector<listed_record>& all, std::size_t records) {
+  std::ranges::stable_sort(all, std::ranges::greater(),
+                           [](listed_record const& each) { return each.record.changed; });
+  all.resize(std::min(all.size(), records));
+}
+
 /// Takes requests and answers each exactly once: perhaps before the call returns, perhaps later and on a
 /// thread of its own. Every member may be called by any thread.
 class idempotency_store {
@@ -66,6 +83,11 @@ class idempotency_store {
   /// Makes a change if its condition holds. The answer comes when the change is as durable as it gets.
   virtual void apply(idempotency::change change,
                      std::move_only_function<void(apply_answer)> answer) = 0;
+
+  /// Unknown outcomes, those that changed last first, at most `records` of them. One whose owner has just vanished is
+  /// among them when a sweep has come by; whoever asks leaves out what `state_at` says is forgotten.
+  virtual void list_unknown(std::size_t records,
+                            std::move_only_function<void(list_answer)> answer) = 0;
 
   /// Looks at up to `records` of what is stored, from where the last call ended, and makes what time has made
   /// of it. To be called every now and then; it is never in the way for long.

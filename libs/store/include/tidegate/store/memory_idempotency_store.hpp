@@ -29,6 +29,8 @@ class memory_idempotency_store final : public idempotency_store {
             std::move_only_function<void(find_answer)> answer) override;
   void apply(idempotency::change change,
              std::move_only_function<void(apply_answer)> answer) override;
+  void list_unknown(std::size_t records,
+                    std::move_only_function<void(list_answer)> answer) override;
   void sweep(idempotency::wall_time now, std::size_t records) override;
   [[nodiscard]] auto used() const -> usage override;
 

@@ -65,6 +65,14 @@ class quota_store {
   virtual void settle(shared_charge const& charge, instant admitted_at, instant now,
                       std::int64_t units) = 0;
 
+  /// Has the store forget what a partition has spent, for all gateways, and forgets it here. Other threads and gateways
+  /// go on by what they know for a moment: `forget_here` is for those of this process. Concurrent requests are
+  /// held for as long as they are: of them there is nothing to forget. The answer may come before it returns.
+  virtual void forget(shared_charge const& charge,
+                      std::move_only_function<void(result<void, store_error>)> answer) = 0;
+  /// Forgets what this thread knows of a partition, and what it took ahead.
+  virtual void forget_here(shared_charge const& charge) = 0;
+
   /// What was last heard of a partition, without asking; as if unused when nothing was.
   [[nodiscard]] virtual auto look(shared_charge const& charge, instant now) const
       -> ratelimit::service = 0;

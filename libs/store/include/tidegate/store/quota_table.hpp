@@ -65,6 +65,10 @@ class quota_table {
   /// What is left of a partition, without spending.
   [[nodiscard]] auto look(charge const& charge, instant now) const -> ratelimit::service;
 
+  /// Forgets what a partition has spent, or the state of a key: it is as new. False when there was nothing of its
+  /// own; what it shares with others for want of room stays.
+  auto forget(std::uint32_t domain, std::string_view key) -> bool;
+
   static constexpr std::size_t state_octets_max = 24;
 
   /// Changes another small state than a bucket that is kept for `key`: `fn(State&)` does it while nobody

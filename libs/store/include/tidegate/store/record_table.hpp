@@ -9,12 +9,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tidegate::store {
 
-/// Records by lookup key, packed: at most 200 octets each with the room around them, without responses.
+/// Records by lookup key, packed: at most 200 octets each with the room around them, without responses; one whose
+/// outcome is unknown takes 64 more.
 /// Not for several threads at once.
 class record_table {
  public:
@@ -34,6 +37,10 @@ class record_table {
   void erase(idempotency::lookup_key const& key);
   /// Forgets the response of a record, which stays.
   void drop_response(idempotency::lookup_key const& key);
+
+  /// The keys whose outcome is unknown, those that changed last first, at most `count` of them.
+  [[nodiscard]] auto newest_unknown(std::size_t count) const
+      -> std::vector<idempotency::lookup_key>;
 
   [[nodiscard]] auto size() const noexcept -> std::size_t { return places_ - free_.size(); }
   [[nodiscard]] auto memory() const noexcept -> std::size_t;
@@ -79,12 +86,14 @@ class record_table {
   [[nodiscard]] auto number_of(std::string const& rule) -> std::uint32_t;
   void grow();
   void set_response(packed& p, std::shared_ptr<idempotency::stored_response const> response);
+  void forget_unknown(std::uint32_t place);
 
   std::vector<std::unique_ptr<block>> blocks_;
   std::size_t places_ = 0;            // that were ever used
   std::vector<std::uint32_t> free_;   // of them
   std::vector<std::uint32_t> slots_;  // places by hash, probed in a row; a power of two
   std::vector<std::string> rules_;    // as many as configurations ever had
+  std::set<std::pair<std::int64_t, std::uint32_t>> unknown_;  // by when they changed: places
   std::size_t response_octets_ = 0;
 };
 

@@ -50,6 +50,8 @@ class idempotency_store final : public store::idempotency_store {
             std::move_only_function<void(store::find_answer)> answer) override;
   void apply(idempotency::change change,
              std::move_only_function<void(store::apply_answer)> answer) override;
+  void list_unknown(std::size_t records,
+                    std::move_only_function<void(store::list_answer)> answer) override;
   void sweep(idempotency::wall_time now, std::size_t records) override;
   [[nodiscard]] auto used() const -> usage override;
 
