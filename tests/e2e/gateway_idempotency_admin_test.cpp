@@ -118,6 +118,63 @@ TEST_P(gateway_idempotency_admin, takes_one_value_for_each_source_of_the_scope) 
   expect_problem(with.admin("/api/v1/idempotency?scope=&scope=1%3a2" + asked), 404);
 }
 
+TEST_P(gateway_idempotency_admin, looks_a_key_up_without_a_word_of_it_in_the_url) {
+  serving_origin const api(response("201 Created", "done"));
+  gateway with(config(api.url()));
+  EXPECT_EQ(with.ask(post("\"a-key\"")).status(), 201);
+  auto const found = look_up(with, "a-key");
+  auto const asked = [&](std::string_view content) {
+    return admin_ask(with, "POST", "/api/v1/idempotency/lookup", content);
+  };
+  EXPECT_EQ(asked(R"({"scope":["Bearer x"],"key":"a-key"})").body, found.body);
+  EXPECT_EQ(asked(R"({"scope":"Bearer x","key":"\"a-key\""})").body, found.body);
+  expect_problem(asked(R"({"scope":["Bearer y"],"key":"a-key"})"), 404);
+  expect_problem(asked(R"({"scope":[],"key":"a-key"})"), 400);
+  expect_problem(asked(R"({"key":"a-key"})"), 400);
+  expect_problem(asked(R"({"scope":["Bearer x"]})"), 400);
+  expect_problem(asked(R"({"scope":["Bearer x"],"key":["a-key"]})"), 400);
+  expect_problem(asked(R"({"scope":[1],"key":"a-key"})"), 400);
+  expect_problem(asked(R"({"scope":"Bearer x","key":"a-key","more":1})"), 400);
+  expect_problem(asked("{"), 400);
+  EXPECT_EQ(admin_ask(with, "GET", "/api/v1/idempotency/lookup").field("Allow"), "POST");
+  expect_problem(
+      admin_ask(with, "POST", "/api/v1/idempotency/lookup", "{}", "Content-Type: text/plain\r\n"),
+      415);
+  EXPECT_EQ(with.errors(), "");  // looking is no change, and its content is nobody's
+}
+
+TEST_P(gateway_idempotency_admin, lists_unknown_outcomes_until_they_are_settled) {
+  origin api;
+  gateway with(config(api.url()));
+  constexpr std::string_view list = "/api/v1/idempotency/unknown";
+  EXPECT_EQ(with.admin(list).body, "{\"unknown\":[],\"more\":false}\n");
+  for (auto const* const key : {"\"k1\"", "\"k2\"", "\"k3\""}) {
+    lose(with, api, key);
+  }
+  auto const all = with.admin(list);
+  EXPECT_EQ(all.status(), 200);
+  auto const shown = [&](std::string_view key) {
+    auto body = look_up(with, key).body;
+    body.pop_back();  // the end of line
+    return body;
+  };
+  EXPECT_THAT(all.body, HasSubstr(shown("k1")));
+  EXPECT_THAT(all.body, HasSubstr(shown("k2")));
+  EXPECT_THAT(all.body, HasSubstr(shown("k3")));
+  EXPECT_THAT(all.body, HasSubstr(R"("state":"unknown","reason":"no-answer","attempt":1,)"));
+  EXPECT_THAT(all.body, HasSubstr("],\"more\":false}"));
+  EXPECT_THAT(all.body, Not(HasSubstr("Bearer")));
+  EXPECT_THAT(with.admin(std::string(list) + "?limit=2").body, HasSubstr("],\"more\":true}"));
+  EXPECT_EQ(resolve(with, path_of(with, "k1"), "executed").status(), 200);
+  EXPECT_EQ(resolve(with, path_of(with, "k2"), "not-executed").status(), 200);
+  EXPECT_EQ(admin_ask(with, "DELETE", path_of(with, "k3")).status(), 204);
+  EXPECT_EQ(with.admin(list).body, "{\"unknown\":[],\"more\":false}\n");
+  for (std::string const wrong : {"0", "501", "x", ""}) {
+    expect_problem(with.admin(std::string(list) + "?limit=" + wrong), 400);
+  }
+  EXPECT_EQ(admin_ask(with, "POST", list).field("Allow"), "GET, HEAD");
+}
+
 TEST_P(gateway_idempotency_admin, shows_a_request_that_runs_and_lets_nobody_touch_it) {
   origin api;
   gateway const with(config(api.url()));

@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
@@ -86,8 +87,11 @@ class scripted_quotas final : public store::quota_store {
         }
       });
     };
-    ++script_->asked;
-    if (script_->holds) {
+    // A charge of nothing is only a question, by the admin address.
+    bool const is_question =
+        std::ranges::all_of(plain, [](auto const& of) { return of.cost == 0; });
+    script_->asked += is_question ? 0 : 1;
+    if (script_->holds && !is_question) {
       std::lock_guard const lock(script_->mutex);
       script_->held.emplace_back(std::move(reply));
     } else {
@@ -101,9 +105,8 @@ class scripted_quotas final : public store::quota_store {
     script_->given_back -= units;
   }
 
-  void forget(
-      store::shared_charge const& charge,
-      std::move_only_function<void(result<void, store::store_error>)> answer) override {
+  void forget(store::shared_charge const& charge,
+              std::move_only_function<void(result<void, store::store_error>)> answer) override {
     if (script_->fails) {
       answer(failure(store::store_error{store::store_fault::unavailable, "so it is"}));
       return;
@@ -171,6 +174,19 @@ class inner_gateway {
   [[nodiscard]] auto get(std::string_view lines = "") const -> message {
     return ask("GET /a HTTP/1.1\r\nHost: a\r\n" + std::string(lines) + "\r\n");
   }
+  [[nodiscard]] auto admin(std::string_view path) const -> message {
+    auto client = connect_to(port_of(server_->admin_address()));
+    client.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    return client.read_response();
+  }
+  [[nodiscard]] auto ask_admin(std::string_view what, std::string_view content) const -> message {
+    auto client = connect_to(port_of(server_->admin_address()));
+    client.send(
+        "POST /api/v1/partitions/" + std::string(what) +
+        " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+        std::to_string(content.size()) + "\r\n\r\n" + std::string(content));
+    return client.read_response();
+  }
 
  private:
   [[nodiscard]] static auto port_of(std::string const& address) -> std::uint16_t {
@@ -197,6 +213,53 @@ class gateway_shared_quota : public testing::Test {
 
   std::shared_ptr<quota_script> script_ = std::make_shared<quota_script>();
 };
+
+TEST_F(gateway_shared_quota, looks_up_and_resets_a_partition_in_the_store) {
+  serving_origin const api{std::string(fine)};
+  inner_gateway const with(limited(api.url(), "partition: []"), script_);
+  for (int i = 0; i < 4; ++i) {
+    (void)with.get();
+  }
+  EXPECT_EQ(with.get().status(), 429);
+  constexpr std::string_view all = R"({"policy":"p","values":[]})";
+  EXPECT_THAT(with.ask_admin("lookup", all).body, HasSubstr(R"("quota":3,"remaining":0,)"));
+  auto const reset = with.ask_admin("reset", all);
+  EXPECT_EQ(reset.status(), 200);
+  EXPECT_THAT(reset.body, HasSubstr(R"("quota":3,"remaining":3,)"));
+  expect_eventually([&] { return script_->forgotten == 2; }, "every thread forgets what it knew");
+  EXPECT_EQ(with.get().status(), 200);
+  script_->fails = true;
+  EXPECT_EQ(with.ask_admin("lookup", all).status(), 503);
+  EXPECT_EQ(with.ask_admin("reset", all).status(), 503);
+}
+
+TEST_F(gateway_shared_quota, gives_no_temporary_quota_that_other_gateways_would_not_know_of) {
+  serving_origin const api{std::string(fine)};
+  inner_gateway const with(limited(api.url(), "partition: []"), script_);
+  auto const answer =
+      with.ask_admin("quota", R"({"policy":"p","values":[],"quota":9,"seconds":60})");
+  EXPECT_EQ(answer.status(), 501);
+  EXPECT_THAT(answer.body, HasSubstr("Several gateways share these quotas"));
+  EXPECT_THAT(with.get().field("RateLimit-Policy"), HasSubstr("q=3"));
+}
+
+TEST_F(gateway_shared_quota, tells_since_when_the_store_fails_and_that_it_is_well_again) {
+  serving_origin const api{std::string(fine)};
+  inner_gateway const with(limited(api.url(), ""), script_);
+  constexpr std::string_view up = "tidegate_store_up{store=\"quota\",kind=\"redis\"} ";
+  auto const says = [&](std::string const& value) {
+    return with.admin("/metrics").body.contains(std::string(up) + value + "\n");
+  };
+  EXPECT_TRUE(says("1"));
+  script_->fails = true;
+  expect_eventually([&] { return says("0"); }, "it is down");
+  EXPECT_THAT(
+      with.admin("/metrics").body,
+      testing::ContainsRegex("tidegate_store_failing_since_timestamp_seconds\\{store=\"quota\","
+                             "kind=\"redis\"\\} [0-9]{10}"));
+  script_->fails = false;
+  expect_eventually([&] { return says("1"); }, "it is up");
+}
 
 TEST_F(gateway_shared_quota, refuses_what_the_store_refuses_and_says_what_it_said) {
   serving_origin const api{std::string(fine)};

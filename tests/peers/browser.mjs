@@ -7,7 +7,7 @@ import { chromium } from "playwright-core";
 
 const [gateway, admin, screenshots] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const views = ["overview", "policies", "idempotency", "directory", "explain", "configuration"];
+const views = ["overview", "policies", "idempotency", "directory", "try", "configuration"];
 const bearer = { Authorization: "Bearer bench" };
 
 /** Clients that go on until they are stopped, and no longer than `secs`: a few hundred requests a second. Some are refused. */
@@ -50,7 +50,7 @@ async function visit(browser, width, colorScheme) {
   const answer = await page.goto(`${admin}/`);
   assert.ok((await answer.body()).length < 400_000, "the page is too heavy");
   // What is shown first came with the page.
-  assert.equal(await page.locator("#tiles dt").count(), 8);
+  assert.equal(await page.locator("#tiles dt").count(), 10);
   assert.deepEqual(requests.filter((url) => url.startsWith("http") && !url.endsWith("/api/v1/events")), [`${admin}/`]);
   await page.waitForSelector("#live.is-live");
   await page.waitForFunction(() => document.querySelectorAll("#routes tbody tr td").length > 1);
@@ -72,7 +72,11 @@ async function visit(browser, width, colorScheme) {
       await page.click("#directory-list tbody button");
       await page.waitForSelector("#directory-detail pre");
     }
-    if (view === "explain") {
+    if (view === "overview") {
+      await page.waitForFunction(() => document.querySelector("#upstreams tbody")?.textContent.includes("lost"));
+      await page.waitForFunction(() => /quota.*memory.*ok/.test(document.querySelector("#stores tbody")?.textContent));
+    }
+    if (view === "try") {
       await page.fill("#explain-text", 'RateLimit-Policy: "default";q=20;w=60\nRateLimit: "default";r=5;t=9\nRetry-After: 3');
       await page.click("#explain-form button");
       await page.waitForFunction(() => document.querySelector("#explain-answer")?.textContent.includes("5 of 20"));
@@ -230,10 +234,128 @@ async function browseDirectory(browser) {
   await page.close();
 }
 
+async function open(browser, view) {
+  const opened = await openPage(browser);
+  await opened.page.goto(`${admin}/#${view}`);
+  return opened;
+}
+
+/** Whatever was opened in a view is readable at both widths and in both themes. */
+async function inspect(page, what) {
+  await page.evaluate(axe);
+  for (const width of [400, 1600]) {
+    await page.setViewportSize({ width, height: 1000 });
+    for (let theme = 0; theme < 2; ++theme) {
+      await page.click("#theme");
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `${what} is ${wide} wide at ${width}`);
+      const found = await page.evaluate(async () => (await axe.run(document)).violations);
+      const serious = found.filter(({ impact }) => impact === "serious" || impact === "critical");
+      assert.deepEqual(serious.map(({ id, nodes }) => [id, nodes[0].html]), [], `${what} at ${width}`);
+    }
+  }
+}
+
+/** A partition is looked up by its values, and one is reset and raised from its row, by the keyboard. */
+async function change(browser) {
+  const use = () => fetch(`${gateway}/keyed`, { headers: { "X-Api-Key": "swordfish" } });
+  while ((await use()).status === 200) {
+    // until its quota is spent
+  }
+  const { page, faults } = await open(browser, "policies");
+  await page.selectOption("#partition-policy", "keyed");
+  await page.fill("#partition-values input", "swordfish");
+  await page.click("#partition-form button");
+  await page.waitForFunction(() => document.querySelector("#partition-answer")?.textContent.includes("0 of 5"));
+  assert.ok(!(await page.textContent("#partition-answer")).includes("swordfish"));
+
+  const row = page.locator("#partitions tr", { hasText: "keyed" });
+  await row.locator("button", { hasText: "Reset" }).focus();
+  // The row is drawn anew every other second, and the button is still the one that is stood on.
+  const heard = page.waitForResponse((response) => response.url().includes("/api/v1/partitions?"));
+  await heard;
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Reset");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("#partition-answer")?.textContent.includes("It was reset."));
+  await page.waitForFunction(() => document.querySelector("#partition-answer")?.textContent.includes("5 of 5"));
+  assert.equal((await use()).status, 200);
+
+  await row.locator("button", { hasText: "Raise" }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement.name === "quota");
+  await page.fill("#raise-form input[name=quota]", "77");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("#overrides tbody")?.textContent.includes("77"));
+  assert.match((await use()).headers.get("RateLimit-Policy"), /"keyed";q=77/);
+  await inspect(page, "a partition");
+  await page.locator("#overrides button", { hasText: "Take back" }).click();
+  await page.waitForFunction(() => document.querySelector("#overrides tbody")?.textContent.includes("No partition has one."));
+  assert.match((await use()).headers.get("RateLimit-Policy"), /"keyed";q=5/);
+  // What a policy refused has a chart of its own, and one that only watches says what it would have done.
+  await page.waitForFunction(() => document.querySelectorAll("#policies canvas").length > 0);
+  await page.waitForFunction(() => /would have refused [0-9.]+ % of [0-9,]+ requests/.test(document.querySelector("#policies").textContent));
+  assert.deepEqual(faults, []);
+  await page.close();
+}
+
+/** An API that goes away without an answer leaves outcomes that an operator settles. */
+async function settle(browser) {
+  const pay = (key) => fetch(`${gateway}/lost`, { method: "POST", headers: { Authorization: "Bearer t1", "Idempotency-Key": `"${key}"` }, body: "1" });
+  for (const key of ["lost-1", "lost-2", "lost-3"]) {
+    assert.equal((await pay(key)).status, 502);
+  }
+  const { page, faults } = await open(browser, "idempotency");
+  const left = (count) => page.waitForFunction((rows) => document.querySelectorAll("#unknown tbody button").length === 3 * rows, count);
+  await left(3);
+  await inspect(page, "unknown outcomes");
+  for (const [label, rest] of [["It was carried out", 2], ["It was not carried out", 1], ["Forget it", 0]]) {
+    await page.locator("#unknown button", { hasText: label }).first().focus();
+    await page.keyboard.press("Enter");
+    await page.waitForFunction((said) => document.querySelector("#unknown-answer")?.textContent.includes(`${said}: done.`), label);
+    await left(rest);
+  }
+  const statuses = [];
+  for (const key of ["lost-1", "lost-2", "lost-3"]) {
+    statuses.push((await pay(key)).status);
+  }
+  assert.deepEqual(statuses.sort(), [409, 502, 502]); // one is known to be carried out, the others run again
+  assert.deepEqual(faults, []);
+  await page.close();
+}
+
+/** Requests are sent from the page, and what is left falls from one to the next. */
+async function send(browser) {
+  const { page, faults } = await open(browser, "try");
+  await page.fill("#try-form input[name=path]", "/keyed");
+  await page.fill("#try-form textarea[name=fields]", "X-Api-Key: tried");
+  await page.locator("#try-form input[name=path]").press("Enter");
+  await page.waitForFunction(() => document.querySelector("#try-answers tbody")?.textContent.includes("keyed: r 4"));
+  await page.fill("#try-times", "6");
+  await page.focus("#try-many");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("#try-state")?.textContent.startsWith("Sent 6"));
+  const rows = await page.locator("#try-answers tbody tr").allTextContents();
+  assert.equal(rows.length, 7);
+  assert.deepEqual(rows.reverse().map((row) => /r (\d+)/.exec(row)[1]), ["4", "3", "2", "1", "0", "0", "0"]);
+  assert.match(rows[6], /429 Too Many Requests/);
+  assert.equal(await page.locator("#try-beside article.card > h3").count(), 4);
+  await page.locator("#try-beside summary", { hasText: "Explained" }).first().click();
+  await page.waitForFunction(() => document.querySelector("#try-beside details[open]")?.textContent.includes("keyed"));
+  await inspect(page, "answers side by side");
+  await page.fill("#try-form textarea[name=fields]", "no field");
+  await page.click("#try-form button");
+  await page.waitForSelector("#try-state .error");
+  assert.deepEqual(faults, []);
+  await page.close();
+}
+
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
 let stop = async () => 0;
 try {
   await forget(browser); // before the quota is spent
+  await change(browser);
+  await settle(browser);
+  await send(browser);
   await fillDirectory();
   stop = load(300);
   await browseDirectory(browser);

@@ -97,6 +97,7 @@
         routes: of("tidegate_requests_total", (labels) => labels.route),
         latency: { p50: quantile(...latency, 0.5), p90: quantile(...latency, 0.9), p99: quantile(...latency, 0.99) },
         refusals: of("tidegate_decisions_total", (labels) => (labels.decision === "refused" || labels.decision === "blocked" ? labels.policy : null)),
+        shadow: of("tidegate_decisions_total", (labels) => (labels.decision === "shadow-refused" ? labels.policy : null)),
         keys: of("tidegate_idempotency_total", (labels) => labels.outcome),
         cpu: (one(metrics, "process_cpu_seconds_total") - one(last.metrics, "process_cpu_seconds_total")) / seconds,
       });
@@ -115,8 +116,9 @@
   // Legends are our own: those of the library need styles in markup, which the policy of the page forbids.
   Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
-  function draw(id, member) {
-    const names = [...new Set(history.flatMap((each) => Object.keys(each[member])))].sort().slice(0, palette.length);
+  /** Draws what history has of a member: everything, or only what has that name. */
+  function draw(id, member, only) {
+    const names = only !== undefined ? [only] : [...new Set(history.flatMap((each) => Object.keys(each[member])))].sort().slice(0, palette.length);
     if (names.length === 0) {
       names.push("none");
     }
@@ -133,8 +135,7 @@
     } else {
       charts.get(id).updateOptions(options);
     }
-    const legend = $(`${id}-legend`);
-    legend.replaceChildren(...names.map((name, i) => {
+    $(`${id}-legend`).replaceChildren(...names.map((name, i) => {
       const item = make("li", {}, make("span", { class: "swatch" }), `${name} ${rows.at(-1)[i + 1] === null ? "–" : number(rows.at(-1)[i + 1])}`);
       item.firstChild.style.backgroundColor = options.colors[i];
       return item;
@@ -149,7 +150,12 @@
     if (rows.length === 0) {
       body.push(make("tr", {}, make("td", { colspan: String(heads.length), class: "is-empty" }, empty)));
     }
+    // Whoever stands on a button of a row still does when the row was drawn anew.
+    const focused = into.contains(document.activeElement) ? document.activeElement.dataset.id : undefined;
     into.replaceChildren(make("thead", {}, make("tr", {}, ...heads.map(([name, isNumber]) => cell("th", name, isNumber)))), make("tbody", {}, ...body));
+    if (focused !== undefined) {
+      [...into.querySelectorAll("[data-id]")].find((each) => each.dataset.id === focused)?.focus();
+    }
   }
 
   function showOverview() {
@@ -200,118 +206,34 @@
   }
   const failed = (into, error) => into.replaceChildren(make("p", { class: "error" }, String(error.message || error)));
 
-  const units = { requests: "requests", "content-bytes": "octets of content", "concurrent-requests": "requests at a time" };
-
-  /** What a policy allows, in words. */
-  const headline = (policy) => {
-    const who = policy.partition.sources.join(" and ");
-    return `${policy.quota.toLocaleString("en")} ${units[policy.unit] || policy.unit}${policy.window ? ` in ${policy.window} s` : ""}, ` +
-      (who ? `for each ${who}` : "for everyone together") + (policy.algorithm ? ` (${policy.algorithm})` : "");
-  };
-  /** The policy as a field of draft-09, without the partition key. */
-  const fieldOf = (policy) => `RateLimit-Policy: "${policy.name.replace(/["\\]/g, "\\$&")}";q=${policy.quota}` +
-    (policy.unit === "requests" ? "" : `;qu="${policy.unit}"`) + (policy.window ? `;w=${policy.window}` : "");
-  const results = (policy) => {
-    const decided = policy.admitted + policy.refused;
-    return policy.enforced ? `Refused ${percent(policy.refused, decided)} of ${decided.toLocaleString("en")} requests.`
-      : `Only watches, and would have refused ${percent(policy["shadow-refused"], policy.admitted + policy["shadow-refused"])}.`;
-  };
-
-  async function showPolicies() {
-    try {
-      const [{ policies }, { partitions, window }] = await Promise.all([ask("/api/v1/policies"), ask("/api/v1/partitions?limit=20")]);
-      $("policies").replaceChildren(...policies.map((policy) => make("article", { class: "card" },
-        make("h3", {}, policy.name),
-        make("p", {}, headline(policy)),
-        make("p", {}, results(policy)),
-        make("p", { class: "note" }, `Routes: ${policy.routes.join(", ") || "none"}${policy.blocked ? `; blocked for abuse: ${policy.blocked}` : ""}`),
-        ...(policy.enforced ? [make("pre", {}, fieldOf(policy))] : []))));
-      $("partitions-note").textContent = `Requests of the last ${window} seconds or so. Secrets are not shown.`;
-      table($("partitions"), [["Policy"], ["Partition"], ["Requests", true], ["Refused", true], ["Left", true], ["Resets in", true]],
-        partitions.map((each) => [each.policy,
-          each.partition.map(({ source, value }) => (value === undefined ? `${source} (${each.key.slice(0, 12)}…)` : `${source} ${value}`)).join(", ") || "everyone",
-          number(each.requests), number(each.refused), `${each.remaining} of ${each.quota}`, each.reset === undefined ? "–" : `${each.reset} s`]),
-        "No partition was used lately.");
-    } catch (error) {
-      failed($("policies"), error);
-    }
-  }
-
-  function showOutcomes() {
-    if (!last) {
-      return;
-    }
-    const all = new Map();
-    for (const [labels, value] of last.metrics.get("tidegate_idempotency_total") || []) {
-      all.set(labels.route, { ...all.get(labels.route), [labels.outcome]: value });
-    }
-    const names = ["first", "replayed", "conflict", "reused", "unknown"];
-    table($("outcomes"), [["Route"], ...names.map((name) => [name, true]), ["others", true]],
-      [...all].map(([route, counts]) => [route, ...names.map((name) => (counts[name] || 0).toLocaleString("en")),
-        Object.entries(counts).reduce((sum, [name, count]) => sum + (names.includes(name) ? 0 : count), 0).toLocaleString("en")]),
-      "No request with a key yet.");
-  }
-
-  function showRecord(record) {
-    const into = $("key-answer");
-    const path = `/api/v1/idempotency/${encodeURIComponent(record.id)}`;
-    const act = (label, options, suffix, question) => {
-      const button = make("button", { type: "button", class: "plain" }, label);
-      button.addEventListener("click", async () => {
-        if (!window.confirm(question)) {
-          return;
-        }
-        try {
-          await ask(path + suffix, options);
-          into.replaceChildren(make("p", {}, `${label}: done.`));
-        } catch (error) {
-          failed(into, error);
-        }
-      });
-      return button;
-    };
-    const resolve = (outcome) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ outcome }) });
-    const rows = Object.entries(record).map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, String(value))));
-    const actions = record.state === "unknown"
-      ? [act("It was carried out", resolve("executed"), "/resolve", "Retries will be told that it was carried out."), " ",
-        act("It was not carried out", resolve("not-executed"), "/resolve", "The next retry will run."), " "] : [];
-    into.replaceChildren(make("div", { class: "scroll" }, make("table", {}, make("tbody", {}, ...rows))),
-      make("p", {}, ...actions, act("Forget it", { method: "DELETE" }, "", "A retry with this key will run again.")));
-  }
-
-  $("key-form").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const asked = new FormData(event.target);
-    try {
-      const scope = asked.get("scope").split("\n").map((line) => `scope=${encodeURIComponent(line.replace(/\r$/, ""))}&`).join("");
-      showRecord(await ask(`/api/v1/idempotency?${scope}key=${encodeURIComponent(asked.get("key"))}`));
-    } catch (error) {
-      failed($("key-answer"), error);
-    }
-  });
-
-  $("explain-form").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const into = $("explain-answer");
-    try {
-      const { findings } = await ask("/api/v1/explain", { method: "POST", headers: { "Content-Type": "text/plain" }, body: $("explain-text").value });
-      into.replaceChildren(...findings.map((each) => make("article", { class: "card" },
-        make("h3", { class: each.severity }, each.severity === "info" ? each.field : `${each.field}: ${each.severity}`),
-        make("p", {}, `${each.text}.`),
-        ...(each.specification ? [make("p", { class: "note" }, `${each.specification}${each.section ? `, section ${each.section}` : ""}`)] : []))));
-      if (findings.length === 0) {
-        into.replaceChildren(make("p", { class: "is-empty" }, "There is no field here that says something about quotas or keys."));
+  const overviewParts = [];
+  const views = {
+    overview: () => {
+      showOverview();
+      for (const part of overviewParts) {
+        part();
       }
-    } catch (error) {
-      failed(into, error);
-    }
-  });
-
-  const views = { overview: showOverview, policies: showPolicies, idempotency: showOutcomes, explain: () => {} };
+    },
+  };
   const caller = JSON.parse($("who").textContent);
   // Views in files of their own come before this one and wait here for what they need.
+  const kit = {
+    $, make, number, percent, sums, one, table, ask, failed, draw, caller,
+    /** Sends a value as JSON. */
+    post: (path, value) => ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value) }),
+    /** What was last heard: {at, metrics}, or null. */
+    last: () => last,
+    /** The chart goes with its element. */
+    forgetChart: (id) => {
+      charts.get(id)?.destroy();
+      charts.delete(id);
+    },
+    isShown: (name) => current() === name && !document.hidden,
+    /** Has something shown in the overview, too. */
+    addToOverview: (part) => overviewParts.push(part),
+  };
   for (const add of globalThis.consoleViews || []) {
-    Object.assign(views, add({ $, make, ask, failed, table, caller }));
+    Object.assign(views, add(kit));
   }
   const current = () => (Object.hasOwn(views, location.hash.slice(1)) ? location.hash.slice(1) : "overview");
 
@@ -359,7 +281,7 @@
 
   const first = JSON.parse($("first").textContent);
   sample(first.metrics, first.at);
-  history.push({ at: new Date(first.at), requests: {}, routes: {}, latency: { p50: null, p90: null, p99: null }, refusals: {}, keys: {}, cpu: 0 });
+  history.push({ at: new Date(first.at), requests: {}, routes: {}, latency: { p50: null, p90: null, p99: null }, refusals: {}, shadow: {}, keys: {}, cpu: 0 });
   const events = new EventSource("/api/v1/events");
   events.addEventListener("metrics", (event) => {
     const { at, metrics } = JSON.parse(event.data);
@@ -368,9 +290,8 @@
     if (document.hidden) {
       return;
     }
-    const name = current();
-    if (name !== "configuration" && (name !== "policies" || history.length % 2 === 0)) {
-      views[name]();
+    if (current() !== "configuration") {
+      views[current()]();
     }
   });
   events.addEventListener("error", () => {

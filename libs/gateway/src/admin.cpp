@@ -122,7 +122,8 @@ constexpr std::string_view plain_text = "text/plain; charset=utf-8";
 
 /// Requests that are no reading by their method, and change nothing all the same.
 [[nodiscard]] auto changes_nothing(std::string_view path) -> bool {
-  return path == "/api/v1/explain" || path == session_path;
+  return path == "/api/v1/explain" || path == session_path || path == "/api/v1/partitions/lookup" ||
+         path == "/api/v1/idempotency/lookup";
 }
 
 /// True for `localhost` and for addresses, with or without a port.
@@ -330,6 +331,14 @@ class admin_connection final : public engine::watched, private engine::timer {
                        request_, respond_later());
       return;
     }
+    if (is_partition_path(request_.path)) {
+      service_.partitions_.answer(request_, noted(), replied());
+      return;
+    }
+    if (request_.path == "/api/v1/try") {
+      service_.tries_.answer(request_, noted(), replied());
+      return;
+    }
     if (request_.path == "/api/v1/explain") {
       explain();
       return;
@@ -344,8 +353,8 @@ class admin_connection final : public engine::watched, private engine::timer {
       refusal.allow = "GET, HEAD";
       respond(std::move(refusal));
     } else if (is_quota_path(request_.path)) {
-      respond(answer_quotas(*service_.first_.current->settings, service_.shared_.metrics, request_,
-                            service_.loop_.now()));
+      respond(answer_quotas(*service_.first_.current->settings, service_.shared_,
+                            service_.partitions_.shown(), request_, service_.loop_.now()));
     } else if (request_.path == "/") {
       respond(console_page(figures(), caller_json()));
     } else if (request_.path == "/api/v1/events") {
@@ -366,6 +375,15 @@ class admin_connection final : public engine::watched, private engine::timer {
       if (note) {
         (*note)(what.status);
       }
+      if (auto const there = self.lock()) {
+        (*there)->respond(std::move(what));
+      }
+    };
+  }
+
+  /// Answers, if whoever asked is still there.
+  [[nodiscard]] auto replied() const -> std::move_only_function<void(admin_answer)> {
+    return [self = std::weak_ptr(self_)](admin_answer what) {
       if (auto const there = self.lock()) {
         (*there)->respond(std::move(what));
       }
@@ -430,12 +448,24 @@ class admin_connection final : public engine::watched, private engine::timer {
     return peer_of(socket_) + (caller_.token.empty() ? "" : " (token " + caller_.token + ")");
   }
 
+  /// Says what somebody changed, in words that have no secrets.
+  [[nodiscard]] auto noted() const -> std::move_only_function<void(std::string_view, int)> {
+    return [&report = service_.shared_.report, by = who()](std::string_view what, int status) {
+      if (report) {
+        report("the admin address was asked by " + by + " to " + std::string(what) + ": answered " +
+               std::to_string(status));
+      }
+    };
+  }
+
   /// Says what somebody changed, and how that was answered. Nothing for whoever only looks.
   [[nodiscard]] auto note_of_change() const -> std::optional<std::move_only_function<void(int)>> {
     auto const& report = service_.shared_.report;
     bool const is_resolve = request_.method == wire::method::post;
     bool const is_patch = request_.method == wire::method::patch;
-    if (!report || (!is_resolve && !is_patch && request_.method != wire::method::delete_)) {
+    bool const is_lookup = request_.path.ends_with("/lookup");
+    if (!report || is_lookup ||
+        (!is_resolve && !is_patch && request_.method != wire::method::delete_)) {
       return std::nullopt;
     }
     return [&report,
@@ -474,6 +504,9 @@ class admin_connection final : public engine::watched, private engine::timer {
                        .quota_octets = shared.quotas.memory(),
                        .log_lines_lost = shared.log.lost(),
                        .keys_waited_for = service_.keys_ ? service_.keys_->room.size() : 0});
+    append_upstreams(text, *service_.first_.current->settings, shared.metrics,
+                     service_.loop_.now());
+    append_stores(text, service_.stores_.figures());
     return text;
   }
   /// All consoles are told the same.
@@ -599,7 +632,10 @@ admin_service::admin_service(engine::loop& on, engine::descriptor socket, shared
       shared_(shared),
       first_(first),
       access_(!is_local_address(settings.address)),
-      desk_(desk) {
+      desk_(desk),
+      partitions_(on, shared, first),
+      tries_(on, shared, first),
+      stores_(on, shared, first) {
   access_.use(settings.tokens);
   (void)loop_.watch(socket_, *this);
 }

@@ -3,6 +3,9 @@
 
 #include "admin_access.hpp"
 #include "admin_config.hpp"
+#include "admin_partitions.hpp"
+#include "admin_try.hpp"
+#include "store_watch.hpp"
 #include "worker.hpp"
 
 #include <tidegate/engine/loop.hpp>
@@ -24,7 +27,10 @@ class admin_service final : public engine::watched {
   ~admin_service() override;
 
   /// From now on there are keys to ask about. On the thread of the loop.
-  void use(std::shared_ptr<idempotency_state> keys) { keys_ = std::move(keys); }
+  void use(std::shared_ptr<idempotency_state> keys) {
+    stores_.use(keys);
+    keys_ = std::move(keys);
+  }
   /// From now on these tokens count. On the thread of the loop.
   void use(std::span<bearer_token const> tokens) { access_.use(tokens); }
 
@@ -39,6 +45,9 @@ class admin_service final : public engine::watched {
   std::shared_ptr<idempotency_state> keys_;
   admin_access access_;
   config_desk& desk_;
+  partition_desk partitions_;
+  try_desk tries_;
+  store_watch stores_;
   std::size_t streams_ = 0;  // consoles that are told the figures
   std::string figures_;      // what they were last told
   instant figures_at_{};

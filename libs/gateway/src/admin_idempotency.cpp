@@ -332,15 +332,15 @@ void list_unknown(engine::loop& on, std::shared_ptr<idempotency_state> const& ke
   }
   auto made = [&on, most, owner = std::weak_ptr(keys),
                reply = std::move(reply)](store::list_answer const& answer) mutable {
-    auto const keys = owner.lock();
-    if (!keys) {
+    auto const there = owner.lock();
+    if (!there) {
       return;  // the gateway ends
     }
     if (!answer) {
       reply(admin_problem(503, "The store of idempotency keys gives no answer."));
       return;
     }
-    auto const now = keys->clock.at(on.now());
+    auto const now = there->clock.at(on.now());
     std::string out = "{\"unknown\":[";
     std::size_t count = 0;
     for (auto const& [key, found] : *answer) {

@@ -154,7 +154,7 @@ void partition_desk::answer(admin_request const& request, note_function note,
     return;
   }
   if (is_look) {
-    look_up(*std::move(of), std::move(reply));
+    look_up(*std::move(of), false, std::move(reply));
     return;
   }
   auto words = is_reset ? "reset " + of->in_words()
@@ -219,8 +219,8 @@ auto partition_desk::read_wish(admin_request const& request) -> result<wish, adm
     TIDEGATE_TRY(of.partition, partition_of(found->partition, *values));
   } else if (key->if_string() == nullptr) {
     return problem(400, "key is to be a string, as the list of partitions has it.");
-  } else if (auto const* const partition = find_partition(of, *key->if_string(), loop_.now())) {
-    of.partition = *partition;
+  } else if (auto partition = find_partition(of, *key->if_string(), loop_.now())) {
+    of.partition = *std::move(partition);
   } else {
     return problem(404,
                    "No partition with this key was seen lately: ask for it by the values of its "
@@ -246,23 +246,23 @@ auto partition_desk::read_wish(admin_request const& request) -> result<wish, adm
 
 /// Keys are digests, so that only what is at hand can be found by one.
 auto partition_desk::find_partition(wish const& of, std::string_view key, instant now) const
-    -> std::string const* {
-  if (auto const* const shown = shown_.find(key)) {
-    return shown;
+    -> std::optional<std::string> {
+  if (auto const* const shown = shown_.find(key);
+      shown != nullptr && is_partition_of(of.policy->partition, *shown)) {
+    return *shown;
   }
   for (auto const& each : shared_.overrides.list()) {
-    if (each.policy_id == of.id && partition_key_of(each.partition) == key) {
-      found_ = each.partition;
-      return &found_;
+    if (each.policy_id == of.id && is_partition_of(of.policy->partition, each.partition) &&
+        partition_key_of(each.partition) == key) {
+      return each.partition;
     }
   }
   for (auto const& each : hottest_of(shared_.metrics, of.policy->name, now)) {
-    if (partition_key_of(each.text) == key) {
-      found_ = each.text;
-      return &found_;
+    if (is_partition_of(of.policy->partition, each.text) && partition_key_of(each.text) == key) {
+      return each.text;
     }
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 // ---- what is done ----
@@ -282,15 +282,13 @@ auto partition_desk::describe(wish const& of, ratelimit::service const& left) co
     out += ",\"reset\":" + std::to_string(ratelimit::seconds_until(left.reset));
   }
   auto const blocked = of.policy->abuse
-                           ? ratelimit::blocked_for(
-                                 shared_.quotas.peek<ratelimit::refusal_state>(
-                                     abuse_domain + of.id, of.partition, now),
-                                 now)
+                           ? ratelimit::blocked_for(shared_.quotas.peek<ratelimit::refusal_state>(
+                                                        abuse_domain + of.id, of.partition, now),
+                                                    now)
                            : 0ns;
-  out += blocked > 0ns
-             ? ",\"blocked\":true,\"blocked-for\":" +
-                   std::to_string(ratelimit::seconds_until(blocked))
-             : std::string(",\"blocked\":false");
+  out += blocked > 0ns ? ",\"blocked\":true,\"blocked-for\":" +
+                             std::to_string(ratelimit::seconds_until(blocked))
+                       : std::string(",\"blocked\":false");
   if (other) {
     out += ",\"usual-quota\":" + std::to_string(of.policy->policy.quota()) +
            ",\"seconds\":" + seconds_left(other->until, now);
@@ -309,14 +307,16 @@ void partition_desk::correct(wish const& of, ratelimit::service const& left) con
   }
 }
 
-void partition_desk::look_up(wish of, reply_function reply) {
+void partition_desk::look_up(wish of, bool was_changed, reply_function reply) {
   auto const now = loop_.now();
   shown_.add(of.partition);
   if (!first_.quotas) {
     auto const other = shared_.overrides.find(of.id, of.partition, now);
     auto const by = of.policy->policy.with_quota(other ? other->quota : of.policy->policy.quota());
     auto const left = shared_.quotas.look(of.charge(*by), now);
-    correct(of, left);
+    if (was_changed) {
+      correct(of, left);
+    }
     reply(describe(of, left));
     return;
   }
@@ -324,20 +324,22 @@ void partition_desk::look_up(wish of, reply_function reply) {
   auto const carried = std::make_shared<wish>(std::move(of));
   store::shared_charge const asked{carried->charge(carried->policy->policy), carried->policy->name,
                                    store::counting::exact};
-  first_.quotas->spend(
-      {&asked, 1}, now,
-      [this, carried, reply = std::move(reply)](store::spend_answer const& got) mutable {
-        if (!got && got.error().fault == store::store_fault::stopped) {
-          return;  // the gateway ends
-        }
-        if (!got) {
-          reply(admin_problem(503, "The store of quotas gives no answer."));
-          return;
-        }
-        auto const& left = got->results[0].decision.left;
-        correct(*carried, left);
-        reply(describe(*carried, left));
-      });
+  first_.quotas->spend({&asked, 1}, now,
+                       [this, carried, was_changed,
+                        reply = std::move(reply)](store::spend_answer const& got) mutable {
+                         if (!got && got.error().fault == store::store_fault::stopped) {
+                           return;  // the gateway ends
+                         }
+                         if (!got) {
+                           reply(admin_problem(503, "The store of quotas gives no answer."));
+                           return;
+                         }
+                         auto const& left = got->results[0].decision.left;
+                         if (was_changed) {
+                           correct(*carried, left);
+                         }
+                         reply(describe(*carried, left));
+                       });
 }
 
 void partition_desk::reset(wish of, reply_function reply) {
@@ -351,7 +353,7 @@ void partition_desk::reset(wish of, reply_function reply) {
     shared_.quotas.forget(of.id, of.partition);
   }
   if (!first_.quotas) {
-    look_up(std::move(of), std::move(reply));
+    look_up(std::move(of), true, std::move(reply));
     return;
   }
   // Every thread knows something of its own.
@@ -366,28 +368,29 @@ void partition_desk::reset(wish of, reply_function reply) {
       });
     }
   };
-  first_.quotas->forget({carried->charge(carried->policy->policy), carried->policy->name,
-                         carried->policy->counting},
-                        [this, carried, forget_here, reply = std::move(reply)](
-                            result<void, store::store_error> const& made) mutable {
-                          if (!made && made.error().fault == store::store_fault::stopped) {
-                            return;  // the gateway ends
-                          }
-                          if (!made) {
-                            reply(admin_problem(503, "The store of quotas gives no answer."));
-                            return;
-                          }
-                          forget_here();
-                          look_up(*carried, std::move(reply));
-                        });
+  first_.quotas->forget(
+      {carried->charge(carried->policy->policy), carried->policy->name, carried->policy->counting},
+      [this, carried, forget_here,
+       reply = std::move(reply)](result<void, store::store_error> const& made) mutable {
+        if (!made && made.error().fault == store::store_fault::stopped) {
+          return;  // the gateway ends
+        }
+        if (!made) {
+          reply(admin_problem(503, "The store of quotas gives no answer."));
+          return;
+        }
+        forget_here();
+        look_up(*carried, true, std::move(reply));
+      });
 }
 
 void partition_desk::give_quota(wish of, reply_function reply) {
   if (first_.quotas) {
-    reply(admin_problem(501,
-                        "Several gateways share these quotas, and the others would not know of it: a "
-                        "temporary quota is for quotas in memory. Raise the quota of the policy, or "
-                        "reset the partition."));
+    reply(
+        admin_problem(501,
+                      "Several gateways share these quotas, and the others would not know of it: a "
+                      "temporary quota is for quotas in memory. Raise the quota of the policy, or "
+                      "reset the partition."));
     return;
   }
   if (!shared_.overrides.set({of.id, of.partition, of.quota, loop_.now() + of.lasts})) {
@@ -398,7 +401,7 @@ void partition_desk::give_quota(wish of, reply_function reply) {
   }
   policies_[of.id] = of.policy->name;
   await_end();
-  look_up(std::move(of), std::move(reply));
+  look_up(std::move(of), true, std::move(reply));
 }
 
 // ---- all that have one ----
@@ -413,8 +416,7 @@ auto partition_desk::list() const -> admin_answer {
       continue;
     }
     auto const& name = policies_.at(each.policy_id);
-    auto const policy =
-        std::ranges::find(settings.settings.policies, name, &policy_config::name);
+    auto const policy = std::ranges::find(settings.settings.policies, name, &policy_config::name);
     out += out.ends_with('[') ? "{\"policy\":" : ",{\"policy\":";
     http::append_json_string(out, name);
     out += ",";
@@ -438,7 +440,8 @@ void partition_desk::take_back(admin_request const& request, note_function note,
   auto const policy = http::query_value(request.query, "policy", policy_text);
   auto const key = http::query_value(request.query, "key", key_text);
   if (!policy || !key) {
-    reply(admin_problem(400, "policy and key are needed, as the list of temporary quotas has them."));
+    reply(
+        admin_problem(400, "policy and key are needed, as the list of temporary quotas has them."));
     return;
   }
   for (auto const& each : shared_.overrides.list()) {

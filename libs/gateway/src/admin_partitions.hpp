@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -50,8 +51,8 @@ class partition_desk final : private engine::timer {
   void expired() override;
   [[nodiscard]] auto read_wish(admin_request const& request) -> result<wish, admin_answer>;
   [[nodiscard]] auto find_partition(wish const& of, std::string_view key, instant now) const
-      -> std::string const*;
-  void look_up(wish of, reply_function reply);
+      -> std::optional<std::string>;
+  void look_up(wish of, bool was_changed, reply_function reply);
   void reset(wish of, reply_function reply);
   void give_quota(wish of, reply_function reply);
   [[nodiscard]] auto list() const -> admin_answer;
@@ -65,7 +66,6 @@ class partition_desk final : private engine::timer {
   worker const& first_;
   shown_partitions shown_;
   std::map<std::uint32_t, std::string> policies_;  // that have, or had, other quotas: their names
-  mutable std::string found_;                      // by `find_partition`
 };
 
 }  // namespace tidegate::gateway

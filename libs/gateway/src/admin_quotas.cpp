@@ -55,9 +55,8 @@ constexpr std::size_t partitions_most = hot_partitions::partitions_max;
 
 }  // namespace
 
-auto hottest_of(std::span<std::shared_ptr<worker_metrics> const> workers,
-                              std::string const& policy, instant now)
-    -> std::vector<hot_partitions::partition> {
+auto hottest_of(std::span<std::shared_ptr<worker_metrics> const> workers, std::string const& policy,
+                instant now) -> std::vector<hot_partitions::partition> {
   std::map<std::string, hot_partitions::partition> merged;
   for (auto const& worker : workers) {
     std::unique_lock lock(worker->mutex);
@@ -98,15 +97,28 @@ auto partition_key_of(std::string_view partition) -> std::string {
   return text;
 }
 
+auto is_partition_of(ratelimit::partition_rule const& rule, std::string_view partition) -> bool {
+  for (auto const& source : rule.sources()) {
+    auto const end = partition.find('\n');
+    if (end == std::string_view::npos || !partition.starts_with(to_string(source) + "=")) {
+      return false;
+    }
+    partition.remove_prefix(end + 1);
+  }
+  return partition.empty();
+}
+
 void append_partition(std::string& out, ratelimit::partition_rule const& rule,
                       std::string_view text) {
   out += "\"partition\":[";
   std::string_view rest = text;
-  for (auto const& source : rule.sources()) {
+  auto const sources =
+      is_partition_of(rule, text) ? rule.sources() : std::span<ratelimit::partition_source const>();
+  for (auto const& source : sources) {
     auto const name = to_string(source);
     auto const line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    out += &source == rule.sources().data() ? "{\"source\":" : ",{\"source\":";
+    out += &source == sources.data() ? "{\"source\":" : ",{\"source\":";
     http::append_json_string(out, name);
     bool const is_shown =
         !is_secret(source.kind) || rule.form() == ratelimit::partition_key_form::plain;
@@ -196,8 +208,7 @@ namespace {
     append_partition(out, policy->partition, seen.text);
     shown.add(seen.text);
     auto const id = policy_id_of(settings, *policy);
-    auto const other =
-        id ? shared.overrides.find(*id, seen.text, now) : std::nullopt;
+    auto const other = id ? shared.overrides.find(*id, seen.text, now) : std::nullopt;
     out +=
         ",\"requests\":" + with_tenth(seen.requests) + ",\"refused\":" + with_tenth(seen.refused);
     out += ",\"quota\":" + std::to_string(other ? other->quota : policy->policy.quota());

@@ -25,7 +25,12 @@ namespace tidegate::gateway {
 /// The key of a partition as a client would be told it if it were hashed, in hexadecimal.
 [[nodiscard]] auto partition_key_of(std::string_view partition) -> std::string;
 
-/// Appends `"partition":[…],"key":"…"`: the sources with their values, and the key. Values that may be secrets are left out.
+/// Whether a partition may be one of these sources: a reload may have given the policy others.
+[[nodiscard]] auto is_partition_of(ratelimit::partition_rule const& rule,
+                                   std::string_view partition) -> bool;
+
+/// Appends `"partition":[…],"key":"…"`: the sources with their values, and the key. Values that may be secrets are left out, and so are all
+/// of a partition that is of other sources.
 void append_partition(std::string& out, ratelimit::partition_rule const& rule,
                       std::string_view partition);
 

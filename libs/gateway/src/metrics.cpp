@@ -323,9 +323,8 @@ void append_upstreams(std::string& out, runtime const& settings,
           auto const& counts = *found->second;
           sum.in_flight += counts.in_flight.value();
           sum.failures += counts.failures.value();
-          sum.failures_in_a_row =
-              std::max(sum.failures_in_a_row, counts.failures_in_a_row.value());
-          sum.out += counts.out_until.load(std::memory_order_relaxed) > now ? 1 : 0;
+          sum.failures_in_a_row = std::max(sum.failures_in_a_row, counts.failures_in_a_row.value());
+          sum.out += counts.out_until.load(std::memory_order_relaxed) > now ? 1U : 0U;
         }
       }
     }
@@ -356,7 +355,8 @@ void append_stores(std::string& out, std::span<store_figures const> stores) {
   auto const labels = [](store_figures const& each) {
     return "store=\"" + std::string(each.store) + "\",kind=\"" + std::string(each.kind) + "\"";
   };
-  describe(out, "tidegate_store_up", "gauge", "Whether a store answers: it is asked once a second.");
+  describe(out, "tidegate_store_up", "gauge",
+           "Whether a store answers: it is asked once a second.");
   for (auto const& each : stores) {
     line(out, "tidegate_store_up", labels(each), each.failing_since ? 0 : 1);
   }
@@ -364,11 +364,11 @@ void append_stores(std::string& out, std::span<store_figures const> stores) {
            "Since when a store does not answer; 0 while it does.");
   for (auto const& each : stores) {
     line(out, "tidegate_store_failing_since_timestamp_seconds", labels(each),
-         each.failing_since ? std::chrono::duration<double>(
-                                  std::chrono::floor<std::chrono::seconds>(
-                                      each.failing_since->time_since_epoch()))
-                                  .count()
-                            : 0);
+         each.failing_since
+             ? std::chrono::duration<double>(
+                   std::chrono::floor<std::chrono::seconds>(each.failing_since->time_since_epoch()))
+                   .count()
+             : 0);
   }
 }
 

@@ -118,7 +118,7 @@ struct policy_metrics {
 /// What one thread knows of one server of an upstream.
 struct server_metrics {
   counter in_flight;
-  counter failures;                         // of all time
+  counter failures;  // of all time
   counter failures_in_a_row;
   std::atomic<instant> out_until{instant::min()};
 };

@@ -195,6 +195,14 @@ auto unavailable(store::store_error const& /*error*/) -> error {
   return {503, scim_type::none, "The directory cannot be used at the moment."};
 }
 
+void scim_service::probe(std::move_only_function<void(bool)> told) {
+  directory_->read(
+      "default",
+      [told = std::move(told)](store::directory_outcome<store::directory_reader*> reader) mutable {
+        told(reader && (*reader)->find_any("").has_value());
+      });
+}
+
 auto cursor_key_of(std::span<std::byte const> secret, std::string_view purpose)
     -> scim::cursor_key {
   hmac_sha256 derive{secret};

@@ -70,6 +70,9 @@ class scim_service {
   /// when the caller has the time for it.
   void handle(scim_request request, bool has_time, answer_to to);
 
+  /// Calls `told` once with whether the directory can be read, perhaps on a thread of the directory.
+  void probe(std::move_only_function<void(bool)> told);
+
   [[nodiscard]] auto model() const -> scim::model const& { return *parts_->model; }
 
  private:

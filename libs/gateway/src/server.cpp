@@ -303,6 +303,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
                                           made->log.add_source(),
                                           randomness[i % 4] + i * 0x9e3779b97f4a7c15);
     each.works->use(used);
+    made->shared.workers.push_back(each.works.get());
     if (used->settings.quota_store.kind != store_kind::memory) {
       TIDEGATE_TRY(each.works->quotas, made->open.quotas(used->settings, *each.loop));
     }
@@ -314,6 +315,9 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
   for (auto const& listen : used->settings.listen) {
     TIDEGATE_TRY(auto sockets, sockets_for(listen.address, count, true, passed));
     made->addresses.push_back(address_of(sockets.each.front()));
+    if (auto const bound = engine::local_address(sockets.each.front())) {
+      made->shared.listeners.push_back({listen.address, *bound});
+    }
     for (std::size_t i = 0; i < count; ++i) {
       made->threads[i].works->add_listener(std::move(sockets.each[i]), listen.address,
                                            sockets.is_one);

@@ -24,6 +24,12 @@ constexpr auto answer_timeout = 3s;
   return "memory";
 }
 
+/// A reload makes the directory before any thread has the settings that need it.
+[[nodiscard]] auto has_directory(config const& settings) -> bool {
+  return std::ranges::any_of(settings.routes,
+                             [](route_config const& route) { return route.scim.has_value(); });
+}
+
 }  // namespace
 
 void store_watch::state::note(bool is_well) {
@@ -49,7 +55,7 @@ auto store_watch::figures() const -> std::vector<store_figures> {
     all.push_back(
         {"idempotency", name_of(settings.idempotency_store.kind), idempotency_->failing_since});
   }
-  if (shared_.scim) {
+  if (has_directory(settings)) {
     all.push_back({"directory", name_of(settings.directory_store.kind), directory_->failing_since});
   }
   return all;
@@ -81,11 +87,13 @@ void store_watch::ask_quotas() {
   auto const found = std::ranges::find_if(policies, [](policy_config const& each) {
     return each.policy.unit() != ratelimit::quota_unit::concurrent_requests;
   });
-  if (!first_.quotas || found == policies.end() || !is_due(*quota_)) {
+  auto const id = found == policies.end() ? std::nullopt : policy_id_of(*settings, *found);
+  if (!first_.quotas || !id || !is_due(*quota_)) {
     return;
   }
-  store::shared_charge const nothing{{&found->policy, 0, "", 0, false}, found->name,
-                                     store::counting::exact};
+  // Lines of partitions have a "=", so that no request is in this one.
+  store::shared_charge const nothing{
+      {&found->policy, *id, "probe\n", 0, false}, found->name, store::counting::exact};
   first_.quotas->spend({&nothing, 1}, loop_.now(),
                        [of = quota_, settings](store::spend_answer const& answer) {
                          of->is_asked = false;
@@ -107,7 +115,7 @@ void store_watch::ask_keys() {
 }
 
 void store_watch::ask_directory() {
-  if (!shared_.scim || !is_due(*directory_)) {
+  if (!has_directory(first_.current->settings->settings) || !is_due(*directory_)) {
     return;
   }
   shared_.scim->probe([of = directory_, &on = loop_](bool is_well) {

@@ -88,6 +88,12 @@ struct idempotency_state {
 
 class worker;
 
+/// A listener, as the settings call it and as it is bound.
+struct listener_place {
+  std::string configured;
+  engine::socket_address address;
+};
+
 /// What all workers share.
 struct shared_state {
   shared_state(store::quota_table& of, access_log& to) : quotas(of), log(to) {}
@@ -96,7 +102,8 @@ struct shared_state {
   store::quota_overrides overrides;  ///< of what is in `quotas`
   access_log& log;
   std::vector<std::shared_ptr<worker_metrics>> metrics;
-  std::vector<worker*> workers;  ///< each is touched on its own thread only
+  std::vector<listener_place> listeners;  ///< from the start on
+  std::vector<worker*> workers;           ///< each is touched on its own thread only
   std::atomic<bool> draining{false};
   std::atomic<std::int64_t> connections{0};  // of clients, on all threads
   std::atomic<std::int64_t> detached{0};     // exchanges that go on without their client

@@ -41,6 +41,17 @@ TEST(gateway_hot_partitions, count_each_and_know_what_was_left) {
   EXPECT_EQ(find(hot, "b", start + 60s).requests, 0);
 }
 
+TEST(gateway_hot_partitions, show_what_somebody_has_changed) {
+  hot_partitions hot;
+  hot.count("a", decided(false, 0), start);
+  hot.correct("a", {.remaining = 9, .reset = 60s}, start + 1s);
+  hot.correct("b", {.remaining = 9, .reset = 60s}, start + 1s);
+  EXPECT_EQ(find(hot, "a", start + 2s).remaining, 9);
+  EXPECT_EQ(find(hot, "a", start + 2s).reset, 59s);
+  EXPECT_EQ(find(hot, "a", start + 2s).refused, 1);
+  EXPECT_EQ(hot.look(start + 2s).size(), 1);
+}
+
 TEST(gateway_hot_partitions, forget_what_is_longer_ago_than_a_window) {
   hot_partitions hot;
   for (int i = 0; i < 10; ++i) {

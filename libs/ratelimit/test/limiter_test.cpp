@@ -230,14 +230,14 @@ TEST(ratelimit_limiter, keeps_what_was_spent_when_the_quota_changes) {
     s.p = *usual.with_quota(0);
     EXPECT_FALSE(s.spend(100s).admitted);
   }
-  EXPECT_EQ(make(10, 10s, algorithm::fixed).with_quota(-1), failure(policy_fault::quota_out_of_range));
+  EXPECT_EQ(make(10, 10s, algorithm::fixed).with_quota(-1),
+            failure(policy_fault::quota_out_of_range));
   EXPECT_EQ(make(10, 10s, algorithm::fixed).with_quota(1'000'000'000'000'000),
             failure(policy_fault::quota_out_of_range));
 }
 
 TEST(ratelimit_limiter, changes_the_burst_as_much_as_the_quota) {
-  auto const usual =
-      policy::make({100, 10s, quota_unit::requests, algorithm::gcra, 15}).value();
+  auto const usual = policy::make({100, 10s, quota_unit::requests, algorithm::gcra, 15}).value();
   EXPECT_EQ(usual.with_quota(200)->burst(), 30);
   EXPECT_EQ(usual.with_quota(50)->burst(), 8);
   EXPECT_EQ(usual.with_quota(1)->burst(), 1);

@@ -35,11 +35,10 @@ TEST(store_quota_overrides, are_replaced_taken_back_and_taken_out_when_they_have
   EXPECT_TRUE(all.set({1, "a", 50, at(10s)}));
   EXPECT_TRUE(all.set({1, "a", 60, at(30s)}));
   EXPECT_TRUE(all.set({1, "b", 70, at(20s)}));
-  EXPECT_EQ(all.list(), (std::vector<quota_overrides::entry>{{1, "b", 70, at(20s)},
-                                                              {1, "a", 60, at(30s)}}));
+  EXPECT_EQ(all.list(),
+            (std::vector<quota_overrides::entry>{{1, "b", 70, at(20s)}, {1, "a", 60, at(30s)}}));
   EXPECT_TRUE(all.take_ended(at(20s) - 1ns).empty());
-  EXPECT_EQ(all.take_ended(at(20s)),
-            (std::vector<quota_overrides::entry>{{1, "b", 70, at(20s)}}));
+  EXPECT_EQ(all.take_ended(at(20s)), (std::vector<quota_overrides::entry>{{1, "b", 70, at(20s)}}));
   EXPECT_FALSE(all.remove(1, "b"));
   EXPECT_TRUE(all.remove(1, "a"));
   EXPECT_FALSE(all.any());
@@ -56,7 +55,8 @@ TEST(store_quota_overrides, are_bounded_in_number_and_in_octets) {
   EXPECT_TRUE(many.set({1, "one more", 1, at(1s)}));
 
   quota_overrides large;
-  EXPECT_TRUE(large.set({1, std::string(quota_overrides::partition_octets_max - 1, 'x'), 1, at(1s)}));
+  EXPECT_TRUE(
+      large.set({1, std::string(quota_overrides::partition_octets_max - 1, 'x'), 1, at(1s)}));
   EXPECT_TRUE(large.set({1, "a", 1, at(1s)}));
   EXPECT_FALSE(large.set({1, "b", 1, at(1s)}));
   EXPECT_EQ(large.take_ended(at(1s)).size(), 2U);

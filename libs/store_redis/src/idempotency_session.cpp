@@ -395,9 +395,11 @@ void idempotency_store::session::do_apply(idempotency::change change,
   std::string record;
   std::string sealed;
   milliseconds until_due{0};
+  milliseconds until_changed{0};
   if (change.next) {
     append_record(record, *change.next);
     until_due = std::clamp(due(*change.next) - now, -due_max, due_max);
+    until_changed = std::clamp(milliseconds(change.next->changed - now), -due_max, due_max);
   }
   if (change.response) {
     std::string text;
@@ -423,6 +425,7 @@ void idempotency_store::session::do_apply(idempotency::change change,
   arguments.add(std::to_string(change.scope_keys_max));
   arguments.add(std::to_string(room_in(bucket)));
   arguments.add(std::to_string(until_due.count()));
+  arguments.add(std::to_string(until_changed.count()));
   command wait;
   if (options_.replicas_min > 0) {
     wait = command{"WAIT"}.add(options_.replicas_min).add(options_.replicas_timeout.count());

@@ -186,7 +186,7 @@ else
   end
   redis.call('ZADD', KEYS[3], now + tonumber(ARGV[11]), ARGV[7])
   if is_unknown(ARGV[3]) then
-    redis.call('ZADD', KEYS[5], now, ARGV[7])
+    redis.call('ZADD', KEYS[5], now + tonumber(ARGV[12]), ARGV[7])
   end
 end
 return {'made', now, redis.call('ZCARD', KEYS[3])}

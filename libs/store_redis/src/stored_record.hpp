@@ -67,7 +67,7 @@ struct reader {
 /// KEYS: of the record, its response, due, scopes, unknown. ARGV: the token that must be there, or nothing; the states that
 /// it may have; the head of what to store, or nothing; the record; 1 for a response; the response; the ending of the
 /// keys; the scope; how many records it may have, or 0; how many the bucket may have; how long after the time of the
-/// writer it is due.
+/// writer it is due, and how long after it became what it is.
 ///
 /// Answers: made, found, full or scope_full; the time in milliseconds; how many records the bucket has; with found
 /// the record and the response, as far as they are there.

@@ -224,6 +224,42 @@ TEST_F(store_redis_quota_store, gives_back_what_is_settled) {
   }
 }
 
+TEST_F(store_redis_quota_store, forgets_what_a_partition_has_spent_here_and_in_redis) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const others = open(on(), url_of(redis), {.gateway = "b"});
+  auto const forget = [&](shared_charge const& what) {
+    std::optional<result<void, store::store_error>> made;
+    quotas->forget(what, [&](result<void, store::store_error> got) { made = std::move(got); });
+    EXPECT_TRUE(until([&] { return made.has_value(); }));
+    return made->has_value();
+  };
+  for (auto const how : {counting::exact, counting::lease}) {
+    for (auto const by : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {
+      auto const three = limit(3, 3600s, by);
+      auto const partition =
+          "p" + std::to_string(static_cast<int>(how)) + std::to_string(static_cast<int>(by));
+      for (int i = 0; i < 4; ++i) {
+        (void)spend(*quotas, charge(three, partition, how));
+      }
+      EXPECT_FALSE(spend(*quotas, charge(three, partition, how)).admitted);
+      EXPECT_TRUE(spend(*quotas, charge(three, "else", how)).admitted || how == counting::lease);
+      EXPECT_TRUE(forget(charge(three, partition, how)));
+      // What is left is asked for by a charge of nothing.
+      EXPECT_EQ(spend(*others, charge(three, partition, counting::exact, 0))
+                    .results[0]
+                    .decision.left.remaining,
+                3);
+      EXPECT_TRUE(spend(*quotas, charge(three, partition, how)).admitted);
+    }
+  }
+  // What is held is held.
+  auto const two = slots(2);
+  EXPECT_TRUE(spend(*quotas, charge(two, "held", counting::exact, 2)).admitted);
+  EXPECT_TRUE(forget(charge(two, "held")));
+  EXPECT_FALSE(spend(*others, charge(two, "held")).admitted);
+}
+
 TEST_F(store_redis_quota_store, keeps_no_partition_readable_in_redis) {
   redis_server const redis;
   auto const quotas = open(on(), url_of(redis));
