@@ -328,6 +328,32 @@ TEST(gateway_partition_admin, has_so_many_temporary_quotas_and_no_more) {
   EXPECT_EQ(give(999).status(), 200);  // that has one
 }
 
+TEST(gateway_partition_admin, lets_a_token_for_reading_look_and_nothing_else) {
+  gateway_options options;
+  // The digests of `secret` and `reader`.
+  options.admin =
+      "{address: \"127.0.0.1:0\", tokens: [{name: ops, sha256: "
+      "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b}, {name: look, sha256: "
+      "3d0941964aa3ebdcb00ccef58b1bb399f9f898465e9886d5aec7f31090a0fb30, read-only: true}]}";
+  gateway with(std::string(config), options);
+  auto const status = [&](std::string_view what, std::string_view token, std::string_view members) {
+    return ask(with, "POST", "/api/v1/" + std::string(what), "{" + std::string(members) + "}",
+               "Authorization: Bearer " + std::string(token) + "\r\n")
+        .status();
+  };
+  EXPECT_EQ(status("partitions/lookup", "nobody", swordfish), 401);
+  EXPECT_EQ(status("partitions/lookup", "reader", swordfish), 200);
+  EXPECT_EQ(status("idempotency/lookup", "reader", R"("scope":"x","key":"k")"), 404);
+  EXPECT_EQ(status("partitions/reset", "reader", swordfish), 403);
+  EXPECT_EQ(status("partitions/quota", "reader", swordfish), 403);
+  EXPECT_EQ(status("try", "reader", R"("path":"/a/x")"), 403);
+  EXPECT_EQ(status("partitions/reset", "secret", swordfish), 200);
+  EXPECT_EQ(status("try", "secret", R"("path":"/a/x")"), 200);
+  auto const said = with.errors();
+  EXPECT_THAT(said, ContainsRegex(R"(asked by 127.0.0.1:[0-9]+ \(token ops\) to reset the)"));
+  EXPECT_THAT(said, AllOf(Not(HasSubstr("swordfish")), Not(HasSubstr("lookup"))));
+}
+
 TEST(gateway_partition_admin, refuses_what_it_does_not_understand) {
   gateway const with{std::string(config)};
   struct row {

@@ -197,7 +197,7 @@ auto unavailable(store::store_error const& /*error*/) -> error {
 
 void scim_service::probe(std::move_only_function<void(bool)> told) {
   directory_->read(
-      "default",
+      "",  // nobody's
       [told = std::move(told)](store::directory_outcome<store::directory_reader*> reader) mutable {
         told(reader && (*reader)->find_any("").has_value());
       });
