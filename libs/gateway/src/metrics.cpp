@@ -356,7 +356,7 @@ void append_stores(std::string& out, std::span<store_figures const> stores) {
     return "store=\"" + std::string(each.store) + "\",kind=\"" + std::string(each.kind) + "\"";
   };
   describe(out, "tidegate_store_up", "gauge",
-           "Whether a store answers: it is asked once a second.");
+           "Whether a store answers: it is asked once a second, a directory in a file every 15 s.");
   for (auto const& each : stores) {
     line(out, "tidegate_store_up", labels(each), each.failing_since ? 0 : 1);
   }

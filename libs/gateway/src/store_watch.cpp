@@ -11,6 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto interval = 1s;
+/// A directory in a file: while nobody reads it, writes are quicker, and to ask is to read.
+constexpr auto file_interval = 15s;
 /// A store that takes longer to answer a question of one key is of no use to requests.
 constexpr auto answer_timeout = 3s;
 
@@ -115,7 +117,12 @@ void store_watch::ask_keys() {
 }
 
 void store_watch::ask_directory() {
-  if (!has_directory(first_.current->settings->settings) || !is_due(*directory_)) {
+  auto const& settings = first_.current->settings->settings;
+  bool const is_file = settings.directory_store.kind == store_kind::sqlite;
+  bool const is_early = is_file && !directory_->is_asked && directory_->asked_at != instant{} &&
+                        !directory_->failing_since &&
+                        loop_.now() - directory_->asked_at < file_interval;
+  if (!has_directory(settings) || is_early || !is_due(*directory_)) {
     return;
   }
   shared_.scim->probe([of = directory_, &on = loop_](bool is_well) {

@@ -16,7 +16,8 @@
 
 namespace tidegate::gateway {
 
-/// Asks the stores once a second whether they answer, so that people see it before clients tell them.
+/// Asks the stores once a second whether they answer, a directory in a file every 15 s, so that people see it before clients
+/// tell them.
 ///
 /// What is asked changes nothing: a key that nobody has, a charge of nothing, a directory that is opened for reading. Of one
 /// thread, that of the loop.
