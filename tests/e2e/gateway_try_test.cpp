@@ -52,8 +52,8 @@ TEST(gateway_try, sends_a_request_and_tells_what_came_back) {
     EXPECT_THAT(answer.body, HasSubstr(R"([\"Host\",\"a.example\"],[\"X-Api-Key\",\"k\"])"));
     EXPECT_THAT(answer.body, ContainsRegex(R"("body-octets":[0-9]+,"whole":true,)"
                                            R"("milliseconds":[0-9]+\.[0-9]+,"findings":\[\{)"));
-    EXPECT_THAT(answer.body,
-                HasSubstr(left == 0 ? R"(nothing of 3 requests left)" : std::to_string(left) + " of 3"));
+    EXPECT_THAT(answer.body, HasSubstr(left == 0 ? R"(nothing of 3 requests left)"
+                                                 : std::to_string(left) + " of 3"));
   }
   auto const refused = send(with, R"({"path":"/a","fields":[["X-Api-Key","k"]]})");
   EXPECT_EQ(refused.status(), 200);
