@@ -322,6 +322,37 @@ TYPED_TEST_P(directory_contract, undoes_what_is_not_to_be_kept) {
               std::vector<std::string>{"b"});
     EXPECT_FALSE(reader.find(this->users_, "c")->has_value());
   });
+
+  // Everything that a work can do, behind an insert.
+  auto const all = added(*where, "acme", this->groups_, group_of("g", "All"));
+  auto const before = text_in(*where, "acme", this->users_, "b");
+  EXPECT_TRUE(writing(*where, "acme", [&](directory_writer& writer) {
+    auto const first = insert(writer, this->users_, user_of({.id = "d", .user_name = "d"}));
+    auto const second = insert(writer, this->users_, user_of({.id = "e", .user_name = "e"}));
+    EXPECT_TRUE(writer.add_member(all, *first, "D"));
+    EXPECT_TRUE(writer.add_member(all, *second, "E"));
+    auto const renamed = user_of({.id = "d", .user_name = "renamed"});
+    EXPECT_TRUE(writer.update(this->users_, *first, to_string(renamed),
+                              index_entries(this->users_, renamed)));
+    EXPECT_TRUE(writer.remove(this->users_, *first));
+    auto const b = writer.find(this->users_, "b");
+    EXPECT_TRUE(writer.remove(this->users_, (*b)->rid));
+    return false;
+  }));
+  EXPECT_EQ(text_in(*where, "acme", this->users_, "b"), before);
+  EXPECT_TRUE(insert_one("c", true));
+  reading(*where, "acme", [&](directory_reader& reader) {
+    EXPECT_EQ(ids_of(reader.scan({.type = &this->users_, .scan = {{}, 9}})->rows),
+              (std::vector<std::string>{"b", "c"}));
+    auto const sort = this->users_.find_index(*this->users_.definition.resolve("userName"));
+    EXPECT_EQ(
+        ids_of(reader.scan({.type = &this->users_, .sort_index = sort, .scan = {{}, 9}})->rows),
+        (std::vector<std::string>{"b", "c"}));
+    EXPECT_TRUE(reader.members(all, [](directory_member const& member) {
+      ADD_FAILURE() << member.id;
+      return true;
+    }));
+  });
 }
 
 TYPED_TEST_P(directory_contract, gives_no_rid_twice) {

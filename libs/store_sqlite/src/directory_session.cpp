@@ -230,11 +230,11 @@ auto directory_session::write_ahead() -> outcome<void> {
 }
 
 auto directory_session::keep_work() -> outcome<void> {
-  if (!savepoint_) {
-    return {};
+  if (savepoint_) {
+    TIDEGATE_TRY_VOID(run(sql::release));
+    savepoint_ = false;
   }
-  TIDEGATE_TRY_VOID(run(sql::release));
-  savepoint_ = false;
+  inserted_ = 0;
   for (auto const& change : work_parts_) {
     if (std::find(parts_.begin(), parts_.end(), change.part) == parts_.end()) {
       parts_.push_back(change.part);
@@ -269,6 +269,9 @@ auto directory_session::undo_work() -> outcome<void> {
     savepoint_ = false;
     TIDEGATE_TRY_VOID(run(sql::undo));
     TIDEGATE_TRY_VOID(run(sql::release));
+  }
+  if (auto const rid = std::exchange(inserted_, 0); rid != 0) {
+    TIDEGATE_TRY_VOID(run(sql::remove_resource, rid));
   }
   return {};
 }
@@ -328,6 +331,7 @@ auto directory_session::commit(std::uint64_t journaled) -> outcome<void> {
 void directory_session::rollback() noexcept {
   connection_.rollback();
   savepoint_ = false;
+  inserted_ = 0;
   work_parts_.clear();
   work_made_.clear();
   work_blocks_.clear();
@@ -591,7 +595,13 @@ auto directory_session::stored_entries(directory_part const& part, std::int64_t 
 auto directory_session::insert(model_type const& type, std::string_view id, std::string_view text,
                                std::span<index_entry const> entries) -> outcome<std::uint64_t> {
   return noting([&]() -> outcome<std::uint64_t> {
-    TIDEGATE_TRY_VOID(write_ahead());
+    // The first thing that a work writes can be taken out by itself, which costs most works a savepoint less: a tenth
+    // of all that an insert takes.
+    TIDEGATE_TRY(auto const* const there, find_part(type));
+    bool const is_first = there != nullptr && !savepoint_ && inserted_ == 0;
+    if (!is_first) {
+      TIDEGATE_TRY_VOID(write_ahead());
+    }
     TIDEGATE_TRY(auto* const part, part_to_change(type));
     if (part->size.last_rid >= rid_base(part->id) + sequence_max) {
       return failure(store_error{store_fault::full, connection_.file() + ": has no rid left"});
@@ -600,6 +610,9 @@ auto directory_session::insert(model_type const& type, std::string_view id, std:
     ++part->size.count;
     work_blocks_.emplace_back(block_of(rid), 1);
     TIDEGATE_TRY_VOID(run(sql::insert_resource, rid, id, text));
+    if (is_first) {
+      inserted_ = rid;
+    }
     for (auto const& row : stored_entries(*part, rid, entries)) {
       pending_.add(row);
     }

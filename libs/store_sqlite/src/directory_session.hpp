@@ -274,7 +274,8 @@ class directory_session final : public store::directory_writer {
 
   // ---- of one that writes ----
   bool writing_ = false;
-  bool savepoint_ = false;  // this work has written
+  bool savepoint_ = false;     // this work has written what is behind one
+  std::int64_t inserted_ = 0;  // and before that this resource
   struct part_change {
     directory_part* part;
     part_size before;
