@@ -10,9 +10,10 @@ policies    the same while the page shows the policies: it asks for them and for
 
 Load is wrk as fast as it goes, or h2load with --fixed, through a gateway with ten routes and ten policies to the origin server of
 ../shared/bench/gateway; `rps` says how fast that was. The gateway has one thread, on cpu 1, which serves the console too;
-load generator, origin server and the reader of events share cpu 0. Rounds with and without the page take turns, and change
-who goes first, since the speed of the machine drifts. `ratio` is the median over the rounds of open / closed. `event_us` is what an event
-takes of the gateway when nothing else happens, with everything that the system does for it.
+load generator, origin server and the reader of events share cpu 0. The load goes on all the time; under it the page is opened and
+closed, and what the gateway uses for each request is measured for a while with it and for a while without it, one after the other, in turns,
+since the speed of the machine drifts. `ratio` is the median over the rounds of open / closed, `error` its standard error. `event_us` is what an
+event takes of the gateway when nothing else happens, with everything that the system does for it.
 """
 
 import argparse
@@ -20,8 +21,10 @@ import contextlib
 import http.client
 import os
 import pathlib
+import re
 import signal
 import socket
+import statistics
 import sys
 import tempfile
 import threading
@@ -115,28 +118,66 @@ def cost_of_an_event(bench, secs):
         page.close()
 
 
+def answered():
+    """How many requests were answered so far."""
+    return sum(int(count) for count in re.findall(rb"(?m)^tidegate_requests_total{[^}]*} (\d+)$", ask("/metrics")))
+
+
+def window(bench, secs):
+    """What the gateway uses for a request, in microseconds, and how many it answers in a second."""
+    tested = bench.processes(GATEWAY)
+    count, begin, busy = answered(), time.monotonic(), bench.shared.cpu(tested)[2]
+    time.sleep(secs)
+    used, end = bench.shared.cpu(tested)[2] - busy, time.monotonic()
+    count = answered() - count
+    if count == 0:
+        sys.exit("nothing was answered")
+    return {"busy": used / count, "rps": count / (end - begin)}
+
+
+class Load(threading.Thread):
+    """Requests for so many seconds."""
+
+    def __init__(self, bench, secs):
+        super().__init__(daemon=True)
+        self.bench, self.secs, self.result = bench, secs, None
+
+    def run(self):
+        self.result = self.bench.load(LOAD, self.secs)
+
+
 def run_case(bench, name, event_us, event_octets):
+    arguments = bench.arguments
+    around = 0.6  # to open the page and to ask for counts, at most
     runs = {"open": [], "closed": []}
-    for number in range(bench.arguments.rounds):
+    load = Load(bench, int(2 + arguments.rounds * 2 * (arguments.secs + around)))
+    load.start()
+    time.sleep(2)
+    for number in range(arguments.rounds):
         for which in ("open", "closed") if number % 2 == 0 else ("closed", "open"):
             page = Page(ASKS[name]) if which == "open" else None
             try:
-                run = bench.measure(LOAD)
+                time.sleep(0.3)
+                runs[which].append(window(bench, arguments.secs))
             finally:
                 if page:
                     page.close()
-            runs[which].append(run)
-            print(f"  round {number + 1} {which:7} {run['busy']:7.3f} us, {run['rps']:6.0f} requests/s, {run['bad']} unexpected, "
-                  f"others use {run['others']:.2f} cores", flush=True)
-    ratio = gateway_bench.ratios(runs["open"], runs["closed"], lambda run: run["busy"])
-    values = {"cpu_us": median(runs["open"], "busy"), "closed_us": median(runs["closed"], "busy"), "ratio": ratio, "bar": BAR,
-              "rps": median(runs["open"], "rps"), "closed_rps": median(runs["closed"], "rps"), "rounds": len(runs["open"]),
+        if not load.is_alive():
+            sys.exit(f"the load ended in round {number + 1}")
+        print(f"  round {number + 1:3} {runs['open'][-1]['busy']:7.3f} us with the page, {runs['closed'][-1]['busy']:7.3f} without, "
+              f"{runs['open'][-1]['rps']:6.0f} requests/s", flush=True)
+    load.join()
+    each = [own["busy"] / peer["busy"] for own, peer in zip(runs["open"], runs["closed"])]
+    ratio = statistics.median(each)
+    # Of a median of values that lie as chance has them; the middle half of those is 1.349 standard deviations wide.
+    quarters = statistics.quantiles(each, n=4)
+    error = 1.2533 * (quarters[2] - quarters[0]) / 1.349 / len(each) ** 0.5
+    values = {"cpu_us": median(runs["open"], "busy"), "closed_us": median(runs["closed"], "busy"), "ratio": ratio, "error": error,
+              "bar": BAR, "rps": median(runs["open"], "rps"), "closed_rps": median(runs["closed"], "rps"), "rounds": len(each),
               "event_us": event_us, "event_bytes": event_octets}
-    others = max(run["others"] for each in runs.values() for run in each)
-    bad = sum(run["bad"] for each in runs.values() for run in each)
+    bad = load.result["bad"] if load.result else 0
     row = (f"{name:9} {values['cpu_us']:.3f} us of CPU time for a request at {values['rps']:.0f} requests/s, {values['closed_us']:.3f} "
-           f"without the page; ratio {ratio:.4f}, bar {BAR}  {'met' if ratio <= BAR else 'MISSED'}")
-    row += f", but others used up to {others:.1f} cores" if others >= 0.1 else ""
+           f"without the page; ratio {ratio:.4f} +- {error:.4f}, bar {BAR}  {'met' if ratio <= BAR else 'MISSED'}")
     row += f", {bad} unexpected responses" if bad else ""
     # What the bar is about is known as console/open.
     return program_line("open" if name == "overview" else name, values, "console"), row
@@ -146,13 +187,10 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev bench console", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(ASKS))
-    parser.add_argument("-s", "--secs", type=int, default=4, help="of one run (%(default)s)")
-    parser.add_argument("-r", "--rounds", type=int, default=15, help="median of so many (%(default)s)")
+    parser.add_argument("-s", "--secs", type=int, default=2, help="with the page, and without it, in a round (%(default)s)")
+    parser.add_argument("-r", "--rounds", type=int, default=60, help="median of so many (%(default)s)")
     parser.add_argument("-c", "--conns", type=int, default=64, help="connections (%(default)s)")
     parser.add_argument("-k", "--keys", type=int, default=1000, help="values of X-API-Key (%(default)s)")
-    parser.add_argument("--tries", type=int, default=2, help="when others use the machine (%(default)s)")
-    parser.add_argument("--quiet", type=int, default=10, help="seconds to wait for a quiet machine before another try "
-                        "(%(default)s)")
     parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build" / "release" / "tidegate")
     parser.add_argument("--fixed", type=int, default=0, metavar="RATE", help="so many requests a second, by h2load; left out: as "
                         "many as wrk can send")

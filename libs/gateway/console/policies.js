@@ -1,7 +1,7 @@
 "use strict";
 // SPDX-License-Identifier: Apache-2.0
 // Policies and their partitions: what they are, what is left, and what can be done about it.
-(globalThis.consoleViews ??= []).push(({ $, make, number, percent, table, ask, post, failed, draw, forgetChart, isShown }) => {
+(globalThis.consoleViews ??= []).push(({ $, make, percent, table, ask, post, failed, draw, forgetChart, isShown }) => {
   const chartsMax = 20; // policies with a chart of their own
   const units = { requests: "requests", "content-bytes": "octets of content", "concurrent-requests": "requests at a time" };
 
@@ -172,7 +172,7 @@
     $("partitions-note").textContent = `Requests of the last ${seconds} seconds or so. Secrets are not shown.`;
     const id = (what, each) => `${what} ${each.policy} ${each.key}`;
     table($("partitions"), [["Policy"], ["Partition"], ["Requests", true], ["Refused", true], ["Left", true], ["Resets in", true], ["Do"]],
-      partitions.map((each) => [each.policy, nameOf(each), number(each.requests), number(each.refused),
+      partitions.map((each) => [each.policy, nameOf(each), Math.round(each.requests).toLocaleString("en"), Math.round(each.refused).toLocaleString("en"),
         `${each.remaining} of ${each.quota}`, wait(each.reset),
         make("span", { class: "actions" }, button("Reset", id("reset", each), () => reset(each)), button("Raise", id("raise", each), () => raise(each)))]),
       "No partition was used lately.");
