@@ -185,7 +185,7 @@ auto resource_answer(int status, store::directory_reader& from, resource_view co
                      std::string const& base, store::directory_resource const& resource)
     -> result<scim_answer, error> {
   std::string content;
-  content.reserve(resource.text.size() + 256);
+  content.reserve(resource.text.size() + view.location.size() + resource.id.size());
   TIDEGATE_TRY_VOID(append_shown(
       content, from, view, {resource.rid, resource.id, resource.text, resource.maybe_in_groups}));
   auto answer = json_answer(status, std::move(content));

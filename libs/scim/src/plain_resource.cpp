@@ -34,7 +34,7 @@ class plain_reader {
       : text_(text), type_(type), definition_(type.definition), own_(own) {}
 
   auto read() -> std::optional<kept_form> {
-    constexpr std::size_t own_octets = 512;
+    constexpr std::size_t own_octets = 256;  // the id and the meta
     made_.text.reserve(text_.size() + own_octets);
     if (type_.has_members || !read_resource()) {
       return std::nullopt;
