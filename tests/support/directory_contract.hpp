@@ -543,6 +543,96 @@ TYPED_TEST_P(directory_contract, ends_a_scan_when_its_budget_is_spent_and_goes_o
   });
 }
 
+TYPED_TEST_P(directory_contract, leaves_out_the_few_that_a_filter_leaves_out) {
+  // More match than are taken from indexes: resources are looked at instead.
+  constexpr int users = 7000;
+  auto const where = this->fresh();
+  auto const name_of = [](int i) {
+    return (i % 20 == 0 ? "x" : "a") + std::to_string(100'000 + i * 7919 % users);
+  };
+  for (int i = 0; i < users;) {
+    ASSERT_TRUE(writing(*where, "acme", [&](directory_writer& writer) {
+      for (int const end = i + 1000; i < end; ++i) {
+        bool const few = i % 20 == 0;
+        person p{.id = std::to_string(i), .user_name = name_of(i)};
+        p.emails = {p.id + "@a", few ? "few@b" : "most@b"};
+        p.changed = few ? "2026-01-01T00:00:01Z" : "2026-01-01T00:00:09Z";
+        EXPECT_TRUE(insert(writer, this->users_, user_of(p)));
+      }
+      return true;
+    }));
+  }
+  std::vector<std::string> by_rid;
+  std::vector<std::pair<std::string, std::string>> named;
+  for (int i = 0; i < users; ++i) {
+    if (i % 20 != 0) {
+      by_rid.push_back(std::to_string(i));
+      named.emplace_back(name_of(i), std::to_string(i));
+    }
+  }
+  std::sort(named.begin(), named.end());
+  std::vector<std::string> by_name;
+  for (auto const& [name, id] : named) {
+    by_name.push_back(id);
+  }
+  auto const sort = this->users_.find_index(*this->users_.definition.resolve("userName"));
+  for (std::string const text :
+       {R"(userName sw "a")", R"(not (userName sw "x"))", R"(emails.value eq "most@b")",
+        R"(emails.value ne "few@b" and userName lt "b")", R"(emails[value eq "most@b"])",
+        R"(meta.lastModified gt "2026-01-01T00:00:05Z")",
+        R"(userName sw "a" and emails.value ew "@b")"}) {
+    auto const filter = parse_filter(text, this->users_.definition);
+    ASSERT_TRUE(filter.has_value()) << text;
+    reading(*where, "acme", [&](directory_reader& reader) {
+      for (auto const& sorted : {std::optional<std::size_t>(), sort}) {
+        for (bool const descending : {false, true}) {
+          for (std::uint64_t const skip : {0U, 1234U}) {
+            directory_query query{.type = &this->users_,
+                                  .filter = &*filter,
+                                  .sort_index = sorted,
+                                  .descending = descending};
+            query.scan.rows_max = users;
+            query.skip = skip;
+            auto expected = sorted ? by_name : by_rid;
+            if (descending) {
+              std::reverse(expected.begin(), expected.end());
+            }
+            expected.erase(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(skip));
+            auto const found = reader.scan(query);
+            ASSERT_TRUE(found.has_value()) << text;
+            EXPECT_EQ(ids_of(found->rows), expected)
+                << text << (sorted ? " sorted" : "") << (descending ? " descending" : "");
+            EXPECT_EQ(reader.count(query)->total, by_rid.size()) << text;
+          }
+        }
+      }
+    });
+  }
+}
+
+TYPED_TEST_P(directory_contract, counts_and_sorts_members_of_its_own_type_only) {
+  auto const where = this->fresh();
+  // The groups come first, so they have the lower rids.
+  auto const outer = added(*where, "acme", this->groups_, group_of("outer", "Outer"));
+  auto const inner = added(*where, "acme", this->groups_, group_of("inner", "Inner"));
+  auto const ann = added(*where, "acme", this->users_, user_of({.id = "a", .user_name = "ann"}));
+  EXPECT_TRUE(writing(*where, "acme", [&](directory_writer& writer) {
+    return writer.add_member(outer, inner, "").has_value() &&
+           writer.add_member(outer, ann, "").has_value();
+  }));
+  auto const sort = this->users_.find_index(*this->users_.definition.resolve("userName"));
+  auto const filter = parse_filter(R"(groups.value eq "outer")", this->users_.definition);
+  ASSERT_TRUE(filter.has_value());
+  reading(*where, "acme", [&](directory_reader& reader) {
+    for (auto const& sorted : {std::optional<std::size_t>(), sort}) {
+      directory_query query{.type = &this->users_, .filter = &*filter, .sort_index = sorted};
+      query.scan.rows_max = 9;
+      EXPECT_EQ(ids_of(reader.scan(query)->rows), std::vector<std::string>{"a"});
+      EXPECT_EQ(reader.count(query)->total, 1U);
+    }
+  });
+}
+
 TYPED_TEST_P(directory_contract, answers_as_a_plain_directory_does) {
   auto const where = this->fresh();
   plain_directory plain;
@@ -965,11 +1055,15 @@ TYPED_TEST_P(directory_contract, walks_past_everyone_once_while_others_write) {
   others.join();
 }
 
-REGISTER_TYPED_TEST_SUITE_P(
-    directory_contract, finds_what_was_inserted_and_nothing_else, undoes_what_is_not_to_be_kept,
-    gives_no_rid_twice, finds_who_has_one_of_several_values, finds_who_has_a_unique_value,
-    keeps_members_on_both_sides, ends_a_scan_when_its_budget_is_spent_and_goes_on_from_there,
-    answers_as_a_plain_directory_does, leaves_out_any_number_of_rows_for_the_index_method,
-    loses_nothing_of_what_many_threads_write, walks_past_everyone_once_while_others_write);
+REGISTER_TYPED_TEST_SUITE_P(directory_contract, leaves_out_the_few_that_a_filter_leaves_out,
+                            counts_and_sorts_members_of_its_own_type_only,
+                            finds_what_was_inserted_and_nothing_else, undoes_what_is_not_to_be_kept,
+                            gives_no_rid_twice, finds_who_has_one_of_several_values,
+                            finds_who_has_a_unique_value, keeps_members_on_both_sides,
+                            ends_a_scan_when_its_budget_is_spent_and_goes_on_from_there,
+                            answers_as_a_plain_directory_does,
+                            leaves_out_any_number_of_rows_for_the_index_method,
+                            loses_nothing_of_what_many_threads_write,
+                            walks_past_everyone_once_while_others_write);
 
 }  // namespace tidegate::store::directory_contract_support

@@ -82,9 +82,6 @@ void directory_scan::compile() {
   }
   condition_ = compile_filter(*query_.filter, *query_.type, session_.index_ids(*query_.type, part_),
                               scim::sql_dialect::postgresql, 3, session_.id_index_ids());
-  if (condition_.exact) {
-    return;
-  }
   auto const& base = query_.type->definition.base();
   needs_members_ = query_.type->has_members && asks_for(*query_.filter, base.find("members"));
   needs_groups_ = query_.type->has_groups && asks_for(*query_.filter, base.find("groups"));
@@ -116,6 +113,7 @@ auto directory_scan::rows() -> outcome<scim::scan_answer<directory_row>> {
   } else if (found) {
     TIDEGATE_TRY_VOID(walk_candidates(*found));
   } else {
+    condition_.exact = false;  // each resource is asked, as the indexes were not
     TIDEGATE_TRY_VOID(query_.sort_index ? walk_keys() : walk_rids());
   }
   return std::move(answer_);
@@ -468,7 +466,9 @@ auto directory_scan::candidates() -> outcome<std::optional<rids>> {
   rids all;
   all.reserve(static_cast<std::size_t>(found->size()));
   for (int i = 0; i < found->size(); ++i) {
-    all.push_back(found->number(i, 0));
+    if (auto const rid = found->number(i, 0); part_of(rid) == part_.id) {
+      all.push_back(rid);  // members of a group may be of other types
+    }
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -554,10 +554,13 @@ auto directory_scan::count_condition() -> outcome<std::optional<std::uint64_t>> 
                                         parameters(index, *key, rid_max_)));
   } else {
     auto values = condition_values();
+    values.add(rid_min_);
     values.add(rid_max_);
+    auto const last = values.size();
     TIDEGATE_TRY(found,
                  ask_until_spent(rids_query("count(DISTINCT rid)",
-                                            " WHERE rid <= $" + std::to_string(values.size())),
+                                            " WHERE rid BETWEEN $" + std::to_string(last - 1) +
+                                                " AND $" + std::to_string(last)),
                                  values));
   }
   return found ? std::optional(static_cast<std::uint64_t>(found->number(0, 0))) : std::nullopt;

@@ -96,9 +96,6 @@ auto directory_scan::compile() -> outcome<void> {
   TIDEGATE_TRY(auto const id_index_ids, session_.id_index_ids());
   condition_ = compile_filter(*query_.filter, *query_.type, part_.index_ids,
                               scim::sql_dialect::sqlite, 3, id_index_ids, part_.sort_ids);
-  if (condition_.exact) {
-    return {};
-  }
   auto const& base = query_.type->definition.base();
   needs_members_ = query_.type->has_members && asks_for(*query_.filter, base.find("members"));
   needs_groups_ = query_.type->has_groups && asks_for(*query_.filter, base.find("groups"));
@@ -134,6 +131,7 @@ auto directory_scan::rows() -> outcome<scim::scan_answer<directory_row>> {
   } else if (found) {
     TIDEGATE_TRY_VOID(walk_candidates(*found));
   } else {
+    condition_.exact = false;  // each resource is asked, as the indexes were not
     TIDEGATE_TRY_VOID(query_.sort_index ? walk_keys() : walk_rids());
   }
   return std::move(answer_);
@@ -430,6 +428,8 @@ auto directory_scan::rids_of_condition(std::size_t rids_max, std::move_only_func
   for (;;) {
     int const code = sqlite3_step(asked.get());
     if (code == SQLITE_DONE) {
+      // Members of a group may be of other types.
+      std::erase_if(found, [&](std::int64_t rid) { return part_of(rid) != part_.id; });
       std::sort(found.begin(), found.end());
       found.erase(std::unique(found.begin(), found.end()), found.end());
       return found;
