@@ -8,6 +8,13 @@ namespace tidegate::store_sqlite {
 using store::store_error;
 using store::store_fault;
 
+void configure_sqlite() noexcept {
+  // Nobody asks how much memory SQLite has, and to count it takes a lock for each piece. Where somebody else has begun to use
+  // SQLite before, it stays as they want it.
+  static int const counts_nothing = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(counts_nothing);
+}
+
 void bind_value(sqlite3_stmt* statement, int number, std::string_view octets) {
   // A null pointer would bind NULL, also for no octets.
   sqlite3_bind_blob64(statement, number, octets.empty() ? "" : octets.data(), octets.size(),
@@ -84,10 +91,7 @@ void connection::rollback() noexcept {
 
 auto connection::open(std::string const& file, sharing who, char const* vfs)
     -> outcome<connection> {
-  // Nobody asks how much memory SQLite has, and to count it takes a lock for each piece. Where somebody else has begun to use
-  // SQLite before, it stays as they want it.
-  static int const counts_nothing = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-  static_cast<void>(counts_nothing);
+  configure_sqlite();
   connection made;
   made.file_ = file;
   sqlite3* opened = nullptr;

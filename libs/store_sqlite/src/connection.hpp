@@ -18,6 +18,9 @@ namespace tidegate::store_sqlite {
 template <class T>
 using outcome = result<T, store::store_error>;
 
+/// Settings that SQLite takes only before anybody uses it, also to look for a file layer.
+void configure_sqlite() noexcept;
+
 struct finalize_statement {
   void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
 };

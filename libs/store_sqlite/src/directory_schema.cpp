@@ -118,8 +118,16 @@ struct stored_index {
                                              " AND (key, rid) <= (?2, ?3)"));
   TIDEGATE_TRY(auto const rest, file.prepare("DELETE FROM entry WHERE index_id = ?1"));
   TIDEGATE_TRY(auto const name, file.prepare("DELETE FROM index_name WHERE id = ?1"));
+  // Whoever opens the file after a crash, and wants the index, must not take the rest of it for all of it.
+  TIDEGATE_TRY(auto const mark,
+               file.prepare("UPDATE index_name SET complete = 0 WHERE id = ?1 AND complete = 1"));
   for (bool more = true; more;) {
     TIDEGATE_TRY_VOID(file.begin());
+    {
+      resetting const guard(mark.get());
+      bind_value(mark.get(), 1, id);
+      TIDEGATE_TRY_VOID(file.step(mark.get()));
+    }
     std::string key;
     std::int64_t rid = 0;
     {

@@ -71,7 +71,10 @@ auto statement_text(sql which) noexcept -> std::string_view {
     case sql::remove_resource: return "DELETE FROM resource WHERE rid = ?";
     case sql::mark_in_groups: return "UPDATE resource SET in_groups = 1 WHERE rid = ?";
     case sql::insert_entries:
-      return "INSERT INTO entry (index_id, key, rid) SELECT index_id, key, rid FROM pending";
+      // FAIL: it leaves what it has done before an error, which is undone with the transaction. To undo it by itself, SQLite
+      // would copy every page before it changes.
+      return "INSERT OR FAIL INTO entry (index_id, key, rid) SELECT index_id, key, rid FROM "
+             "pending";
     case sql::remove_entry: return "DELETE FROM entry WHERE index_id = ? AND key = ? AND rid = ?";
     case sql::members_of:
       return "SELECT member_rid, member_id, display FROM member WHERE group_rid = ? ORDER BY seq";

@@ -244,16 +244,18 @@ class directory_session final : public store::directory_writer {
   /// Runs `body`, which looks at the tables, where they have all that was written.
   template <class Body>
   [[nodiscard]] auto looking(Body const& body) -> decltype(body()) {
-    if (!writing_) {
+    if (!writing_ || looking_) {
       return body();
     }
     // It is taken out again: what other works have written must not go when this one is undone.
     TIDEGATE_TRY_VOID(run(sql::look));
+    looking_ = true;
     auto made = [&]() -> decltype(body()) {
       TIDEGATE_TRY_VOID(put_entries());
       TIDEGATE_TRY_VOID(put_sizes());
       return body();
     }();
+    looking_ = false;
     TIDEGATE_TRY_VOID(run(sql::look_undo));
     TIDEGATE_TRY_VOID(run(sql::look_over));
     return made;
@@ -274,6 +276,7 @@ class directory_session final : public store::directory_writer {
 
   // ---- of one that writes ----
   bool writing_ = false;
+  bool looking_ = false;
   bool savepoint_ = false;     // this work has written what is behind one
   std::int64_t inserted_ = 0;  // and before that this resource
   struct part_change {

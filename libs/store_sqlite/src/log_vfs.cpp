@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log_vfs.hpp"
 
+#include "connection.hpp"
+
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -179,6 +181,7 @@ auto log_vfs_name() -> char const* {
   static std::once_flag once;
   static sqlite3_vfs made{};
   std::call_once(once, [] {
+    configure_sqlite();
     original = sqlite3_vfs_find(nullptr);
     made = *original;
     made.zName = name;

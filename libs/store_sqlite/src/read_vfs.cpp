@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "read_vfs.hpp"
 
+#include "connection.hpp"
+
 #include <sqlite3.h>
 
 #include <cstddef>
@@ -54,6 +56,7 @@ auto read_vfs_name() -> char const* {
   static std::once_flag once;
   static sqlite3_vfs made{};
   std::call_once(once, [] {
+    configure_sqlite();
     original = sqlite3_vfs_find(nullptr);
     made = *original;
     made.zName = name;
