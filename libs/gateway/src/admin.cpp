@@ -141,7 +141,11 @@ constexpr std::string_view plain_text = "text/plain; charset=utf-8";
 class admin_connection final : public engine::watched, private engine::timer {
  public:
   admin_connection(admin_service& of, engine::descriptor socket)
-      : service_(of), socket_(std::move(socket)) {}
+      : service_(of), socket_(std::move(socket)), number_(++of.accepted_) {}
+
+  /// Those that came before have lower numbers.
+  [[nodiscard]] auto number() const -> std::uint64_t { return number_; }
+  [[nodiscard]] auto asks_nothing() const -> bool { return stage_ == stage::head; }
 
   [[nodiscard]] auto start() -> bool {
     set(service_.loop_.timers(), service_.loop_.now() + request_timeout);
@@ -262,13 +266,18 @@ class admin_connection final : public engine::watched, private engine::timer {
     bool const is_read =
         request_.method == wire::method::get || request_.method == wire::method::head;
     if (auto const failures = access.take_failures(now); failures && service_.shared_.report) {
-      service_.shared_.report("the admin address refused " + std::to_string(*failures) +
-                              (*failures == 1 ? " wrong token" : " wrong tokens") +
-                              "; the last came from " + peer_of(socket_));
+      service_.shared_.report(
+          "the admin address refused " + std::to_string(failures->count) +
+          (failures->count == 1 ? " wrong token" : " wrong tokens") + "; the last came from " +
+          (failures->last_from == http::ip_address{} ? "somebody"
+                                                     : to_string(failures->last_from)));
     }
     if (!caller) {
       bool const asks_for_page = is_read && request_.path == "/" && caller.error().status == 401 &&
-                                 !request.has(wire::known_field::authorization);
+                                 !asks_by_token(request);
+      if (auto note = caller.error().status == 403 ? note_of_change() : std::nullopt) {
+        (*note)(403);
+      }
       respond(asks_for_page ? login_page() : std::move(caller.error()));
       return false;
     }
@@ -474,10 +483,9 @@ class admin_connection final : public engine::watched, private engine::timer {
                                           : "DELETE ") +
                    request_.path +
                    (is_patch ? patch_in_words(request_.content)
-                    : request_.content.empty() || request_.path == session_path ||
-                            is_directory_path(request_.path)
-                        ? ""
-                        : " " + request_.content),
+                    // What else was sent may have secrets.
+                    : request_.path.ends_with("/resolve") ? " " + request_.content
+                                                          : ""),
             by = who()](int status) {
       std::string line = "the admin address was asked by " + by + " to " + what;
       std::ranges::replace_if(
@@ -613,6 +621,7 @@ class admin_connection final : public engine::watched, private engine::timer {
   admin_service& service_;
   engine::descriptor socket_;
   std::shared_ptr<admin_connection*> self_ = std::make_shared<admin_connection*>(this);
+  std::uint64_t number_;
   stage stage_ = stage::head;
   std::string in_;
   std::size_t seen_ = 0;
@@ -642,6 +651,20 @@ admin_service::admin_service(engine::loop& on, engine::descriptor socket, shared
 
 admin_service::~admin_service() = default;
 
+/// The one that has taken longest. Whoever opens many connections and says nothing must not keep others out.
+auto admin_service::close_one_that_asks_nothing() -> bool {
+  admin_connection* oldest = nullptr;
+  for (auto const& [each, owned] : open_) {
+    if (each->asks_nothing() && (oldest == nullptr || each->number() < oldest->number())) {
+      oldest = each;
+    }
+  }
+  if (oldest != nullptr) {
+    oldest->close();
+  }
+  return open_.size() < connections_max;
+}
+
 void admin_service::ready(engine::readiness /*what*/) {
   for (;;) {
     engine::descriptor accepted(
@@ -649,7 +672,7 @@ void admin_service::ready(engine::readiness /*what*/) {
     if (!accepted.is_open()) {
       return;
     }
-    if (open_.size() >= connections_max) {
+    if (open_.size() >= connections_max && !close_one_that_asks_nothing()) {
       continue;  // and it is closed
     }
     auto made = std::make_unique<admin_connection>(*this, std::move(accepted));

@@ -37,6 +37,7 @@ class admin_service final : public engine::watched {
  private:
   friend class admin_connection;
   void ready(engine::readiness what) override;
+  [[nodiscard]] auto close_one_that_asks_nothing() -> bool;
 
   engine::loop& loop_;
   engine::descriptor socket_;
@@ -48,6 +49,7 @@ class admin_service final : public engine::watched {
   partition_desk partitions_;
   try_desk tries_;
   store_watch stores_;
+  std::uint64_t accepted_ = 0;
   std::size_t streams_ = 0;  // consoles that are told the figures
   std::string figures_;      // what they were last told
   instant figures_at_{};

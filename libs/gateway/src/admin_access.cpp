@@ -98,6 +98,14 @@ auto is_from_elsewhere(wire::request_head const& request) -> bool {
          !equal_ignoring_case(origin.substr(scheme_end + 3), request.authority());
 }
 
+auto asks_by_token(wire::request_head const& request) -> bool {
+  constexpr std::string_view scheme = "bearer";
+  return std::ranges::any_of(request.fields(), [&](auto const& field) {
+    return field.known == wire::known_field::authorization &&
+           equal_ignoring_case(std::string_view(field.value).substr(0, scheme.size()), scheme);
+  });
+}
+
 admin_access::admin_access(bool needs_token)
     : needs_token_(needs_token),
       tries_policy_(policy_of(tries_max)),
@@ -122,7 +130,7 @@ auto admin_access::let_in(wire::request_head const& request, std::string_view co
   if (!needs_token()) {
     return admin_caller{};
   }
-  if (request.has(wire::known_field::authorization)) {
+  if (asks_by_token(request)) {
     return by_token(bearer_token_of(request), from, now);
   }
   auto caller = by_cookie(request, cookie, now);
@@ -153,10 +161,12 @@ auto admin_access::by_token(std::string_view given, http::ip_address const& from
     if (tries == ratelimit::bucket{}) {
       tries_.erase(key);
     }
+    remember(key);
     return admin_caller{token->name, token->digest, token->read_only, std::nullopt};
   }
   (void)ratelimit::spend(policy, tries, now, 1);
-  ++failures_;
+  ++failures_.count;
+  failures_.last_from = from;
   return failure(unauthorized("This is none of the tokens of this address.", "invalid_token"));
 }
 
@@ -166,10 +176,23 @@ auto admin_access::tries_of(http::ip_address const& from, instant now) -> rateli
       return ratelimit::expires(tries_policy_, each.second) <= now;
     });
     if (tries_.size() >= addresses_max) {
-      return shared_tries_;
+      auto const known = std::ranges::find(known_, from, &known_address::from);
+      return known != known_.end() ? known->tries : shared_tries_;
     }
   }
   return tries_[from];
+}
+
+void admin_access::remember(http::ip_address const& from) {
+  auto const known = std::ranges::find(known_, from, &known_address::from);
+  if (known != known_.end()) {
+    std::rotate(known, known + 1, known_.end());
+    return;
+  }
+  if (known_.size() >= known_max) {
+    known_.pop_front();
+  }
+  known_.push_back({from});
 }
 
 auto admin_access::by_cookie(wire::request_head const& request, std::string_view cookie,
@@ -191,7 +214,8 @@ auto admin_access::by_cookie(wire::request_head const& request, std::string_view
 void admin_access::open_session(admin_caller const& caller, std::string_view id, instant now) {
   std::erase_if(sessions_, [&](session const& each) { return each.ends <= now; });
   if (sessions_.size() >= sessions_max) {
-    sessions_.erase(sessions_.begin());
+    auto const own = std::ranges::find(sessions_, caller.digest, &session::token);
+    sessions_.erase(own != sessions_.end() ? own : sessions_.begin());
   }
   sessions_.push_back({sha256::of(id), caller.digest, now + session_lifetime});
 }
@@ -212,12 +236,12 @@ auto admin_access::holds(admin_caller const& caller, instant now) const -> bool 
   });
 }
 
-auto admin_access::take_failures(instant now) -> std::optional<std::size_t> {
-  if (failures_ == 0 || (told_ && now < *told_ + note_interval)) {
+auto admin_access::take_failures(instant now) -> std::optional<failures> {
+  if (failures_.count == 0 || (told_ && now < *told_ + note_interval)) {
     return std::nullopt;
   }
   told_ = now;
-  return std::exchange(failures_, 0);
+  return std::exchange(failures_, {});
 }
 
 }  // namespace tidegate::gateway

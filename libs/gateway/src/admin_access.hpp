@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -35,13 +36,16 @@ struct admin_caller {
 /// requests to any address that they reach.
 [[nodiscard]] auto is_from_elsewhere(wire::request_head const& request) -> bool;
 
+/// True when it has a token, right or wrong. Other schemes than Bearer are meant for a proxy in front of the address.
+[[nodiscard]] auto asks_by_token(wire::request_head const& request) -> bool;
+
 /// Who may use the admin address: tokens, sessions of browsers, and tries that failed. Decides by what it is given:
 /// neither reads a clock nor makes random numbers. One thread uses it.
 class admin_access {
  public:
   /// How long a session lasts from its log-in on.
   static constexpr std::chrono::hours session_lifetime{12};
-  /// So many are kept; one more ends the oldest.
+  /// So many are kept; one more ends the oldest of the same token, or of all.
   static constexpr std::size_t sessions_max = 64;
   /// So many wrong tokens of one address, or of one IPv6 network of 64 bits, are looked at within `tries_window`.
   static constexpr std::int64_t tries_max = 10;
@@ -49,6 +53,8 @@ class admin_access {
   /// So many addresses are remembered; those that there is no room for share `shared_tries_max`.
   static constexpr std::size_t addresses_max = 1024;
   static constexpr std::int64_t shared_tries_max = 100;
+  /// So many addresses that sent a right token last have tries of their own however many others come.
+  static constexpr std::size_t known_max = 64;
   /// Wrong tokens are told to people at most so often.
   static constexpr std::chrono::seconds note_interval{10};
 
@@ -71,8 +77,12 @@ class admin_access {
   /// Whether it would still be let in.
   [[nodiscard]] auto holds(admin_caller const& caller, instant now) const -> bool;
 
-  /// How many wrong tokens came that people were not told of, when it is time to tell them.
-  [[nodiscard]] auto take_failures(instant now) -> std::optional<std::size_t>;
+  struct failures {
+    std::size_t count = 0;
+    http::ip_address last_from;
+  };
+  /// The wrong tokens that people were not told of, when it is time to tell them.
+  [[nodiscard]] auto take_failures(instant now) -> std::optional<failures>;
 
  private:
   struct session {
@@ -85,6 +95,7 @@ class admin_access {
       -> result<admin_caller, admin_answer>;
   [[nodiscard]] auto by_cookie(wire::request_head const& request, std::string_view cookie,
                                instant now) const -> std::optional<admin_caller>;
+  void remember(http::ip_address const& from);
   [[nodiscard]] auto tries_of(http::ip_address const& from, instant now) -> ratelimit::bucket&;
   [[nodiscard]] auto find(sha256_digest const& token) const -> bearer_token const*;
 
@@ -95,7 +106,12 @@ class admin_access {
   ratelimit::policy shared_policy_;
   std::map<http::ip_address, ratelimit::bucket> tries_;
   ratelimit::bucket shared_tries_;
-  std::size_t failures_ = 0;  // that people were not told of
+  struct known_address {
+    http::ip_address from;
+    ratelimit::bucket tries{};
+  };
+  std::deque<known_address> known_;  // the latest last
+  failures failures_;                // that people were not told of
   std::optional<instant> told_;
 };
 

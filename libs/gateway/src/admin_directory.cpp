@@ -277,6 +277,17 @@ auto patch_in_words(std::string_view content) -> std::string {
       }
     }
     auto const* const value = each.find("value");
+    if (auto const* const object = value != nullptr ? value->if_object() : nullptr;
+        object != nullptr && each.find("path") == nullptr) {
+      auto left = operations_max;
+      for (auto const& member : object->members()) {
+        if (left-- == 0) {
+          out += " ...";
+          break;
+        }
+        out.append(" ").append(member.name, 0, name_octets_max);
+      }
+    }
     if (auto const* const flag = value != nullptr ? value->if_bool() : nullptr) {
       out += *flag ? " true" : " false";
     }

@@ -150,6 +150,9 @@ void partition_desk::answer(admin_request const& request, note_function note,
   }
   auto of = read_wish(request);
   if (!of) {
+    if (!is_look) {
+      note(is_reset ? "reset a partition" : "give a partition another quota", of.error().status);
+    }
     reply(std::move(of).error());
     return;
   }
@@ -447,6 +450,7 @@ void partition_desk::take_back(admin_request const& request, note_function note,
   for (auto const& each : shared_.overrides.list()) {
     if (policies_.at(each.policy_id) == *policy && partition_key_of(each.partition) == *key &&
         shared_.overrides.remove(each.policy_id, each.partition)) {
+      forgive(each);
       note("take back the quota of the partition " + std::string(*key) + " of the policy " +
                std::string(*policy),
            204);
@@ -456,6 +460,17 @@ void partition_desk::take_back(admin_request const& request, note_function note,
     }
   }
   reply(admin_problem(404, "This partition has no temporary quota."));
+}
+
+/// What was spent of the larger quota is not to be made up for afterwards.
+void partition_desk::forgive(store::quota_overrides::entry const& ended) const {
+  auto const& all = first_.current->settings->settings.policies;
+  auto const policy = std::ranges::find(all, policies_.at(ended.policy_id), &policy_config::name);
+  if (policy != all.end()) {
+    shared_.quotas.forgive(
+        {.policy = &policy->policy, .policy_id = ended.policy_id, .partition = ended.partition},
+        loop_.now());
+  }
 }
 
 void partition_desk::await_end() {
@@ -469,6 +484,7 @@ void partition_desk::await_end() {
 
 void partition_desk::expired() {
   for (auto const& ended : shared_.overrides.take_ended(loop_.now())) {
+    forgive(ended);
     if (shared_.report) {
       shared_.report("the temporary quota of the partition " + partition_key_of(ended.partition) +
                      " of the policy " + policies_.at(ended.policy_id) + " has ended");

@@ -59,6 +59,7 @@ class partition_desk final : private engine::timer {
   void take_back(admin_request const& request, note_function note, reply_function reply);
   [[nodiscard]] auto describe(wish const& of, ratelimit::service const& left) const -> admin_answer;
   void correct(wish const& of, ratelimit::service const& left) const;
+  void forgive(store::quota_overrides::entry const& ended) const;
   void await_end();
 
   engine::loop& loop_;

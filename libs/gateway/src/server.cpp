@@ -206,6 +206,9 @@ struct server::state {
       auto const& either = to != nullptr ? *to : *from;
       changes.push_back({either.path, text(from), text(to), waits_for_start(either, next)});
     }
+    if (std::max(effective.size(), next.effective.size()) >= effective_options_max) {
+      changes.push_back({"...", std::nullopt, "there are more options than are compared", false});
+    }
     return changes;
   }
 
@@ -392,7 +395,9 @@ auto server::state::look_at_reload() -> reload_outcome {
     return failure(std::move(next.error()));
   }
   auto changes = changes_to(*next);
-  if (auto const schemas = check_schemas(*next); !schemas) {
+  // A directory that is open has read its schemas.
+  if (auto const schemas = shared.scim ? result<void, std::string>() : check_schemas(*next);
+      !schemas) {
     return failure(reload_refusal{{}, schemas.error()});
   }
   auto ids_then = ids;

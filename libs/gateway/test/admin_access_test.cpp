@@ -127,6 +127,23 @@ TEST_F(gateway_admin_access, has_so_many_sessions_and_ends_the_oldest) {
   }
   EXPECT_EQ(get("Cookie: tidegate_session_9901=0\r\n"), "401");
   EXPECT_EQ(get("Cookie: tidegate_session_9901=1\r\n"), "ops (session)");
+  // Another token ends one of those, and then its own.
+  ASSERT_EQ(get("Authorization: Bearer reader\r\n"), "look (read-only)");
+  for (std::size_t i = 0; i < admin_access::sessions_max; ++i) {
+    access.open_session(last, "look" + std::to_string(i), start);
+  }
+  EXPECT_EQ(get("Cookie: tidegate_session_9901=1\r\n"), "401");
+  EXPECT_EQ(get("Cookie: tidegate_session_9901=2\r\n"), "ops (session)");
+}
+
+TEST_F(gateway_admin_access, leaves_other_schemes_to_a_proxy_in_front) {
+  ASSERT_EQ(get("Authorization: Bearer secret\r\n"), "ops");
+  access.open_session(last, "abc", start);
+  std::string const basic = "Authorization: Basic c2VjcmV0\r\n";
+  for (int i = 0; i <= admin_access::tries_max; ++i) {
+    EXPECT_EQ(get(basic), "401");
+  }
+  EXPECT_EQ(get(basic + "Cookie: tidegate_session_9901=abc\r\n"), "ops (session)");
 }
 
 TEST_F(gateway_admin_access, takes_a_cookie_for_changes_from_its_own_pages_only) {
@@ -185,6 +202,7 @@ TEST_F(gateway_admin_access, counts_a_network_of_ipv6_as_one_address) {
 }
 
 TEST_F(gateway_admin_access, remembers_so_many_addresses) {
+  EXPECT_EQ(get("Authorization: Bearer secret\r\n", "10.3.0.1"), "ops");
   for (std::size_t i = 0; i < admin_access::addresses_max; ++i) {
     auto const from = "10.0." + std::to_string(i / 256) + "." + std::to_string(i % 256);
     EXPECT_EQ(get("Authorization: Bearer wrong\r\n", from), "401");
@@ -193,19 +211,30 @@ TEST_F(gateway_admin_access, remembers_so_many_addresses) {
     EXPECT_EQ(get("Authorization: Bearer wrong\r\n", "10.1.0." + std::to_string(i)), "401");
   }
   EXPECT_EQ(get("Authorization: Bearer secret\r\n", "10.2.0.1"), "429");
+  EXPECT_EQ(get("Authorization: Bearer secret\r\n", "10.3.0.1"), "ops")
+      << "came before all of them";
+  for (int i = 0; i < admin_access::tries_max; ++i) {
+    EXPECT_EQ(get("Authorization: Bearer wrong\r\n", "10.3.0.1"), "401");
+  }
+  EXPECT_EQ(get("Authorization: Bearer secret\r\n", "10.3.0.1"), "429");
   EXPECT_EQ(get("Authorization: Bearer secret\r\n", "10.0.0.1"), "ops");
   EXPECT_EQ(get("Authorization: Bearer secret\r\n", "10.2.0.1", start + 61s), "ops");
 }
 
 TEST_F(gateway_admin_access, tells_of_wrong_tokens_once_in_a_while) {
-  EXPECT_EQ(access.take_failures(start), std::nullopt);
+  EXPECT_FALSE(access.take_failures(start));
   (void)get("Authorization: Bearer wrong\r\n");
-  EXPECT_EQ(access.take_failures(start), 1U);
+  EXPECT_EQ(access.take_failures(start)->count, 1U);
   (void)get("Authorization: Bearer wrong\r\n");
-  (void)get("Authorization: Bearer wrong\r\n");
-  EXPECT_EQ(access.take_failures(start + 9s), std::nullopt);
-  EXPECT_EQ(access.take_failures(start + 10s), 2U);
-  EXPECT_EQ(access.take_failures(start + 30s), std::nullopt);
+  (void)get("Authorization: Bearer wrong\r\n", "10.0.0.9");
+  (void)get("Authorization: Bearer secret\r\n", "10.0.0.8");
+  (void)get("Authorization: Basic wrong\r\n", "10.0.0.7");
+  EXPECT_FALSE(access.take_failures(start + 9s));
+  auto const later = access.take_failures(start + 10s);
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->count, 2U);
+  EXPECT_EQ(to_string(later->last_from), "10.0.0.9");
+  EXPECT_FALSE(access.take_failures(start + 30s));
 }
 
 }  // namespace

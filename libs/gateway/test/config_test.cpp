@@ -676,6 +676,12 @@ auto const fault_rows = std::vector<fault_row>{
      with("stores: {directory: 'redis://h:1'}\n"),
      {"2:21: directory: \"redis://h:1\" is no store; allowed: sqlite:FILE or "
       "postgres://HOST:PORT/DATABASE"}},
+    {"a_store_as_libraries_want_it",
+     with("stores: {directory: 'host=db user=u password=s3cret'}\n"),
+     {"2:21: directory: \"host\" is no store"}},
+    {"a_store_with_a_slash_too_few",
+     with("stores: {quota: 'redis:/:s3cret@db'}\n"),
+     {"2:17: quota: \"redis\" is no store"}},
     {"a_server_without_a_host",
      with("stores: {idempotency: 'redis://'}\n"),
      {"2:23: idempotency: \"redis://\" is no store"}},

@@ -133,6 +133,11 @@ auto decider::gcra(bucket& b, std::int64_t cost) const noexcept -> verdict {
   return {true, gcra_left(next), {}};
 }
 
+auto decider::gcra_forgiven(bucket const& b) const noexcept -> bucket {
+  auto const left = gcra_now(b);
+  return level(left) > p.burst_ ? bucket{left.time, p.burst_, 0} : left;
+}
+
 auto decider::gcra_expires(bucket const& b) const noexcept -> std::int64_t {
   auto const level = int128(b.used) * p.window_ + b.previous;
   if (level == 0) {
@@ -215,6 +220,12 @@ auto decide(policy const& p, bucket const& b, instant now, std::int64_t cost) no
 
 auto look(policy const& p, bucket const& b, instant now) noexcept -> service {
   return decider{p, now.time_since_epoch().count()}.look(b);
+}
+
+auto forgiven(policy const& p, bucket const& b, instant now) noexcept -> bucket {
+  bool const drains =
+      p.unit() != quota_unit::concurrent_requests && p.algorithm() == algorithm::gcra;
+  return drains ? decider{p, now.time_since_epoch().count()}.gcra_forgiven(b) : b;
 }
 
 auto settle(policy const& p, bucket const& b, instant admitted_at, instant now,

@@ -497,6 +497,16 @@ auto quota_table::forget(std::uint32_t domain, std::string_view key) -> bool {
   return said_something;
 }
 
+void quota_table::forgive(charge const& charge, instant now) {
+  auto const hash = hash_of(charge);
+  auto& in = shard_of(hash);
+  std::lock_guard const lock(in.lock);
+  if (auto const found = in.hold(hash)) {
+    found->state = ratelimit::forgiven(*charge.policy, found->state, now);
+    found->renew(*charge.policy);
+  }
+}
+
 auto quota_table::update_octets(std::uint32_t domain, std::string_view key, instant now,
                                 change_octets change, void* context) -> bool {
   auto const hash = hash_key(seed_, domain, key);

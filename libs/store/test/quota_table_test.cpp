@@ -77,6 +77,21 @@ TEST(store_quota_table, forgets_what_one_partition_has_spent) {
   EXPECT_EQ(t.table.look({&two, 1, "b"}, at(1s)).remaining, 0);
 }
 
+TEST(store_quota_table, takes_back_what_was_spent_of_a_larger_quota) {
+  table_of t;
+  auto const usual = make(10, 60s, algorithm::gcra);
+  auto const larger = make(1000, 60s, algorithm::gcra);
+  EXPECT_TRUE(t.spend({{&larger, 1, "a", 900}}, 0s).first);
+  EXPECT_FALSE(t.spend({{&usual, 1, "a"}}, 600s).first) << "900 drain in an hour and a half";
+  t.table.forgive({&usual, 1, "a"}, at(600s));
+  EXPECT_FALSE(t.spend({{&usual, 1, "a"}}, 600s).first);
+  EXPECT_TRUE(t.spend({{&usual, 1, "a"}}, 606s).first);
+  t.table.forgive({&usual, 1, "a"}, at(606s));
+  EXPECT_FALSE(t.spend({{&usual, 1, "a"}}, 606s).first) << "what is within the policy stays spent";
+  t.table.forgive({&usual, 1, "never"}, at(606s));
+  EXPECT_EQ(t.table.look({&usual, 1, "never"}, at(606s)).remaining, 10);
+}
+
 TEST(store_quota_table, gives_back_nothing_that_was_forgotten_meanwhile) {
   for (auto const a : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {
     table_of t;

@@ -65,6 +65,10 @@ struct decision : verdict {
 [[nodiscard]] auto settle(policy const& p, bucket const& b, instant admitted_at, instant now,
                           std::int64_t units) noexcept -> bucket;
 
+/// `b` without what was spent beyond what the policy allows at once, as a policy that allowed more may have left it: with
+/// `gcra` all of that would have to drain first. Windows end by themselves.
+[[nodiscard]] auto forgiven(policy const& p, bucket const& b, instant now) noexcept -> bucket;
+
 /// When a bucket says nothing any more and may be forgotten: from then on it decides like a new one.
 [[nodiscard]] auto expires(policy const& p, bucket const& b) noexcept -> instant;
 
@@ -187,6 +191,7 @@ struct decider {
   [[nodiscard]] inline auto gcra_drained(std::int64_t used, std::int64_t rest, std::int64_t whole,
                                          std::int64_t part) const noexcept -> bucket;
   [[nodiscard]] inline auto gcra_left(bucket const& b) const noexcept -> service;
+  [[nodiscard]] auto gcra_forgiven(bucket const& b) const noexcept -> bucket;
   [[nodiscard]] auto gcra_expires(bucket const& b) const noexcept -> std::int64_t;
   [[nodiscard]] inline auto drains_to(bucket const& b, std::int64_t units) const noexcept
       -> std::int64_t;

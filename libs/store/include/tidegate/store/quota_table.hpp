@@ -69,6 +69,9 @@ class quota_table {
   /// own; what it shares with others for want of room stays.
   auto forget(std::uint32_t domain, std::string_view key) -> bool;
 
+  /// Takes back what a partition has spent beyond its policy, as `ratelimit::forgiven` says.
+  void forgive(charge const& charge, instant now);
+
   static constexpr std::size_t state_octets_max = 24;
 
   /// Changes another small state than a bucket that is kept for `key`: `fn(State&)` does it while nobody
