@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t tenants_max = 4096;
 constexpr std::size_t filter_statements_max = 128;
 /// How many entries and counts of blocks wait in memory.
-constexpr std::size_t pending_max = 32'768;
+constexpr std::size_t pending_max = 65'536;
 constexpr std::size_t blocks_max = 65'536;
 
 [[nodiscard]] auto signed_of(std::uint64_t rid) noexcept -> std::int64_t {

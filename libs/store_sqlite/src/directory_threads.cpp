@@ -512,7 +512,8 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
     -> result<std::unique_ptr<directory>, store_error> {
   TIDEGATE_TRY(auto lock, file_lock::take(options.file));
   TIDEGATE_TRY(auto file, connect(options, log_vfs_name()));
-  TIDEGATE_TRY_VOID(file.execute("PRAGMA cache_size=-262144"));
+  // For the indexes of two million users; it is given back in idle moments.
+  TIDEGATE_TRY_VOID(file.execute("PRAGMA cache_size=-524288"));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=4096"));
   TIDEGATE_TRY_VOID(prepare_directory(file, *model));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=0"));
