@@ -458,7 +458,7 @@ void check_invalid_cursor_type(recording const& what, verdict& out) {
   }
 }
 
-// Where there are no cursors, the draft is not implemented, and RFC 7644 says nothing of such a count.
+// A server without cursors does not follow the draft, and RFC 7644 says nothing of such a count.
 
 void check_invalid_count(recording const& what, verdict& out) {
   if (has_cursors(what)) {

@@ -47,8 +47,9 @@ constexpr std::chrono::milliseconds quiet_time{100};
 /// How many of them a transaction takes, and how long the journal gets.
 constexpr std::size_t waiting_max = 65'536;
 constexpr std::uint64_t journal_octets_max = std::uint64_t{64} << 20;
-/// What is answered has to fit into the file later, so there has to be room enough.
-constexpr std::uint64_t room_octets = std::uint64_t{512} << 20;
+/// What is answered has to fit into the file later, so there has to be room enough: for all pages of a transaction in the log,
+/// and once more for what the file grows by.
+constexpr std::uint64_t room_octets = std::uint64_t{1} << 30;
 /// When it did not fit, it is tried again so much later.
 constexpr std::chrono::seconds retry_time{1};
 
