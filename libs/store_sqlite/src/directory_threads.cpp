@@ -4,6 +4,7 @@
 #include <tidegate/base/fail_point.hpp>
 
 #include "log_vfs.hpp"
+#include "memory_limit.hpp"
 #include "read_vfs.hpp"
 
 #include <sys/resource.h>
@@ -513,8 +514,9 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
     -> result<std::unique_ptr<directory>, store_error> {
   TIDEGATE_TRY(auto lock, file_lock::take(options.file));
   TIDEGATE_TRY(auto file, connect(options, log_vfs_name()));
-  // For the indexes of two million users; it is given back in idle moments.
-  TIDEGATE_TRY_VOID(file.execute("PRAGMA cache_size=-524288"));
+  // It is given back in idle moments.
+  auto const pages = "PRAGMA cache_size=-" + std::to_string(page_octets_of(memory_limit()) >> 10);
+  TIDEGATE_TRY_VOID(file.execute(pages.c_str()));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=4096"));
   TIDEGATE_TRY_VOID(prepare_directory(file, *model));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=0"));
