@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.hpp"
 
+#include "page_memory.hpp"
+
 #include <algorithm>
 
 namespace tidegate::store_sqlite {
@@ -11,8 +13,12 @@ using store::store_fault;
 void configure_sqlite() noexcept {
   // Nobody asks how much memory SQLite has, and to count it takes a lock for each piece. Where somebody else has begun to use
   // SQLite before, it stays as they want it.
-  static int const counts_nothing = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-  static_cast<void>(counts_nothing);
+  static bool const is_configured = [] {
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    use_page_memory();
+    return true;
+  }();
+  static_cast<void>(is_configured);
 }
 
 void bind_value(sqlite3_stmt* statement, int number, std::string_view octets) {

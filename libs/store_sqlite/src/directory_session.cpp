@@ -617,7 +617,7 @@ auto directory_session::insert(model_type const& type, std::string_view id, std:
       inserted_ = rid;
     }
     for (auto const& row : stored_entries(*part, rid, entries)) {
-      pending_.add(row);
+      pending_.add_new(row);
     }
     write_redo(written_, {.done = redo::what::insert,
                           .rid = unsigned_of(rid),

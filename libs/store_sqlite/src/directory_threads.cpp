@@ -3,9 +3,9 @@
 
 #include <tidegate/base/fail_point.hpp>
 
-#include "log_vfs.hpp"
 #include "memory_limit.hpp"
 #include "read_vfs.hpp"
+#include "write_vfs.hpp"
 
 #include <sys/resource.h>
 
@@ -30,6 +30,9 @@ constexpr std::size_t transaction_max = 512;
 constexpr int idle_pages = 1000;
 constexpr std::chrono::milliseconds idle_time{20};
 constexpr int readers_wait_ms = 200;
+/// The pages that the writer has in memory are given back when nobody has written for so long: to read them again takes as long
+/// as thousands of writes.
+constexpr std::chrono::seconds pages_time{60};
 
 /// A read on the thread of the caller that has waited for the disk and took longer is followed by a pause of so many times
 /// as long: it is the threads of the directory that wait then.
@@ -46,8 +49,8 @@ constexpr int here_pause = 100;
 /// Without readers for so long, writes go to the journal.
 constexpr std::chrono::milliseconds quiet_time{100};
 /// How many of them a transaction takes, and how long the journal gets.
-constexpr std::size_t waiting_max = 65'536;
-constexpr std::uint64_t journal_octets_max = std::uint64_t{64} << 20;
+constexpr std::size_t waiting_max = 131'072;
+constexpr std::uint64_t journal_octets_max = std::uint64_t{128} << 20;
 /// What is answered has to fit into the file later, so there has to be room enough: for all pages of a transaction in the log,
 /// and once more for what the file grows by.
 constexpr std::uint64_t room_octets = std::uint64_t{1} << 30;
@@ -241,15 +244,20 @@ void directory::threads::run_writes() {
   auto const ready = [this] { return stopping_writes_ || has_held_ || !writes_queue_.empty(); };
   for (;;) {
     std::unique_lock lock(write_mutex_);
-    while (!ready() && (is_unsettled() || wal_pages_ >= idle_pages)) {
-      if (write_queued_.wait_for(lock, is_unsettled() ? retry : idle_time, ready)) {
+    while (!ready() && (is_unsettled() || wal_pages_ >= idle_pages || has_pages_)) {
+      bool const has_log = wal_pages_ >= idle_pages;
+      std::chrono::milliseconds const idle = is_unsettled() ? retry : has_log ? idle_time : pages_time;
+      if (write_queued_.wait_for(lock, idle, ready)) {
         break;
       }
       lock.unlock();
       if (is_unsettled()) {
         retry = settle(false) ? idle_time : retry_time;
-      } else {
+      } else if (has_log) {
         checkpoint(true);
+      } else {
+        sqlite3_db_release_memory(writer_->file().get());
+        has_pages_ = false;
       }
       lock.lock();
     }
@@ -273,6 +281,7 @@ void directory::threads::run_writes() {
     jobs.assign(std::move_iterator(writes_queue_.begin()), std::move_iterator(end));
     writes_queue_.erase(writes_queue_.begin(), end);
     lock.unlock();
+    has_pages_ = true;
     make(jobs);
     jobs.clear();
     bound();
@@ -486,7 +495,6 @@ void directory::threads::checkpoint(bool idle) {
   }
   if (idle) {
     wal_pages_ = 0;  // the next commit says how many there are
-    sqlite3_db_release_memory(file);
   } else {
     checkpoint_at_ = code == SQLITE_OK ? wal_pages_max : wal_pages_ + wal_pages_max / 4;
   }
@@ -513,8 +521,7 @@ namespace {
 auto directory::open(directory_options options, std::shared_ptr<scim::model const> model)
     -> result<std::unique_ptr<directory>, store_error> {
   TIDEGATE_TRY(auto lock, file_lock::take(options.file));
-  TIDEGATE_TRY(auto file, connect(options, log_vfs_name()));
-  // It is given back in idle moments.
+  TIDEGATE_TRY(auto file, connect(options, write_vfs_name()));
   auto const pages = "PRAGMA cache_size=-" + std::to_string(page_octets_of(memory_limit()) >> 10);
   TIDEGATE_TRY_VOID(file.execute(pages.c_str()));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=4096"));

@@ -94,6 +94,7 @@ class directory::threads {
   static constexpr int wal_pages_max = 16'384;
   int wal_pages_ = 0;  // after the last commit
   int checkpoint_at_ = wal_pages_max;
+  bool has_pages_ = false;  // in memory, since somebody wrote
   std::atomic<std::uint64_t> transactions_ = 0;
   std::atomic<std::uint64_t> writes_ = 0;
 

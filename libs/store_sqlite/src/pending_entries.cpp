@@ -16,10 +16,6 @@ constexpr std::size_t heads_kept = std::size_t{64} << 10;
 
 constexpr std::size_t spread = 0x9e37'79b9'7f4a'7c15;
 
-[[nodiscard]] auto hash_of(std::int64_t index_id, std::string_view key) noexcept -> std::size_t {
-  return std::hash<std::string_view>{}(key) ^ (static_cast<std::size_t>(index_id) * spread);
-}
-
 [[nodiscard]] auto with_rid(std::size_t hash, std::int64_t rid) noexcept -> std::size_t {
   auto const mixed = (hash ^ static_cast<std::size_t>(rid)) * spread;
   return mixed ^ (mixed >> 32);
@@ -27,37 +23,44 @@ constexpr std::size_t spread = 0x9e37'79b9'7f4a'7c15;
 
 }  // namespace
 
+auto pending_entries::hash_of(std::int64_t index_id, std::string_view key) noexcept -> std::size_t {
+  return std::hash<std::string_view>{}(key) ^ (static_cast<std::size_t>(index_id) * spread);
+}
+
 void pending_entries::count(row const& what, std::int32_t by) {
-  auto at = find(what);
+  auto const hash = hash_of(what.index_id, what.key);
+  auto const at = find(what, hash);
   if (at == none) {
-    at = static_cast<std::uint32_t>(items_.size());
-    items_.push_back({.what = {what.index_id, keep_key(what.key), what.rid}});
-    if (items_.size() > rows_.size()) {
-      grow();
-    } else {
-      link(at);
-    }
+    count_new(what, hash, by);
+    return;
   }
   items_[at].sum += by;
   log_.push_back({at, by});
 }
 
-void pending_entries::link(std::uint32_t at) noexcept {
-  auto& item = items_[at];
-  auto const mask = rows_.size() - 1;
-  auto const hash = hash_of(item.what.index_id, item.what.key);
-  auto& same_key = by_key_[hash & mask];
-  auto& same_row = rows_[with_rid(hash, item.what.rid) & mask];
-  item.next_key = std::exchange(same_key, at);
-  item.next_row = std::exchange(same_row, at);
+void pending_entries::count_new(row const& what, std::size_t hash, std::int32_t by) {
+  auto const at = static_cast<std::uint32_t>(items_.size());
+  items_.push_back({.what = {what.index_id, keep_key(what.key), what.rid}, .sum = by});
+  if (items_.size() > rows_.size()) {
+    grow();
+  } else {
+    link(at, hash);
+  }
+  log_.push_back({at, by});
 }
 
-auto pending_entries::find(row const& what) const noexcept -> std::uint32_t {
+void pending_entries::link(std::uint32_t at, std::size_t hash) noexcept {
+  auto& item = items_[at];
+  auto const mask = rows_.size() - 1;
+  item.next_key = std::exchange(by_key_[hash & mask], at);
+  item.next_row = std::exchange(rows_[with_rid(hash, item.what.rid) & mask], at);
+}
+
+auto pending_entries::find(row const& what, std::size_t hash) const noexcept -> std::uint32_t {
   if (rows_.empty()) {
     return none;
   }
-  auto const hash = with_rid(hash_of(what.index_id, what.key), what.rid);
-  auto at = rows_[hash & (rows_.size() - 1)];
+  auto at = rows_[with_rid(hash, what.rid) & (rows_.size() - 1)];
   while (at != none && items_[at].what != what) {
     at = items_[at].next_row;
   }
@@ -81,7 +84,7 @@ auto pending_entries::added(std::int64_t index_id, std::string_view key) const
 }
 
 auto pending_entries::is_removed(row const& what) const noexcept -> bool {
-  auto const at = find(what);
+  auto const at = find(what, hash_of(what.index_id, what.key));
   return at != none && items_[at].sum < 0;
 }
 
@@ -134,7 +137,7 @@ void pending_entries::grow() {
   rows_.assign(heads, none);
   by_key_.assign(heads, none);
   for (std::uint32_t at = 0; at < items_.size(); ++at) {
-    link(at);
+    link(at, hash_of(items_[at].what.index_id, items_[at].what.key));
   }
 }
 

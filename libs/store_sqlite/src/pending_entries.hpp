@@ -26,6 +26,8 @@ class pending_entries {
     bool adds = false;
   };
 
+  /// One that nobody can have added before, since its rid is new.
+  void add_new(row const& what) { count_new(what, hash_of(what.index_id, what.key), 1); }
   void add(row const& what) { count(what, 1); }
   void remove(row const& what) { count(what, -1); }
 
@@ -57,9 +59,13 @@ class pending_entries {
     std::int32_t by;
   };
 
+  /// Of all but the rid.
+  [[nodiscard]] static auto hash_of(std::int64_t index_id, std::string_view key) noexcept
+      -> std::size_t;
   void count(row const& what, std::int32_t by);
-  void link(std::uint32_t at) noexcept;
-  [[nodiscard]] auto find(row const& what) const noexcept -> std::uint32_t;
+  void count_new(row const& what, std::size_t hash, std::int32_t by);
+  void link(std::uint32_t at, std::size_t hash) noexcept;
+  [[nodiscard]] auto find(row const& what, std::size_t hash) const noexcept -> std::uint32_t;
   [[nodiscard]] auto keep_key(std::string_view key) -> std::string_view;
   void grow();
 

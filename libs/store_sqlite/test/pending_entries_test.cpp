@@ -19,6 +19,7 @@ TEST(store_sqlite_pending_entries, are_the_difference_between_the_table_and_what
     std::set<stored> table;
     std::set<stored> wanted;
     pending_entries pending;
+    std::int64_t last = 100;
     auto const any = [&] {
       return stored(random() % 3, std::string(random() % 40, static_cast<char>('a' + random() % 2)),
                     random() % 20);
@@ -39,18 +40,24 @@ TEST(store_sqlite_pending_entries, are_the_difference_between_the_table_and_what
           pending.add({index_id, key, rid});
         }
       }
+      // A rid that nobody has had, or somebody whose work was undone.
+      for (auto const* const key : {"a", "b", "new"}) {
+        wanted.insert({1, key, last + 1});
+        pending.add_new({1, key, last + 1});
+      }
       if (random() % 3 == 0) {
         pending.undo();
         wanted = before;
       } else {
         pending.keep();
+        ++last;
       }
       auto const [index_id, key, rid] = any();
       auto const is_new = [&](std::int64_t r) {
         return wanted.contains({index_id, key, r}) && !table.contains({index_id, key, r});
       };
       std::vector<std::int64_t> expected;
-      for (std::int64_t r = 0; r < 20; ++r) {
+      for (std::int64_t r = 0; r <= last; ++r) {
         if (is_new(r)) {
           expected.push_back(r);
         }

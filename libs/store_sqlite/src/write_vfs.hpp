@@ -5,11 +5,15 @@
 
 namespace tidegate::store_sqlite {
 
-/// The name of a file layer of SQLite that is the default one, but for the log: what SQLite appends to it page
-/// by page, with a few octets before each, goes to the system in large pieces. Whatever asks for more than
-/// appending comes after all that was written, above all a sync: a transaction is as durable as it was, with a
-/// few calls in the place of hundreds. For the connection that writes; those that read need nothing of it.
-[[nodiscard]] auto log_vfs_name() -> char const*;
+/// The name of a file layer of SQLite for the connection that writes. It is the default one, but for two things, which change
+/// nothing of what is durable when:
+///
+/// What SQLite writes page by page, and in its log with a few octets before each, goes to the system in large pieces.
+/// Whatever asks for more than writing comes after all that was written, above all a sync.
+///
+/// The disk begins with what was written before it is asked to: a sync of hundreds of megabytes then finds most of them
+/// there, while nobody would do anything but wait for it otherwise.
+[[nodiscard]] auto write_vfs_name() -> char const*;
 
 /// Whether a sync of the log of such a connection waits for the disk, as it does unless told otherwise, or only hands all
 /// that was written to the system. In any case it waits for the beginning of a log that begins anew: without, parts of
