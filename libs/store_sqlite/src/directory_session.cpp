@@ -22,8 +22,7 @@ namespace {
 /// How many tenants and statements of filters a session remembers.
 constexpr std::size_t tenants_max = 4096;
 constexpr std::size_t filter_statements_max = 128;
-/// How many entries and counts of blocks wait in memory.
-constexpr std::size_t pending_max = 65'536;
+/// How many counts of blocks wait in memory.
 constexpr std::size_t blocks_max = 65'536;
 
 [[nodiscard]] auto signed_of(std::uint64_t rid) noexcept -> std::int64_t {
@@ -142,8 +141,9 @@ auto statement_text(sql which) noexcept -> std::string_view {
 }
 
 directory_session::directory_session(connection connection,
-                                     std::shared_ptr<scim::model const> model)
-    : connection_(std::move(connection)), model_(std::move(model)) {
+                                     std::shared_ptr<scim::model const> model,
+                                     std::size_t pending_max)
+    : connection_(std::move(connection)), model_(std::move(model)), pending_max_(pending_max) {
   for (auto const& type : model_->types()) {
     auto const found = std::find_if(type.indexes.begin(), type.indexes.end(),
                                     [](auto const& index) { return index.name == "id"; });
@@ -279,8 +279,8 @@ auto directory_session::undo_work() -> outcome<void> {
   return {};
 }
 
-auto directory_session::put_entries() -> outcome<void> {
-  put_now_ = pending_.in_order();
+auto directory_session::put_entries(pending_entries const& pending) -> outcome<void> {
+  put_now_ = pending.in_order();
   for (auto const& [what, adds] : put_now_) {
     if (!adds) {
       TIDEGATE_TRY_VOID(run(sql::remove_entry, what.index_id, what.key, what.rid));
@@ -289,6 +289,13 @@ auto directory_session::put_entries() -> outcome<void> {
   auto made = put_now_.empty() ? outcome<void>() : run(sql::insert_entries);
   put_now_ = {};
   return made;
+}
+
+auto directory_session::put_all_entries() -> outcome<void> {
+  for (auto const& of_index : pending_) {
+    TIDEGATE_TRY_VOID(put_entries(of_index));
+  }
+  return {};
 }
 
 auto directory_session::put_sizes() -> outcome<void> {
@@ -302,11 +309,12 @@ auto directory_session::put_sizes() -> outcome<void> {
 }
 
 auto directory_session::relieve() -> outcome<void> {
-  if (pending_.size() < pending_max) {
+  if (pending_.size() < pending_max_) {
     return {};
   }
-  TIDEGATE_TRY_VOID(put_entries());
-  pending_.clear();
+  auto& of_index = pending_.largest();
+  TIDEGATE_TRY_VOID(put_entries(of_index));
+  of_index.clear();
   return {};
 }
 
@@ -318,7 +326,7 @@ auto directory_session::is_large() noexcept -> bool {
 }
 
 auto directory_session::commit(std::uint64_t journaled) -> outcome<void> {
-  TIDEGATE_TRY_VOID(put_entries());
+  TIDEGATE_TRY_VOID(put_all_entries());
   TIDEGATE_TRY_VOID(put_sizes());
   if (journaled != journaled_) {
     TIDEGATE_TRY_VOID(run(sql::update_journal, signed_of(journaled)));
@@ -432,7 +440,7 @@ auto directory_session::type_name(std::int64_t rid) -> outcome<std::string_view>
 template <class Each>
 auto directory_session::each_with_key(std::int64_t index_id, std::string_view key, Each const& each)
     -> outcome<void> {
-  for (auto const rid : pending_.added(index_id, key)) {
+  for (auto const rid : pending_.of(index_id).added(index_id, key)) {
     TIDEGATE_TRY(auto const asked, borrow(sql::find_resource));
     bind_value(asked.get(), 1, rid);
     TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
@@ -448,7 +456,7 @@ auto directory_session::each_with_key(std::int64_t index_id, std::string_view ke
     if (!there) {
       return {};
     }
-    bool const gone = pending_.is_removed({index_id, key, sqlite3_column_int64(asked.get(), 0)});
+    bool const gone = pending_.of(index_id).is_removed({index_id, key, sqlite3_column_int64(asked.get(), 0)});
     if (!gone && !each(asked.get())) {
       return {};
     }
@@ -617,7 +625,7 @@ auto directory_session::insert(model_type const& type, std::string_view id, std:
       inserted_ = rid;
     }
     for (auto const& row : stored_entries(*part, rid, entries)) {
-      pending_.add_new(row);
+      pending_.of(row.index_id).add_new(row);
     }
     write_redo(written_, {.done = redo::what::insert,
                           .rid = unsigned_of(rid),
@@ -637,10 +645,10 @@ auto directory_session::update(model_type const& type, std::uint64_t rid, std::s
     TIDEGATE_TRY(auto const old_entries, read_entries(type, signed_of(rid)));
     // What stays is taken out and added, which comes to nothing.
     for (auto const& row : stored_entries(*part, signed_of(rid), old_entries)) {
-      pending_.remove(row);
+      pending_.of(row.index_id).remove(row);
     }
     for (auto const& row : stored_entries(*part, signed_of(rid), entries)) {
-      pending_.add(row);
+      pending_.of(row.index_id).add(row);
     }
     TIDEGATE_TRY_VOID(run(sql::update_resource, signed_of(rid), text));
     write_redo(written_, {.done = redo::what::update,
@@ -658,7 +666,7 @@ auto directory_session::remove(model_type const& type, std::uint64_t rid) -> out
     TIDEGATE_TRY(auto* const part, part_to_change(type));
     TIDEGATE_TRY(auto const entries, read_entries(type, signed_of(rid)));
     for (auto const& row : stored_entries(*part, signed_of(rid), entries)) {
-      pending_.remove(row);
+      pending_.of(row.index_id).remove(row);
     }
     TIDEGATE_TRY_VOID(run(sql::remove_members, signed_of(rid)));
     TIDEGATE_TRY_VOID(run(sql::remove_memberships, signed_of(rid)));

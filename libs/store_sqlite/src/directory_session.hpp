@@ -110,7 +110,9 @@ class borrowed_statement {
 /// `commit`; after an error of these, `rollback`.
 class directory_session final : public store::directory_writer {
  public:
-  directory_session(connection connection, std::shared_ptr<scim::model const> model);
+  /// Of what one writes, so many entries of indexes at most wait in memory.
+  directory_session(connection connection, std::shared_ptr<scim::model const> model,
+                    std::size_t pending_max = 0);
   directory_session(directory_session const&) = delete;  // SQLite knows where it is
   auto operator=(directory_session const&) -> directory_session& = delete;
 
@@ -238,8 +240,9 @@ class directory_session final : public store::directory_writer {
   [[nodiscard]] static auto stored_entries(directory_part const& part, std::int64_t rid,
                                            std::span<scim::index_entry const> entries)
       -> std::vector<pending_entries::row>;
-  /// Puts what is pending into the tables.
-  [[nodiscard]] auto put_entries() -> outcome<void>;
+  /// Puts what is pending into the table, where it stays pending until it is cleared.
+  [[nodiscard]] auto put_entries(pending_entries const& pending) -> outcome<void>;
+  [[nodiscard]] auto put_all_entries() -> outcome<void>;
   [[nodiscard]] auto put_sizes() -> outcome<void>;
   /// Runs `body`, which looks at the tables, where they have all that was written.
   template <class Body>
@@ -251,7 +254,7 @@ class directory_session final : public store::directory_writer {
     TIDEGATE_TRY_VOID(run(sql::look));
     looking_ = true;
     auto made = [&]() -> decltype(body()) {
-      TIDEGATE_TRY_VOID(put_entries());
+      TIDEGATE_TRY_VOID(put_all_entries());
       TIDEGATE_TRY_VOID(put_sizes());
       return body();
     }();
@@ -288,7 +291,8 @@ class directory_session final : public store::directory_writer {
   std::vector<std::pair<std::int64_t, std::int64_t>> work_blocks_;  // which, and by how much
   std::vector<directory_part const*> parts_;                        // changed since the last commit
   std::unordered_map<std::int64_t, std::int64_t> blocks_;
-  pending_entries pending_;
+  pending_indexes pending_;
+  std::size_t pending_max_ = 0;  // entries
   std::uint64_t journaled_ = 0;  // as the file has it, or 0 before it is known
   std::string written_;
   std::size_t written_before_ = 0;  // by other works

@@ -54,6 +54,8 @@ constexpr std::uint64_t journal_octets_max = std::uint64_t{128} << 20;
 /// What is answered has to fit into the file later, so there has to be room enough: for all pages of a transaction in the log,
 /// and once more for what the file grows by.
 constexpr std::uint64_t room_octets = std::uint64_t{1} << 30;
+/// One entry of an index may wait in memory for so many octets of pages. An entry takes 100 to 200 octets.
+constexpr std::uint64_t page_octets_for_entry = 2048;
 /// When it did not fit, it is tried again so much later.
 constexpr std::chrono::seconds retry_time{1};
 
@@ -522,7 +524,8 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
     -> result<std::unique_ptr<directory>, store_error> {
   TIDEGATE_TRY(auto lock, file_lock::take(options.file));
   TIDEGATE_TRY(auto file, connect(options, write_vfs_name()));
-  auto const pages = "PRAGMA cache_size=-" + std::to_string(page_octets_of(memory_limit()) >> 10);
+  auto const page_octets = page_octets_of(memory_limit());
+  auto const pages = "PRAGMA cache_size=-" + std::to_string(page_octets >> 10);
   TIDEGATE_TRY_VOID(file.execute(pages.c_str()));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=4096"));
   TIDEGATE_TRY_VOID(prepare_directory(file, *model));
@@ -532,7 +535,8 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
   TIDEGATE_TRY(auto const committed, file.number("SELECT applied FROM journal"));
   TIDEGATE_TRY(auto journal,
                directory_journal::open(options.file, static_cast<std::uint64_t>(identity)));
-  auto writer = std::make_unique<directory_session>(std::move(file), model);
+  auto writer = std::make_unique<directory_session>(std::move(file), model,
+                                                    page_octets / page_octets_for_entry);
   TIDEGATE_TRY_VOID(writer->begin_write());
   TIDEGATE_TRY(auto const journaled,
                repeat_journal(journal, static_cast<std::uint64_t>(committed), *writer));

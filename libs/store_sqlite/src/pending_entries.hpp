@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -75,6 +77,49 @@ class pending_entries {
   std::vector<std::uint32_t> by_key_;
   std::deque<std::string> keys_;  // pieces of memory that never move
   std::vector<logged> log_;
+};
+
+/// Those of several indexes, apart from each other: what goes into the table at once is of one index, so that many of them lie
+/// side by side there, and whoever writes next does not wait for all of them.
+class pending_indexes {
+ public:
+  /// Indexes whose numbers have the same rest share one.
+  static constexpr std::size_t count = 8;
+
+  [[nodiscard]] auto of(std::int64_t index_id) noexcept -> pending_entries& {
+    return all_[static_cast<std::size_t>(index_id) % count];
+  }
+  [[nodiscard]] auto begin() noexcept { return all_.begin(); }
+  [[nodiscard]] auto end() noexcept { return all_.end(); }
+
+  [[nodiscard]] auto size() const noexcept -> std::size_t {
+    std::size_t sum = 0;
+    for (auto const& one : all_) {
+      sum += one.size();
+    }
+    return sum;
+  }
+  [[nodiscard]] auto largest() noexcept -> pending_entries& {
+    return *std::ranges::max_element(all_, {}, &pending_entries::size);
+  }
+  void undo() noexcept {
+    for (auto& one : all_) {
+      one.undo();
+    }
+  }
+  void keep() noexcept {
+    for (auto& one : all_) {
+      one.keep();
+    }
+  }
+  void clear() noexcept {
+    for (auto& one : all_) {
+      one.clear();
+    }
+  }
+
+ private:
+  std::array<pending_entries, count> all_;
 };
 
 }  // namespace tidegate::store_sqlite
