@@ -22,6 +22,8 @@ namespace {
 /// How many tenants and statements of filters a session remembers.
 constexpr std::size_t tenants_max = 4096;
 constexpr std::size_t filter_statements_max = 128;
+/// With so few entries that wait, a commit takes no longer than without.
+constexpr std::size_t pending_little = 8192;
 /// How many counts of blocks wait in memory.
 constexpr std::size_t blocks_max = 65'536;
 
@@ -309,13 +311,24 @@ auto directory_session::put_sizes() -> outcome<void> {
 }
 
 auto directory_session::relieve() -> outcome<void> {
-  if (pending_.size() < pending_max_) {
+  while (pending_.size() > std::max(pending_max_, pending_little)) {
+    TIDEGATE_TRY_VOID(relieve_a_step());
+  }
+  return {};
+}
+
+auto directory_session::relieve_a_step() -> outcome<void> {
+  if (is_relieved()) {
     return {};
   }
   auto& of_index = pending_.largest();
   TIDEGATE_TRY_VOID(put_entries(of_index));
   of_index.clear();
   return {};
+}
+
+auto directory_session::is_relieved() const noexcept -> bool {
+  return pending_.size() <= pending_little;
 }
 
 auto directory_session::is_large() noexcept -> bool {

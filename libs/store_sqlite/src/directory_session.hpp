@@ -138,8 +138,11 @@ class directory_session final : public store::directory_writer {
   }
   /// Does again what is in a group.
   [[nodiscard]] auto repeat(std::string_view group) -> outcome<void>;
-  /// Between works: makes what waits in memory part of the transaction where it is much.
+  /// Between works: makes what waits in memory part of the transaction where it is much; or a part of it in any case, unless
+  /// so little is left that it is relieved.
   [[nodiscard]] auto relieve() -> outcome<void>;
+  [[nodiscard]] auto relieve_a_step() -> outcome<void>;
+  [[nodiscard]] auto is_relieved() const noexcept -> bool;
   /// Whether it is time to commit, so that neither memory nor the commit itself takes too much.
   [[nodiscard]] auto is_large() noexcept -> bool;
   /// What has failed in this work.

@@ -467,15 +467,16 @@ void directory::threads::refuse_held(store_error const& error) {
 /// Keeps memory, journal and log short. What fails here is tried again later; the journal has it all the same.
 void directory::threads::bound() {
   if (waiting_ > 0) {
-    if (!writer_->relieve()) {
+    bool const is_long = journal_.size() >= journal_octets_max;
+    bool const is_full = is_long || waiting_ >= waiting_max;
+    // Before a commit that can wait, entries go to their table step by step: there are writers behind each.
+    auto const relieved = is_full ? writer_->relieve_a_step() : writer_->relieve();
+    if (!relieved) {
       writer_->rollback();
       waiting_ = 0;
-    } else if (waiting_ >= waiting_max || writer_->is_large()) {
-      static_cast<void>(settle(false));
+    } else if (writer_->is_large() || (is_full && writer_->is_relieved())) {
+      static_cast<void>(settle(is_long));
     }
-  }
-  if (journal_.size() >= journal_octets_max) {
-    static_cast<void>(settle(true));
   }
   if (wal_pages_ >= checkpoint_at_ && !writer_->file().in_transaction()) {
     checkpoint(false);
