@@ -469,7 +469,8 @@ auto directory_session::each_with_key(std::int64_t index_id, std::string_view ke
     if (!there) {
       return {};
     }
-    bool const gone = pending_.of(index_id).is_removed({index_id, key, sqlite3_column_int64(asked.get(), 0)});
+    bool const gone =
+        pending_.of(index_id).is_removed({index_id, key, sqlite3_column_int64(asked.get(), 0)});
     if (!gone && !each(asked.get())) {
       return {};
     }

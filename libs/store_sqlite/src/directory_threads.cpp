@@ -30,9 +30,6 @@ constexpr std::size_t transaction_max = 512;
 constexpr int idle_pages = 1000;
 constexpr std::chrono::milliseconds idle_time{20};
 constexpr int readers_wait_ms = 200;
-/// The pages that the writer has in memory are given back when nobody has written for so long: to read them again takes as long
-/// as thousands of writes.
-constexpr std::chrono::seconds pages_time{60};
 
 /// A read on the thread of the caller that has waited for the disk and took longer is followed by a pause of so many times
 /// as long: it is the threads of the directory that wait then.
@@ -248,7 +245,7 @@ void directory::threads::run_writes() {
     std::unique_lock lock(write_mutex_);
     while (!ready() && (is_unsettled() || wal_pages_ >= idle_pages || has_pages_)) {
       bool const has_log = wal_pages_ >= idle_pages;
-      std::chrono::milliseconds const idle = is_unsettled() ? retry : has_log ? idle_time : pages_time;
+      auto const idle = is_unsettled() ? retry : has_log ? idle_time : options_.pages_kept;
       if (write_queued_.wait_for(lock, idle, ready)) {
         break;
       }

@@ -6,6 +6,7 @@
 #include "support/directory_contract.hpp"
 
 #include "directory_scan.hpp"
+#include "page_memory.hpp"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -19,8 +20,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <semaphore>
+#include <thread>
 
 namespace tidegate::store_sqlite {
 namespace {
@@ -923,6 +927,45 @@ TEST(store_sqlite_directory, lets_what_is_thrown_at_a_row_through) {
     ASSERT_TRUE(again.has_value());
     EXPECT_EQ(again->rows.size(), 2);
   });
+}
+
+TEST(store_sqlite_directory, gives_back_what_it_had_for_writing) {
+  using namespace std::chrono_literals;
+  folder const where;
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const before = page_memory_octets();
+  auto const d = open({.file = where.file("directory.db"), .pages_kept = 50ms}, model);
+  add_users(*d, users, 0, 20'000);
+  EXPECT_GE(page_memory_octets(), before + (std::size_t{4} << 20));
+  for (int i = 0; i < 600 && page_memory_octets() > before + (std::size_t{2} << 20); ++i) {
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_LE(page_memory_octets(), before + (std::size_t{2} << 20));
+  EXPECT_NE(text_in(*d, "acme", users, name_of(3)), "none");
+  add_users(*d, users, 20'000, 20'010);
+  EXPECT_NE(text_in(*d, "acme", users, name_of(20'003)), "none");
+}
+
+/// The descriptors that the process has open.
+auto open_descriptors() -> std::size_t {
+  auto const all = std::filesystem::directory_iterator("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST(store_sqlite_directory, leaves_nothing_open) {
+  folder const where;
+  auto const before = open_descriptors();
+  for (int i = 0; i < 3; ++i) {
+    auto const model = make_model();
+    auto const d = open({.file = where.file("directory.db")}, model);
+    add_users(*d, *model->find("User"), i * 10, i * 10 + 10);
+    EXPECT_GT(open_descriptors(), before);
+  }
+  EXPECT_EQ(open_descriptors(), before);
+  std::ofstream(where.file("other.db")) << "no database";
+  EXPECT_EQ(error_of({.file = where.file("other.db")}).fault, store_fault::damaged);
+  EXPECT_EQ(open_descriptors(), before);
 }
 
 TEST(store_sqlite_directory, bounds_what_waits) {

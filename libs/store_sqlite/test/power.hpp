@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "connection.hpp"
+
 #include <sqlite3.h>
 
 #include <filesystem>
@@ -72,6 +74,7 @@ class power {
 
   static inline bool const is_there = [] {
     static sqlite3_vfs below{};
+    configure_sqlite();  // as the store would, which is second here
     original() = sqlite3_vfs_find(nullptr);
     below = *original();
     below.zName = "power";

@@ -5,6 +5,7 @@
 #include <tidegate/scim/model.hpp>
 #include <tidegate/store/directory.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,8 @@ struct directory_options {
   std::size_t file_octets_max = 0;
   std::size_t reads_max = 16'384;   ///< how many reads may wait for a thread
   std::size_t writes_max = 65'536;  ///< how many writes may wait for the disk
+  /// When nobody has written for so long, the pages that were needed for it are given back.
+  std::chrono::milliseconds pages_kept = std::chrono::minutes{1};
 };
 
 /// Durable: a write is answered when it is on the disk. Writes that come while the disk is busy become durable together; where
