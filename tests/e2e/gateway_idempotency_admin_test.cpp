@@ -18,6 +18,7 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr std::string_view scope = "scope=Bearer+x";
 constexpr std::string_view nobody =
@@ -389,16 +390,39 @@ TEST_P(gateway_idempotency_admin, lets_one_of_many_resolve) {
 TEST_P(gateway_idempotency_admin, bounds_its_connections) {
   origin api;
   gateway const with(config(api.url()));
-  std::vector<connection> idle;
-  for (int i = 0; i < 256; ++i) {
-    idle.push_back(with.connect_admin());
+  auto const asks = [&](std::string_view request) {
+    std::vector<connection> made;
+    for (int i = 0; i < 256; ++i) {
+      made.push_back(with.connect_admin());
+      made.back().send(request);
+    }
+    return made;
+  };
+  constexpr std::string_view health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  {
+    // Those that ask nothing make room for somebody who does, the first first.
+    auto idle = asks("");
+    for (int i = 0; i < 3; ++i) {
+      auto client = with.connect_admin();
+      client.send(health);
+      EXPECT_THAT(client.read_to_end(), StartsWith("HTTP/1.1 200"));
+      // It is closed now, so there is a place; the next one of the idle goes when that is taken.
+      idle.push_back(with.connect_admin());
+    }
+    EXPECT_TRUE(idle.front().is_closed());
+    idle.back().send(health);
+    EXPECT_THAT(idle.back().read_to_end(), StartsWith("HTTP/1.1 200"));
   }
-  EXPECT_TRUE(with.connect_admin().is_closed());
-  idle.clear();
+  {
+    // Those that are in the middle of something do not.
+    auto const busy =
+        asks("POST /api/v1/quota HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n");
+    expect_eventually([&] { return with.connect_admin().is_closed(); }, "all places are taken");
+  }
   expect_eventually(
       [&] {
         auto client = with.connect_admin();
-        client.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        client.send(health);
         return client.read_to_end().starts_with("HTTP/1.1 200");
       },
       "there is room again");
