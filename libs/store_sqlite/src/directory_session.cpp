@@ -3,6 +3,7 @@
 
 #include "directory_scan.hpp"
 #include "pending_table.hpp"
+#include "write_vfs.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -327,6 +328,11 @@ auto directory_session::relieve_a_step() -> outcome<void> {
   return {};
 }
 
+void directory_session::give_back_memory() noexcept {
+  pending_.release();
+  sqlite3_db_release_memory(connection_.get());
+}
+
 auto directory_session::is_relieved() const noexcept -> bool {
   return pending_.size() <= pending_little;
 }
@@ -354,6 +360,7 @@ auto directory_session::commit(std::uint64_t journaled) -> outcome<void> {
 
 void directory_session::rollback() noexcept {
   connection_.rollback();
+  forget_lost_log(connection_.get());
   savepoint_ = false;
   inserted_ = 0;
   work_parts_.clear();

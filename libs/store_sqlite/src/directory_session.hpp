@@ -143,6 +143,8 @@ class directory_session final : public store::directory_writer {
   [[nodiscard]] auto relieve() -> outcome<void>;
   [[nodiscard]] auto relieve_a_step() -> outcome<void>;
   [[nodiscard]] auto is_relieved() const noexcept -> bool;
+  /// Between transactions: what was needed for writing.
+  void give_back_memory() noexcept;
   /// Whether it is time to commit, so that neither memory nor the commit itself takes too much.
   [[nodiscard]] auto is_large() noexcept -> bool;
   /// What has failed in this work.

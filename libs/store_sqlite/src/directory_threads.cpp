@@ -45,14 +45,23 @@ constexpr int here_pause = 100;
 
 /// Without readers for so long, writes go to the journal.
 constexpr std::chrono::milliseconds quiet_time{100};
-/// How many of them a transaction takes, and how long the journal gets.
+/// How many of them a transaction takes.
 constexpr std::size_t waiting_max = 131'072;
-constexpr std::uint64_t journal_octets_max = std::uint64_t{128} << 20;
-/// What is answered has to fit into the file later, so there has to be room enough: for all pages of a transaction in the log,
-/// and once more for what the file grows by.
-constexpr std::uint64_t room_octets = std::uint64_t{1} << 30;
+/// For the pages of the writer.
+[[nodiscard]] auto page_octets() -> std::uint64_t {
+  static auto const octets = page_octets_of(memory_limit());
+  return octets;
+}
 /// One entry of an index may wait in memory for so many octets of pages. An entry takes 100 to 200 octets.
 constexpr std::uint64_t page_octets_for_entry = 2048;
+
+/// What is answered has to fit into the file later, so there has to be room enough: for all pages of a transaction in the log, those
+/// that its entries come to lie on as well; and once more for what the file grows by.
+[[nodiscard]] auto room_needed(std::uint64_t journal_octets) -> std::uint64_t {
+  constexpr std::uint64_t page = 4096;
+  return 2 * page_octets() + page_octets() / page_octets_for_entry * page + 2 * journal_octets;
+}
+
 /// When it did not fit, it is tried again so much later.
 constexpr std::chrono::seconds retry_time{1};
 
@@ -83,6 +92,7 @@ directory::threads::threads(directory_options options, file_lock lock, directory
                             std::vector<std::unique_ptr<directory_session>> readers_here)
     : options_(std::move(options)),
       lock_(std::move(lock)),
+      room_needed_(room_needed(options_.journal_octets_max)),
       journal_(std::move(journal)),
       journaled_(journaled),
       committed_(journaled),
@@ -255,7 +265,7 @@ void directory::threads::run_writes() {
       } else if (has_log) {
         checkpoint(true);
       } else {
-        sqlite3_db_release_memory(writer_->file().get());
+        writer_->give_back_memory();
         has_pages_ = false;
       }
       lock.lock();
@@ -375,13 +385,10 @@ auto directory::threads::may_wait() -> bool {
   if (since < quiet_time) {
     return false;
   }
-  if (writer_->file().in_transaction()) {
-    return true;
-  }
   std::error_code failed;
   auto const room = std::filesystem::space(options_.file, failed).available;
   // What is too large for a file with a limit is found out before it is answered.
-  return options_.file_octets_max == 0 && !failed && room >= room_octets;
+  return options_.file_octets_max == 0 && !failed && room >= room_needed_;
 }
 
 auto directory::threads::commit(bool synced) -> outcome<void> {
@@ -464,14 +471,18 @@ void directory::threads::refuse_held(store_error const& error) {
 /// Keeps memory, journal and log short. What fails here is tried again later; the journal has it all the same.
 void directory::threads::bound() {
   if (waiting_ > 0) {
-    bool const is_long = journal_.size() >= journal_octets_max;
+    bool const is_long = journal_.size() >= options_.journal_octets_max;
     bool const is_full = is_long || waiting_ >= waiting_max;
-    // Before a commit that can wait, entries go to their table step by step: there are writers behind each.
+    // Before a commit that can wait a little, entries go to their table step by step: there are writers behind each. Those bring
+    // new ones, so there may never be few.
+    relief_steps_ = is_full ? relief_steps_ + 1 : 0;
     auto const relieved = is_full ? writer_->relieve_a_step() : writer_->relieve();
+    bool const is_ready = writer_->is_relieved() || relief_steps_ > pending_indexes::count;
     if (!relieved) {
       writer_->rollback();
       waiting_ = 0;
-    } else if (writer_->is_large() || (is_full && writer_->is_relieved())) {
+    } else if (writer_->is_large() || (is_full && is_ready)) {
+      relief_steps_ = 0;
       static_cast<void>(settle(is_long));
     }
   }
@@ -522,8 +533,7 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
     -> result<std::unique_ptr<directory>, store_error> {
   TIDEGATE_TRY(auto lock, file_lock::take(options.file));
   TIDEGATE_TRY(auto file, connect(options, write_vfs_name()));
-  auto const page_octets = page_octets_of(memory_limit());
-  auto const pages = "PRAGMA cache_size=-" + std::to_string(page_octets >> 10);
+  auto const pages = "PRAGMA cache_size=-" + std::to_string(page_octets() >> 10);
   TIDEGATE_TRY_VOID(file.execute(pages.c_str()));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=4096"));
   TIDEGATE_TRY_VOID(prepare_directory(file, *model));
@@ -534,7 +544,7 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
   TIDEGATE_TRY(auto journal,
                directory_journal::open(options.file, static_cast<std::uint64_t>(identity)));
   auto writer = std::make_unique<directory_session>(std::move(file), model,
-                                                    page_octets / page_octets_for_entry);
+                                                    page_octets() / page_octets_for_entry);
   TIDEGATE_TRY_VOID(writer->begin_write());
   TIDEGATE_TRY(auto const journaled,
                repeat_journal(journal, static_cast<std::uint64_t>(committed), *writer));

@@ -83,6 +83,7 @@ class directory::threads {
 
   directory_options options_;
   file_lock lock_;
+  std::uint64_t room_needed_;  // on the disk, for what is answered before it is in the file
   directory_journal journal_;
   std::uint64_t journaled_;  // the number of the last group of the journal
   std::uint64_t committed_;  // that of the last one that is in the file
@@ -94,7 +95,8 @@ class directory::threads {
   static constexpr int wal_pages_max = 16'384;
   int wal_pages_ = 0;  // after the last commit
   int checkpoint_at_ = wal_pages_max;
-  bool has_pages_ = false;  // in memory, since somebody wrote
+  bool has_pages_ = true;         // in memory, since somebody wrote or it was opened
+  std::size_t relief_steps_ = 0;  // since the transaction is full
   std::atomic<std::uint64_t> transactions_ = 0;
   std::atomic<std::uint64_t> writes_ = 0;
 

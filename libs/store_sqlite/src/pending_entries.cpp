@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::size_t piece_octets = std::size_t{64} << 10;
 constexpr std::size_t heads_min = 1024;
-/// What was needed once for a large work is given back.
-constexpr std::size_t heads_kept = std::size_t{64} << 10;
 
 constexpr std::size_t spread = 0x9e37'79b9'7f4a'7c15;
 
@@ -112,12 +110,6 @@ void pending_entries::clear() noexcept {
   items_.clear();
   log_.clear();
   keys_.clear();
-  if (rows_.size() > heads_kept) {
-    items_ = {};
-    log_ = {};
-    rows_ = {};
-    by_key_ = {};
-  }
   std::fill(rows_.begin(), rows_.end(), none);
   std::fill(by_key_.begin(), by_key_.end(), none);
 }

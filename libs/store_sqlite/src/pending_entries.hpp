@@ -117,6 +117,8 @@ class pending_indexes {
       one.clear();
     }
   }
+  /// And gives the memory back, which is kept for the next ones otherwise.
+  void release() noexcept { all_ = {}; }
 
  private:
   std::array<pending_entries, count> all_;

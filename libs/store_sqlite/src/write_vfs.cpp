@@ -27,9 +27,7 @@ constexpr sqlite3_int64 ahead_octets = sqlite3_int64{4} << 20;
 struct written_file {
   sqlite3_io_methods methods;      // what SQLite calls
   sqlite3_io_methods const* real;  // what it would call
-  std::byte* piece;                // what was written and is not with the system yet
-  int size;                        // octets of it
-  sqlite3_int64 offset;            // where it begins in the file
+  bool has_failed;                 // a sync
   /// The same file once more, to tell the disk to begin: SQLite does not say which one it has. A process that closes any
   /// descriptor of a file loses its locks on it, so it is closed after that of SQLite. Negative: it could not be opened,
   /// and syncs take as long as they take.
@@ -38,9 +36,12 @@ struct written_file {
   sqlite3_int64 begun_to;
   sqlite3_int64 not_begun;  // octets of that
   // Of a log:
+  std::byte* piece;      // what was written and is not with the system yet
+  int size;              // octets of it
+  sqlite3_int64 offset;  // where it begins in the file
+  bool has_lost;         // a piece
   bool sync_waits;
   bool is_synced;  // all that was written, by us or by whoever had it open before
-  bool has_failed;
 };
 
 sqlite3_vfs* original = nullptr;
@@ -67,8 +68,8 @@ void tell_disk(written_file& it, sqlite3_int64 offset, int size) noexcept {
   }
 }
 
-[[nodiscard]] auto write_through(sqlite3_file* file, void const* octets, int size,
-                                 sqlite3_int64 offset) noexcept -> int {
+auto write_through(sqlite3_file* file, void const* octets, int size, sqlite3_int64 offset) noexcept
+    -> int {
   auto& it = ours(file);
   int const code = it.real->xWrite(file, octets, size, offset);
   if (code == SQLITE_OK) {
@@ -77,14 +78,37 @@ void tell_disk(written_file& it, sqlite3_int64 offset, int size) noexcept {
   return code;
 }
 
-/// Where it fails, the piece is gone: the transaction that it is of fails, and the next one writes over its
-/// place; or it is the log that is not put into the file, which begins anew.
+auto sync_file(sqlite3_file* file, int flags) noexcept -> int {
+  auto& it = ours(file);
+  it.not_begun = 0;
+  int const code = it.has_failed ? SQLITE_IOERR_FSYNC : it.real->xSync(file, flags);
+  it.has_failed = code != SQLITE_OK;
+  return code;
+}
+
+auto close_file(sqlite3_file* file) noexcept -> int {
+  auto& it = ours(file);
+  int const code = it.real->xClose(file);
+  if (it.descriptor >= 0) {
+    ::close(it.descriptor);
+  }
+  return code;
+}
+
+// ---- the log ----
+
+/// Where it fails, the piece is gone: the transaction that it is of fails, and the next one writes over its place.
 [[nodiscard]] auto flush(sqlite3_file* file) noexcept -> int {
   auto& it = ours(file);
+  if (it.has_lost) {
+    return SQLITE_IOERR_WRITE;
+  }
   if (it.size == 0) {
     return SQLITE_OK;
   }
-  return write_through(file, it.piece, std::exchange(it.size, 0), it.offset);
+  int const code = write_through(file, it.piece, std::exchange(it.size, 0), it.offset);
+  it.has_lost = code != SQLITE_OK;
+  return code;
 }
 
 /// Calls `ask` of the real file when it has everything.
@@ -94,12 +118,12 @@ template <class Ask>
   return code != SQLITE_OK ? code : ask(*ours(file).real);
 }
 
-auto write_file(sqlite3_file* file, void const* octets, int size, sqlite3_int64 offset) noexcept
+auto write_log(sqlite3_file* file, void const* octets, int size, sqlite3_int64 offset) noexcept
     -> int {
   auto& it = ours(file);
   it.is_synced = false;
   bool const fits = it.offset + it.size == offset && it.size + size <= piece_octets;
-  if (it.size > 0 && !fits) {
+  if (it.has_lost || (it.size > 0 && !fits)) {
     if (int const code = flush(file); code != SQLITE_OK) {
       return code;
     }
@@ -115,63 +139,63 @@ auto write_file(sqlite3_file* file, void const* octets, int size, sqlite3_int64 
   return SQLITE_OK;
 }
 
-auto sync_file(sqlite3_file* file, int flags) noexcept -> int {
-  return flushed(file, [&](auto const& real) {
-    ours(file).not_begun = 0;
-    return real.xSync(file, flags);
-  });
-}
-
 auto sync_log(sqlite3_file* file, int flags) noexcept -> int {
   auto& it = ours(file);
   bool const waits = it.sync_waits || it.offset == 0;
   if (int const code = flush(file); code != SQLITE_OK || !waits) {
     return code;
   }
-  int const code = it.has_failed ? SQLITE_IOERR_FSYNC : sync_file(file, flags);
+  int const code = sync_file(file, flags);
   it.is_synced = code == SQLITE_OK;
-  it.has_failed = code != SQLITE_OK;
   return code;
 }
 
-auto close_file(sqlite3_file* file) noexcept -> int {
-  int const code = flush(file);
-  auto& it = ours(file);
-  delete[] it.piece;
-  int const closed = it.real->xClose(file);
-  if (it.descriptor >= 0) {
-    ::close(it.descriptor);
-  }
+auto close_log(sqlite3_file* file) noexcept -> int {
+  int const code = ours(file).has_lost ? SQLITE_OK : flush(file);
+  delete[] ours(file).piece;
+  int const closed = close_file(file);
   return code != SQLITE_OK ? code : closed;
 }
 
-[[nodiscard]] auto methods_over(sqlite3_io_methods const& real, bool is_log) noexcept
-    -> sqlite3_io_methods {
+[[nodiscard]] auto log_methods_over(sqlite3_io_methods const& real) noexcept -> sqlite3_io_methods {
   auto made = real;
-  made.xClose = close_file;
+  made.iVersion = 1;  // it is neither mapped nor shared
+  made.xClose = close_log;
   made.xRead = [](sqlite3_file* file, void* octets, int size, sqlite3_int64 offset) {
     return flushed(file, [&](auto const& it) { return it.xRead(file, octets, size, offset); });
   };
-  made.xWrite = write_file;
+  made.xWrite = write_log;
   made.xTruncate = [](sqlite3_file* file, sqlite3_int64 size) {
     return flushed(file, [&](auto const& it) { return it.xTruncate(file, size); });
   };
-  made.xSync = is_log ? sync_log : sync_file;
+  made.xSync = sync_log;
   made.xFileSize = [](sqlite3_file* file, sqlite3_int64* size) {
     return flushed(file, [&](auto const& it) { return it.xFileSize(file, size); });
-  };
-  made.xUnlock = [](sqlite3_file* file, int kind) {
-    return flushed(file, [&](auto const& it) { return it.xUnlock(file, kind); });
   };
   made.xFileControl = [](sqlite3_file* file, int what, void* argument) {
     return flushed(file, [&](auto const& it) { return it.xFileControl(file, what, argument); });
   };
-  if (made.iVersion >= 3) {
-    made.xFetch = [](sqlite3_file* file, sqlite3_int64 offset, int size, void** octets) {
-      return flushed(file, [&](auto const& it) { return it.xFetch(file, offset, size, octets); });
-    };
-  }
   return made;
+}
+
+[[nodiscard]] auto file_methods_over(sqlite3_io_methods const& real) noexcept
+    -> sqlite3_io_methods {
+  auto made = real;
+  made.xClose = close_file;
+  made.xWrite = write_through;
+  made.xSync = sync_file;
+  return made;
+}
+
+/// Not one of the first three, to which anything may be written by those who take them for something else.
+[[nodiscard]] auto open_again(char const* name) noexcept -> int {
+  int const opened = name != nullptr ? ::open(name, O_WRONLY | O_CLOEXEC) : -1;
+  if (opened < 0 || opened > STDERR_FILENO) {
+    return opened;
+  }
+  int const moved = ::fcntl(opened, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  ::close(opened);
+  return moved;
 }
 
 auto open_file(sqlite3_vfs* /*vfs*/, char const* name, sqlite3_file* file, int flags,
@@ -181,8 +205,8 @@ auto open_file(sqlite3_vfs* /*vfs*/, char const* name, sqlite3_file* file, int f
     return original->xOpen(original, name, file, flags, out_flags);
   }
   file->pMethods = nullptr;  // nothing to close as yet
-  std::unique_ptr<std::byte[]> piece(new (std::nothrow) std::byte[piece_octets]);
-  if (!piece) {
+  std::unique_ptr<std::byte[]> piece(is_log ? new (std::nothrow) std::byte[piece_octets] : nullptr);
+  if (is_log && !piece) {
     return SQLITE_NOMEM;
   }
   int const code = original->xOpen(original, name, file, flags, out_flags);
@@ -190,10 +214,10 @@ auto open_file(sqlite3_vfs* /*vfs*/, char const* name, sqlite3_file* file, int f
     return code;
   }
   auto& it = *new (&ours(file)) written_file{};
-  it.methods = methods_over(*file->pMethods, is_log);
+  it.methods = is_log ? log_methods_over(*file->pMethods) : file_methods_over(*file->pMethods);
   it.real = file->pMethods;
   it.piece = piece.release();
-  it.descriptor = name != nullptr ? ::open(name, O_WRONLY | O_CLOEXEC) : -1;
+  it.descriptor = open_again(name);
   it.sync_waits = true;
   file->pMethods = &it.methods;
   return SQLITE_OK;
@@ -221,32 +245,45 @@ auto write_vfs_name() -> char const* {
 namespace {
 
 /// Null before it is opened.
-[[nodiscard]] auto log_of(sqlite3* connection) noexcept -> sqlite3_file* {
+[[nodiscard]] auto file_of(sqlite3* connection, int which, int (*sync)(sqlite3_file*, int)) noexcept
+    -> written_file* {
   sqlite3_file* file = nullptr;
-  sqlite3_file_control(connection, nullptr, SQLITE_FCNTL_JOURNAL_POINTER,
-                       static_cast<void*>(&file));
-  return file != nullptr && file->pMethods != nullptr && file->pMethods->xSync == sync_log
-             ? file
-             : nullptr;
+  sqlite3_file_control(connection, nullptr, which, static_cast<void*>(&file));
+  return file != nullptr && file->pMethods != nullptr && file->pMethods->xSync == sync ? &ours(file)
+                                                                                       : nullptr;
+}
+
+[[nodiscard]] auto log_of(sqlite3* connection) noexcept -> written_file* {
+  return file_of(connection, SQLITE_FCNTL_JOURNAL_POINTER, sync_log);
 }
 
 }  // namespace
 
 void set_log_syncs(sqlite3* connection, bool waits) noexcept {
-  if (auto* const file = log_of(connection)) {
-    ours(file).sync_waits = waits;
+  if (auto* const log = log_of(connection)) {
+    log->sync_waits = waits;
   }
 }
 
 auto sync_whole_log(sqlite3* connection) noexcept -> bool {
-  auto* const file = log_of(connection);
-  return file != nullptr &&
-         (ours(file).is_synced || sync_log(file, SQLITE_SYNC_NORMAL) == SQLITE_OK);
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(connection, nullptr, SQLITE_FCNTL_JOURNAL_POINTER,
+                       static_cast<void*>(&file));
+  auto const* const log = log_of(connection);
+  return log != nullptr && (log->is_synced || sync_log(file, SQLITE_SYNC_NORMAL) == SQLITE_OK);
 }
 
 auto has_failed_to_sync(sqlite3* connection) noexcept -> bool {
-  auto* const file = log_of(connection);
-  return file != nullptr && ours(file).has_failed;
+  auto const* const log = log_of(connection);
+  auto const* const file = file_of(connection, SQLITE_FCNTL_FILE_POINTER, sync_file);
+  return (log != nullptr && log->has_failed) || (file != nullptr && file->has_failed);
+}
+
+void forget_lost_log(sqlite3* connection) noexcept {
+  if (auto* const log = log_of(connection)) {
+    log->has_lost = false;
+    log->size = 0;
+  }
 }
 
 }  // namespace tidegate::store_sqlite

@@ -947,6 +947,58 @@ TEST(store_sqlite_directory, gives_back_what_it_had_for_writing) {
   EXPECT_NE(text_in(*d, "acme", users, name_of(20'003)), "none");
 }
 
+TEST(store_sqlite_directory, keeps_its_journal_short_with_any_number_of_indexes) {
+  folder const where;
+  std::vector<std::string> const more{"title",    "nickName",        "userType",      "locale",
+                                      "timezone", "name.familyName", "name.givenName"};
+  auto with_more = scim::model::make({}, {}, more);
+  ASSERT_TRUE(with_more.has_value());
+  auto const model = std::make_shared<scim::model const>(*std::move(with_more));
+  auto const& users = *model->find("User");
+  EXPECT_GE(users.indexes.size(), 12U);
+  constexpr std::uint64_t octets_max = std::uint64_t{256} << 10;
+  auto const file = where.file("directory.db");
+  auto const d = open({.file = file, .journal_octets_max = octets_max}, model);
+  constexpr int at_once = 2048;
+  constexpr int all = 10 * at_once;
+  std::atomic<int> failed = 0;
+  std::counting_semaphore<> answered(0);
+  auto const answer = [&](store::directory_outcome<void> made) {
+    failed += made ? 0 : 1;
+    answered.release();
+  };
+  for (int i = 0; i < all;) {
+    // Large groups: they come while the one before them is made.
+    std::binary_semaphore go(0);
+    d->write(
+        "acme",
+        [&](directory_writer&) {
+          go.acquire();
+          return true;
+        },
+        answer);
+    for (auto const last = i + at_once; i < last; ++i) {
+      d->write(
+          "acme",
+          [&, i](directory_writer& writer) {
+            auto const user = user_of({.id = name_of(i),
+                                       .user_name = name_of(i * 7919 % 100'003),
+                                       .title = std::string(500, 'x')});
+            return insert(writer, users, user).has_value();
+          },
+          answer);
+    }
+    go.release();
+    for (int done = 0; done <= at_once; ++done) {
+      answered.acquire();
+    }
+  }
+  EXPECT_EQ(failed, 0);
+  // A few groups of 512 may come until it is committed; 20,000 of them have 15 MB.
+  EXPECT_LE(std::filesystem::file_size(file + ".journal"), std::uint64_t{7} << 20);
+  EXPECT_NE(text_in(*d, "acme", users, name_of(all - 1)), "none");
+}
+
 /// The descriptors that the process has open.
 auto open_descriptors() -> std::size_t {
   auto const all = std::filesystem::directory_iterator("/proc/self/fd");

@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include <array>
 #include <filesystem>
 #include <string>
 
@@ -19,6 +20,11 @@ class power {
  public:
   /// In a process that is going to lose it.
   static void watch_syncs() { is_watching() = true; }
+
+  /// From now on the disk is full for whatever is written at this place of a database or behind it, or of its log. Negative: it is
+  /// not. Of files that are opened after the first call, whatever it says.
+  static void fill_file(sqlite3_int64 from) { full(false) = {true, from}; }
+  static void fill_log(sqlite3_int64 from) { full(true) = {true, from}; }
 
   /// What is left of a directory when the power goes. Its file and its journal are as they are: nothing is written to the one
   /// without a sync in these tests, and the other is synced by each answer.
@@ -35,6 +41,27 @@ class power {
   static auto is_watching() -> bool& {
     static bool watching = false;
     return watching;
+  }
+  struct fullness {
+    bool is_asked_for = false;
+    sqlite3_int64 from = -1;
+  };
+  static auto full(bool log) -> fullness& {
+    static std::array<fullness, 2> of;
+    return of[log ? 1 : 0];
+  }
+  template <bool Log>
+  static void fill(sqlite3_file* file) {
+    static sqlite3_io_methods const* real = nullptr;
+    static sqlite3_io_methods filled{};
+    real = file->pMethods;
+    filled = *real;
+    filled.xWrite = [](sqlite3_file* to, void const* octets, int size, sqlite3_int64 offset) {
+      auto const from = full(Log).from;
+      return from >= 0 && offset + size > from ? SQLITE_FULL
+                                               : real->xWrite(to, octets, size, offset);
+    };
+    file->pMethods = &filled;
   }
   static auto log_name() -> std::string& {
     static std::string name;
@@ -59,6 +86,13 @@ class power {
       watched.xSync = sync;
       log_name() = name;
       file->pMethods = &watched;
+    }
+    bool const is_log = (flags & SQLITE_OPEN_WAL) != 0;
+    if (code == SQLITE_OK && is_log && full(true).is_asked_for) {
+      fill<true>(file);
+    }
+    if (code == SQLITE_OK && (flags & SQLITE_OPEN_MAIN_DB) != 0 && full(false).is_asked_for) {
+      fill<false>(file);
     }
     return code;
   }

@@ -139,7 +139,8 @@ class directory_reader {
 /// the work is given up.
 class directory_writer : public directory_reader {
  public:
-  /// Adds a resource and returns its rid. The caller has looked for unique values.
+  /// Adds a resource and returns its rid. The caller has looked for unique values. No two `entries` are of the same key in
+  /// the same index, as `index_entries` makes them.
   [[nodiscard]] virtual auto insert(scim::model_type const& type, std::string_view id,
                                     std::string_view text,
                                     std::span<scim::index_entry const> entries)
