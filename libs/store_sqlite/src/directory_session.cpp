@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 namespace tidegate::store_sqlite {
@@ -23,6 +24,8 @@ namespace {
 /// How many tenants and statements of filters a session remembers.
 constexpr std::size_t tenants_max = 4096;
 constexpr std::size_t filter_statements_max = 128;
+/// How many entries are read at a time to learn what keys there are: a millisecond or two.
+constexpr int learned_at_once = 4096;
 /// With so few entries that wait, a commit takes no longer than without.
 constexpr std::size_t pending_little = 8192;
 /// How many counts of blocks wait in memory.
@@ -145,8 +148,11 @@ auto statement_text(sql which) noexcept -> std::string_view {
 
 directory_session::directory_session(connection connection,
                                      std::shared_ptr<scim::model const> model,
-                                     std::size_t pending_max)
-    : connection_(std::move(connection)), model_(std::move(model)), pending_max_(pending_max) {
+                                     std::size_t pending_max, std::size_t filter_octets)
+    : connection_(std::move(connection)),
+      model_(std::move(model)),
+      pending_max_(pending_max),
+      filter_(filter_octets) {
   for (auto const& type : model_->types()) {
     auto const found = std::find_if(type.indexes.begin(), type.indexes.end(),
                                     [](auto const& index) { return index.name == "id"; });
@@ -337,6 +343,46 @@ auto directory_session::is_relieved() const noexcept -> bool {
   return pending_.size() <= pending_little;
 }
 
+void directory_session::learn() {
+  auto* const lesson = filter_.next();
+  if (lesson == nullptr) {
+    return;
+  }
+  auto const made = [&]() -> outcome<bool> {
+    TIDEGATE_TRY(auto const asked, borrow(sql::keys_up));
+    bind_value(asked.get(), 1, lesson->index_id);
+    bind_value(asked.get(), 2, lesson->key);
+    bind_value(asked.get(), 3, lesson->rid);
+    bind_value(asked.get(), 4, std::numeric_limits<std::int64_t>::max());
+    bind_value(asked.get(), 5, std::int64_t{0});
+    for (int i = 0;; ++i) {
+      TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
+      if (!there) {
+        return true;
+      }
+      filter_.add(lesson->index_id, blob(asked.get(), 1));
+      if (i == learned_at_once) {
+        auto const rid = sqlite3_column_int64(asked.get(), 0);
+        auto key = std::string(blob(asked.get(), 1));
+        sqlite3_reset(asked.get());  // it is bound to what is replaced
+        lesson->key = std::move(key);
+        lesson->rid = rid;
+        return false;
+      }
+    }
+  }();
+  if (!made) {
+    filter_.give_up();
+  } else if (*made) {
+    filter_.learned();
+  }
+}
+
+void directory_session::set_spills(bool may) noexcept {
+  // It can only fail for want of memory, and then it stays as it is.
+  static_cast<void>(connection_.execute(may ? "PRAGMA cache_spill=ON" : "PRAGMA cache_spill=OFF"));
+}
+
 auto directory_session::is_large() noexcept -> bool {
   int spilled = 0;
   int highest = 0;
@@ -404,6 +450,13 @@ auto directory_session::part_to_change(model_type const& type) -> outcome<direct
   if (there == nullptr) {
     TIDEGATE_TRY(part, make_part(connection_, tenant_->tenant, type));
     work_made_.push_back(&part);
+    for (std::size_t i = 0; i < type.indexes.size(); ++i) {
+      // Nobody asks whether an id is unique.
+      if (type.indexes[i].unique && i != id_indexes_[type_number(type)]) {
+        filter_.begin(part->index_ids[i]);
+        filter_.begin(part->sort_ids[i]);
+      }
+    }
   }
   if (std::none_of(work_parts_.begin(), work_parts_.end(),
                    [&](part_change const& change) { return change.part == &*part; })) {
@@ -537,9 +590,15 @@ auto directory_session::find_unique(model_type const& type, std::size_t index, s
       }
       return !other;
     };
-    TIDEGATE_TRY_VOID(each_with_key(part->index_ids[index], key, look));
+    auto const look_at = [&](std::int64_t index_id) -> outcome<void> {
+      if (writing_ && !filter_.may_have(index_id, key)) {
+        return {};
+      }
+      return each_with_key(index_id, key, look);
+    };
+    TIDEGATE_TRY_VOID(look_at(part->index_ids[index]));
     if (!other && part->sort_ids[index] != part->index_ids[index]) {
-      TIDEGATE_TRY_VOID(each_with_key(part->sort_ids[index], key, look));
+      TIDEGATE_TRY_VOID(look_at(part->sort_ids[index]));
     }
     return other;
   });
@@ -647,6 +706,7 @@ auto directory_session::insert(model_type const& type, std::string_view id, std:
     }
     for (auto const& row : stored_entries(*part, rid, entries)) {
       pending_.of(row.index_id).add_new(row);
+      filter_.add(row.index_id, row.key);
     }
     write_redo(written_, {.done = redo::what::insert,
                           .rid = unsigned_of(rid),
@@ -670,6 +730,7 @@ auto directory_session::update(model_type const& type, std::uint64_t rid, std::s
     }
     for (auto const& row : stored_entries(*part, signed_of(rid), entries)) {
       pending_.of(row.index_id).add(row);
+      filter_.add(row.index_id, row.key);
     }
     TIDEGATE_TRY_VOID(run(sql::update_resource, signed_of(rid), text));
     write_redo(written_, {.done = redo::what::update,

@@ -7,6 +7,7 @@
 #include "connection.hpp"
 #include "directory_redo.hpp"
 #include "directory_schema.hpp"
+#include "key_filter.hpp"
 #include "pending_entries.hpp"
 
 #include <array>
@@ -110,9 +111,9 @@ class borrowed_statement {
 /// `commit`; after an error of these, `rollback`.
 class directory_session final : public store::directory_writer {
  public:
-  /// Of what one writes, so many entries of indexes at most wait in memory.
+  /// Of what one writes, so many entries of indexes at most wait in memory; and so many octets are for what keys there are.
   directory_session(connection connection, std::shared_ptr<scim::model const> model,
-                    std::size_t pending_max = 0);
+                    std::size_t pending_max = 0, std::size_t filter_octets = 0);
   directory_session(directory_session const&) = delete;  // SQLite knows where it is
   auto operator=(directory_session const&) -> directory_session& = delete;
 
@@ -143,6 +144,11 @@ class directory_session final : public store::directory_writer {
   [[nodiscard]] auto relieve() -> outcome<void>;
   [[nodiscard]] auto relieve_a_step() -> outcome<void>;
   [[nodiscard]] auto is_relieved() const noexcept -> bool;
+  /// Between transactions: learns a part of what keys unique attributes have, so that most of those that are new need not be looked for.
+  void learn();
+  [[nodiscard]] auto has_to_learn() noexcept -> bool { return filter_.next() != nullptr; }
+  /// Between transactions: whether pages that are too many for the memory go to the log before a commit.
+  void set_spills(bool may) noexcept;
   /// Between transactions: what was needed for writing.
   void give_back_memory() noexcept;
   /// Whether it is time to commit, so that neither memory nor the commit itself takes too much.
@@ -298,6 +304,7 @@ class directory_session final : public store::directory_writer {
   std::unordered_map<std::int64_t, std::int64_t> blocks_;
   pending_indexes pending_;
   std::size_t pending_max_ = 0;  // entries
+  key_filter filter_;
   std::uint64_t journaled_ = 0;  // as the file has it, or 0 before it is known
   std::string written_;
   std::size_t written_before_ = 0;  // by other works

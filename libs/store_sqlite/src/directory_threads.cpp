@@ -48,18 +48,20 @@ constexpr std::chrono::milliseconds quiet_time{100};
 /// How many of them a transaction takes.
 constexpr std::size_t waiting_max = 131'072;
 /// For the pages of the writer.
-[[nodiscard]] auto page_octets() -> std::uint64_t {
-  static auto const octets = page_octets_of(memory_limit());
-  return octets;
+[[nodiscard]] auto page_octets(directory_options const& options) -> std::uint64_t {
+  return options.page_octets != 0 ? options.page_octets : page_octets_of(memory_limit());
 }
 /// One entry of an index may wait in memory for so many octets of pages. An entry takes 100 to 200 octets.
 constexpr std::uint64_t page_octets_for_entry = 2048;
+/// One octet of what is known of keys for so many.
+constexpr std::uint64_t page_octets_for_key_octet = 128;
 
 /// What is answered has to fit into the file later, so there has to be room enough: for all pages of a transaction in the log, those
 /// that its entries come to lie on as well; and once more for what the file grows by.
-[[nodiscard]] auto room_needed(std::uint64_t journal_octets) -> std::uint64_t {
+[[nodiscard]] auto room_needed(directory_options const& options) -> std::uint64_t {
   constexpr std::uint64_t page = 4096;
-  return 2 * page_octets() + page_octets() / page_octets_for_entry * page + 2 * journal_octets;
+  auto const pages = page_octets(options);
+  return 2 * pages + pages / page_octets_for_entry * page + 2 * options.journal_octets_max;
 }
 
 /// When it did not fit, it is tried again so much later.
@@ -92,7 +94,7 @@ directory::threads::threads(directory_options options, file_lock lock, directory
                             std::vector<std::unique_ptr<directory_session>> readers_here)
     : options_(std::move(options)),
       lock_(std::move(lock)),
-      room_needed_(room_needed(options_.journal_octets_max)),
+      room_needed_(room_needed(options_)),
       journal_(std::move(journal)),
       journaled_(journaled),
       committed_(journaled),
@@ -242,7 +244,7 @@ void directory::threads::write(std::string_view tenant, write_work work, write_a
     answer(failure(error));
     return;
   }
-  writes_queue_.push_back({std::string(tenant), std::move(work), std::move(answer), {}});
+  writes_queue_.push_back({std::string(tenant), std::move(work), std::move(answer), {}, false});
   lock.unlock();
   write_queued_.notify_one();
 }
@@ -255,7 +257,8 @@ void directory::threads::run_writes() {
     std::unique_lock lock(write_mutex_);
     while (!ready() && (is_unsettled() || wal_pages_ >= idle_pages || has_pages_)) {
       bool const has_log = wal_pages_ >= idle_pages;
-      auto const idle = is_unsettled() ? retry : has_log ? idle_time : options_.pages_kept;
+      bool const has_work = has_log || writer_->has_to_learn();
+      auto const idle = is_unsettled() ? retry : has_work ? idle_time : options_.pages_kept;
       if (write_queued_.wait_for(lock, idle, ready)) {
         break;
       }
@@ -264,6 +267,8 @@ void directory::threads::run_writes() {
         retry = settle(false) ? idle_time : retry_time;
       } else if (has_log) {
         checkpoint(true);
+      } else if (has_work) {
+        writer_->learn();
       } else {
         writer_->give_back_memory();
         has_pages_ = false;
@@ -299,12 +304,17 @@ void directory::threads::run_writes() {
 
 void directory::threads::make(std::vector<write_job>& jobs) {
   if (!transact(jobs)) {
+    // A work that is looked at alone has all of its pages in memory, so that the log can take it whatever is undone of it.
+    writer_->set_spills(false);
     for (auto& job : jobs) {
       // An error of one is its own.
+      job.undone = false;
       if (auto made = transact({&job, 1}); !made) {
         job.made = std::move(made);
       }
     }
+    static_cast<void>(settle(false));
+    writer_->set_spills(true);
   }
   if (is_behind()) {
     std::lock_guard const lock(read_mutex_);
@@ -322,6 +332,9 @@ auto directory::threads::transact(std::span<write_job> jobs) -> outcome<void> {
     if (is_behind()) {
       // Where it fails, it is tried again before anything is written.
       static_cast<void>(catch_up());
+    }
+    if (jobs.size() == 1 && jobs.front().undone) {
+      return {};
     }
     return made;
   }
@@ -367,6 +380,7 @@ auto directory::threads::make_one(write_job& job) -> outcome<void> {
   job.made = {};
   writer_->begin_work(job.tenant);
   bool const keep = job.work(*writer_);
+  job.undone = !keep || writer_->failed();
   if (!writer_->failed()) {
     return keep ? writer_->keep_work() : writer_->undo_work();
   }
@@ -533,7 +547,8 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
     -> result<std::unique_ptr<directory>, store_error> {
   TIDEGATE_TRY(auto lock, file_lock::take(options.file));
   TIDEGATE_TRY(auto file, connect(options, write_vfs_name()));
-  auto const pages = "PRAGMA cache_size=-" + std::to_string(page_octets() >> 10);
+  auto const page_memory = page_octets(options);
+  auto const pages = "PRAGMA cache_size=-" + std::to_string(page_memory >> 10);
   TIDEGATE_TRY_VOID(file.execute(pages.c_str()));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=4096"));
   TIDEGATE_TRY_VOID(prepare_directory(file, *model));
@@ -544,7 +559,8 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
   TIDEGATE_TRY(auto journal,
                directory_journal::open(options.file, static_cast<std::uint64_t>(identity)));
   auto writer = std::make_unique<directory_session>(std::move(file), model,
-                                                    page_octets() / page_octets_for_entry);
+                                                    page_memory / page_octets_for_entry,
+                                                    page_memory / page_octets_for_key_octet);
   TIDEGATE_TRY_VOID(writer->begin_write());
   TIDEGATE_TRY(auto const journaled,
                repeat_journal(journal, static_cast<std::uint64_t>(committed), *writer));

@@ -54,6 +54,7 @@ class directory::threads {
     write_work work;
     write_answer answer;
     outcome<void> made;
+    bool undone = false;  // it was made, and nothing of it is to be kept
   };
 
   void run_reads(directory_session& session);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -22,6 +23,10 @@ namespace {
 constexpr int piece_octets = 120 * 1024;
 /// After so many octets the disk is told to begin.
 constexpr sqlite3_int64 ahead_octets = sqlite3_int64{4} << 20;
+/// What is before each page in the log: its number, the size of the file, salt, checksum.
+constexpr int frame_head_octets = 24;
+constexpr int salt_at = 8;
+constexpr int salt_octets = 8;
 
 /// What is ours of a file. It lies in the memory behind what the layer below has of it.
 struct written_file {
@@ -40,6 +45,8 @@ struct written_file {
   int size;              // octets of it
   sqlite3_int64 offset;  // where it begins in the file
   bool has_lost;         // a piece
+  bool has_unsummed;
+  sqlite3_int64 unsummed;  // where the first frame is that has no checksum
   bool sync_waits;
   bool is_synced;  // all that was written, by us or by whoever had it open before
 };
@@ -118,10 +125,25 @@ template <class Ask>
   return code != SQLITE_OK ? code : ask(*ours(file).real);
 }
 
+/// A page that a transaction writes once more goes to the place it has in the log. From then on SQLite leaves salt and checksum of
+/// what it appends at zero, and before the commit it puts them in, from that page on.
+void note_frame(written_file& it, void const* head, sqlite3_int64 offset) noexcept {
+  constexpr std::array<std::byte, salt_octets> zeros{};
+  if (std::memcmp(static_cast<std::byte const*>(head) + salt_at, zeros.data(), zeros.size()) == 0) {
+    it.unsummed = it.has_unsummed ? std::min(it.unsummed, offset) : offset;
+    it.has_unsummed = true;
+  } else if (offset <= it.unsummed) {
+    it.has_unsummed = false;
+  }
+}
+
 auto write_log(sqlite3_file* file, void const* octets, int size, sqlite3_int64 offset) noexcept
     -> int {
   auto& it = ours(file);
   it.is_synced = false;
+  if (size == frame_head_octets) {
+    note_frame(it, octets, offset);
+  }
   bool const fits = it.offset + it.size == offset && it.size + size <= piece_octets;
   if (it.has_lost || (it.size > 0 && !fits)) {
     if (int const code = flush(file); code != SQLITE_OK) {
@@ -142,6 +164,7 @@ auto write_log(sqlite3_file* file, void const* octets, int size, sqlite3_int64 o
 auto sync_log(sqlite3_file* file, int flags) noexcept -> int {
   auto& it = ours(file);
   bool const waits = it.sync_waits || it.offset == 0;
+  it.has_lost |= it.has_unsummed;
   if (int const code = flush(file); code != SQLITE_OK || !waits) {
     return code;
   }
@@ -282,6 +305,7 @@ auto has_failed_to_sync(sqlite3* connection) noexcept -> bool {
 void forget_lost_log(sqlite3* connection) noexcept {
   if (auto* const log = log_of(connection)) {
     log->has_lost = false;
+    log->has_unsummed = false;
     log->size = 0;
   }
 }

@@ -5,7 +5,7 @@
 
 namespace tidegate::store_sqlite {
 
-/// The name of a file layer of SQLite for the connection that writes. It is the default one, but for two things, which change
+/// The name of a file layer of SQLite for the connection that writes. It is the default one, but for three things. Two change
 /// nothing of what is durable when:
 ///
 /// What SQLite appends to its log page by page, with a few octets before each, goes to the system in large pieces.
@@ -14,6 +14,10 @@ namespace tidegate::store_sqlite {
 ///
 /// The disk begins with what was written before it is asked to: a sync of hundreds of megabytes then finds most of them
 /// there, while nobody would do anything but wait for it otherwise.
+///
+/// And it refuses a commit that would be lost. SQLite before 3.50.2 forgets the checksums of some pages when a savepoint is rolled back
+/// behind which a transaction had begun to write to the log: all goes well until somebody reads the log from its beginning, after a
+/// crash, who then takes it to end before those pages. Such a transaction has to be rolled back and made anew.
 [[nodiscard]] auto write_vfs_name() -> char const*;
 
 /// Whether a sync of the log of such a connection waits for the disk, as it does unless told otherwise, or only hands all
@@ -29,7 +33,7 @@ void set_log_syncs(sqlite3* connection, bool waits) noexcept;
 [[nodiscard]] auto sync_whole_log(sqlite3* connection) noexcept -> bool;
 [[nodiscard]] auto has_failed_to_sync(sqlite3* connection) noexcept -> bool;
 
-/// After a rollback. When a piece of the log could not be written, nothing is read from the log or written to it until then:
+/// After a rollback. When a piece of the log could not be written, or has no checksums, nothing is read from the log or written to it until then:
 /// the error may have reached SQLite where only one statement fails by it, and the piece is of all of the transaction.
 void forget_lost_log(sqlite3* connection) noexcept;
 

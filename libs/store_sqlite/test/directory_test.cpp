@@ -653,6 +653,70 @@ TEST(store_sqlite_directory, keeps_its_journal_until_the_log_is_on_the_disk) {
   }
 }
 
+// With little memory a transaction goes to the log before it is committed, and some of it is undone later.
+TEST(store_sqlite_directory, has_after_a_kill_what_was_answered_beside_works_that_were_undone) {
+  constexpr int count = 400;
+  constexpr int rounds = 12;
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  auto const user = [](int number, int round) {
+    return user_of({.id = name_of(number),
+                    .user_name = name_of(number) + "of" + std::to_string(round),
+                    .title = std::string(static_cast<std::size_t>(200 + number % 900), 'x')});
+  };
+  auto const child = fork();
+  if (child == 0) {
+    auto const d = directory::open({.file = file, .page_octets = 64 << 10}, model);
+    if (!d) {
+      _exit(1);
+    }
+    std::counting_semaphore<> answered(0);
+    for (int round = 0; round < rounds; ++round) {
+      // While there are readers, a group is committed when it is answered.
+      static_cast<void>(text_in(**d, "acme", users, "nobody"));
+      for (int i = 0; i < count; ++i) {
+        bool const undone = round > 0 && i % 3 == 0;
+        auto work = [&, i, round, undone](directory_writer& writer) {
+          auto const now = user(i, round);
+          auto const entries = index_entries(users, now);
+          if (round == 0) {
+            return writer.insert(users, name_of(i), to_string(now), entries).has_value();
+          }
+          auto const rid = (*writer.find(users, name_of(i)))->rid;
+          for (int other = 0; undone && other < 3; ++other) {
+            auto const found = *writer.find(users, name_of((i * 7 + other) % count));
+            if (!writer.update(users, found->rid, to_string(now), entries)) {
+              return true;
+            }
+          }
+          return writer.update(users, rid, to_string(now), entries).has_value() && !undone;
+        };
+        (*d)->write("acme", work, [&](store::directory_outcome<void> made) {
+          if (!made) {
+            _exit(2);
+          }
+          answered.release();
+        });
+      }
+      for (int i = 0; i < count; ++i) {
+        answered.acquire();
+      }
+    }
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
+  auto const d = open({.file = file}, model);
+  ASSERT_NE(d, nullptr);
+  for (int i = 0; i < count; ++i) {
+    auto const round = i % 3 == 0 ? 0 : rounds - 1;
+    EXPECT_EQ(text_in(*d, "acme", users, name_of(i)), to_string(user(i, round))) << i;
+  }
+}
+
 TEST(store_sqlite_directory, shows_a_reader_what_was_answered_before) {
   folder const where;
   auto const model = make_model();
@@ -997,6 +1061,93 @@ TEST(store_sqlite_directory, keeps_its_journal_short_with_any_number_of_indexes)
   // A few groups of 512 may come until it is committed; 20,000 of them have 15 MB.
   EXPECT_LE(std::filesystem::file_size(file + ".journal"), std::uint64_t{7} << 20);
   EXPECT_NE(text_in(*d, "acme", users, name_of(all - 1)), "none");
+}
+
+TEST(store_sqlite_directory, looks_for_few_names_that_nobody_has) {
+  constexpr int count = 9000;
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  {
+    auto const d = open({.file = file}, model);
+    add_users(*d, users, 0, count);
+  }
+  auto connected = connection::open(file, sharing::in_process);
+  ASSERT_TRUE(connected.has_value());
+  directory_session writer(*std::move(connected), model, 1000, 64 << 10);
+  int looks = 0;
+  sqlite3_trace_v2(
+      writer.file().get(), SQLITE_TRACE_STMT,
+      [](unsigned /*event*/, void* to, void* statement, void* /*text*/) {
+        std::string_view const sql = sqlite3_sql(static_cast<sqlite3_stmt*>(statement));
+        *static_cast<int*>(to) += sql.starts_with(statement_text(sql::find_by_key)) ? 1 : 0;
+        return 0;
+      },
+      &looks);
+  auto const has = [&](std::string_view name) {
+    auto const index = *users.find_index(*users.definition.resolve("userName"));
+    auto const key = index_key(*users.indexes[index].path.leaf(), scim::json(name));
+    auto const owner = writer.find_unique(users, index, key, "");
+    EXPECT_TRUE(owner.has_value());
+    return owner && *owner;
+  };
+  auto const new_names = [&] {
+    looks = 0;
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_FALSE(has("new" + std::to_string(i)));
+    }
+    return looks;
+  };
+  auto const expect_all = [&](int last) {
+    for (int i = 0; i < last; ++i) {
+      EXPECT_TRUE(has(name_of(i * 7919 % 100'003))) << i;
+    }
+  };
+  ASSERT_TRUE(writer.begin_write());
+  writer.begin_work("acme");
+  EXPECT_FALSE(writer.has_to_learn());
+  EXPECT_EQ(new_names(), 1000);
+  EXPECT_TRUE(writer.keep_work());
+  ASSERT_TRUE(writer.commit(0));
+  // What comes while it learns is known as well.
+  int last = count;
+  for (int steps = 0; writer.has_to_learn(); ++steps) {
+    ASSERT_LT(steps, 10);
+    writer.learn();
+    ASSERT_TRUE(writer.begin_write());
+    writer.begin_work("acme");
+    for (auto const end = last + 100; last < end; ++last) {
+      EXPECT_TRUE(
+          insert(writer, users,
+                 user_of({.id = name_of(last), .user_name = name_of(last * 7919 % 100'003)})));
+    }
+    expect_all(last);
+    EXPECT_TRUE(writer.keep_work());
+    ASSERT_TRUE(writer.commit(0));
+  }
+  EXPECT_GT(last, count + 100);
+  ASSERT_TRUE(writer.begin_write());
+  writer.begin_work("acme");
+  expect_all(last);
+  EXPECT_LT(new_names(), 50);
+  auto const first = *writer.find(users, name_of(0));
+  auto const renamed = user_of({.id = name_of(0), .user_name = "renamed"});
+  EXPECT_TRUE(writer.update(users, first->rid, to_string(renamed), index_entries(users, renamed)));
+  EXPECT_TRUE(has("renamed"));
+  EXPECT_FALSE(has(name_of(0)));
+  EXPECT_TRUE(writer.undo_work());
+  writer.begin_work("acme");
+  EXPECT_FALSE(has("renamed"));
+  EXPECT_TRUE(has(name_of(0)));
+  // Somebody else's names are their own, and known from the first.
+  writer.begin_work("other");
+  EXPECT_TRUE(insert(writer, users, user_of({.id = "x", .user_name = "x"})));
+  EXPECT_TRUE(has("x"));
+  EXPECT_FALSE(has(name_of(0)));
+  EXPECT_LT(new_names(), 50);
+  EXPECT_TRUE(writer.keep_work());
+  writer.rollback();
 }
 
 /// The descriptors that the process has open.

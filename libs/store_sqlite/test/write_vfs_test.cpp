@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 namespace tidegate::store_sqlite {
 namespace {
 
@@ -134,6 +136,42 @@ TEST_F(store_sqlite_write_vfs, has_all_of_a_transaction_or_nothing_when_the_log_
     EXPECT_EQ(rows_in(*writer_), rows);
     EXPECT_TRUE(is_whole(*writer_));
   }
+  expect_whole_after_all_is_closed(rows);
+}
+
+TEST_F(store_sqlite_write_vfs, refuses_a_commit_whose_checksums_sqlite_forgets) {
+  EXPECT_TRUE(writer_->execute("PRAGMA cache_size=10; PRAGMA cache_spill=ON"));
+  std::int64_t rows = 100;
+  int refused = 0;
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_TRUE(
+        writer_->execute("BEGIN; UPDATE t SET b = randomblob(1500) WHERE a < 3; SAVEPOINT s;"
+                         "UPDATE t SET b = randomblob(2000)"));
+    for (int i = 0; i < round; ++i) {
+      EXPECT_TRUE(writer_->execute("UPDATE t SET b = randomblob(2100) WHERE a > 50"));
+    }
+    EXPECT_TRUE(writer_->execute("ROLLBACK TO s; RELEASE s"));
+    add_rows(*writer_, static_cast<int>(rows) + 1, static_cast<int>(rows) + 5);
+    bool const committed = writer_->execute("COMMIT").has_value();
+    if (committed) {
+      rows += 5;
+    } else {
+      writer_->rollback();
+      forget_lost_log(writer_->get());
+      ++refused;
+    }
+    EXPECT_EQ(rows_in(*writer_), rows);
+    // Without what is beside it in memory, as after a crash.
+    auto const copy = where_.file("copy" + std::to_string(round));
+    std::filesystem::copy_file(file_, copy);
+    std::filesystem::copy_file(file_ + "-wal", copy + "-wal");
+    auto after = opened(copy, nullptr);
+    EXPECT_EQ(rows_in(after), rows) << round;
+    EXPECT_TRUE(is_whole(after));
+  }
+  constexpr int version_without = 3'050'002;
+  EXPECT_EQ(refused > 0, sqlite3_libversion_number() < version_without);
+  EXPECT_LT(refused, 20);
   expect_whole_after_all_is_closed(rows);
 }
 

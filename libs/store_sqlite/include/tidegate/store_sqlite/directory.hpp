@@ -24,6 +24,8 @@ struct directory_options {
   std::size_t writes_max = 65'536;  ///< how many writes may wait for the disk
   /// About how long the journal gets, and with it what a start after a crash has to do again.
   std::uint64_t journal_octets_max = std::uint64_t{128} << 20;
+  /// Memory for the pages that writing needs; 0: by the memory there is.
+  std::uint64_t page_octets = 0;
   /// When nobody has written for so long, the pages that were needed for it are given back.
   std::chrono::milliseconds pages_kept = std::chrono::minutes{1};
 };
