@@ -7,6 +7,7 @@
 
 #include "support/postgres_server.hpp"
 #include "support/redis_server.hpp"
+#include "support/sanitized.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,12 +33,7 @@ using clock = std::chrono::steady_clock;
 using test::redis_server;
 using test_support::postgres_server;
 
-// Sanitizers take ten times as long.
-#ifdef __SANITIZE_ADDRESS__
-constexpr int quota = 10'000;
-#else
-constexpr int quota = 100'000;
-#endif
+constexpr int quota = test_support::sanitized ? 10'000 : 100'000;
 
 /// How many requests each answer came to.
 struct tally {

@@ -2,6 +2,8 @@
 #include "gateway.hpp"
 #include "raw_http2.hpp"
 
+#include "support/sanitized.hpp"
+
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
@@ -18,13 +20,9 @@ namespace tidegate::e2e {
 
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool memory_is_measured = false;  // most of it would be the sanitizer's
-constexpr std::size_t idle_count = 500;
-#else
-constexpr bool memory_is_measured = true;
-constexpr std::size_t idle_count = 10'000;
-#endif
+// Most of it would be the sanitizer's.
+constexpr bool memory_is_measured = !test_support::sanitized;
+constexpr std::size_t idle_count = test_support::sanitized ? 500 : 10'000;
 constexpr std::size_t slow_count = 300;
 constexpr std::size_t warm_count = 100;  // what is made once is not counted as theirs
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/allocations.hpp"
+#include "support/sanitized.hpp"
 
 #include <tidegate/http/date.hpp>
 
@@ -467,6 +468,9 @@ TEST(http_date, reads_back_every_day_from_year_0_to_9999) {
   counted_day day{0, 1, 1, 6};
   std::int64_t count = 0;
   for (auto today = date_min; day.year < 10'000; today += 24h, day.step(), ++count) {
+    if (test_support::sanitized && count % 16 != 0) {
+      continue;
+    }
     auto const second = static_cast<int>(count * 7919 % 86'400);  // another time on every day
     auto const time = today + std::chrono::seconds(second);
     out.clear();

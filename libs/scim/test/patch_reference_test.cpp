@@ -5,6 +5,8 @@
 // A value without facts does not exist, and the order of values is the order of their slots.
 #include <tidegate/scim/patch.hpp>
 
+#include "support/sanitized.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,11 +18,7 @@
 namespace tidegate::scim {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int rounds = 10'000;
-#else
-constexpr int rounds = 100'000;
-#endif
+constexpr int rounds = test_support::sanitized ? 10'000 : 100'000;
 
 using random_source = std::mt19937;
 

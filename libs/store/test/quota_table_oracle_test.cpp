@@ -4,6 +4,8 @@
 // but the history of what was admitted.
 #include <tidegate/store/quota_table.hpp>
 
+#include "support/sanitized.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,11 +26,7 @@ using ratelimit::policy;
 using ratelimit::quota_unit;
 __extension__ using int128 = __int128;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int decisions_of_a_mix = 100'000;
-#else
-constexpr int decisions_of_a_mix = 1'000'000;
-#endif
+constexpr int decisions_of_a_mix = test_support::sanitized ? 100'000 : 1'000'000;
 
 auto at(std::int64_t nanoseconds) -> instant {
   return instant(std::chrono::nanoseconds(nanoseconds));

@@ -5,6 +5,7 @@
 #include "quota_script.hpp"
 #include "connection.hpp"
 #include "support/redis_server.hpp"
+#include "support/sanitized.hpp"
 
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/ratelimit/limiter.hpp>
@@ -34,11 +35,7 @@ using ratelimit::policy;
 using ratelimit::quota_unit;
 using std::chrono::microseconds;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int steps_of_a_run = 10'000;
-#else
-constexpr int steps_of_a_run = 40'000;
-#endif
+constexpr int steps_of_a_run = test_support::sanitized ? 10'000 : 40'000;
 
 constexpr auto policies = std::size_t{48};
 constexpr auto partitions = std::size_t{3};
