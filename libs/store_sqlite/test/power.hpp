@@ -6,7 +6,10 @@
 #include <sqlite3.h>
 
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
+#include <random>
 #include <string>
 
 namespace tidegate::store_sqlite {
@@ -25,6 +28,23 @@ class power {
   /// not. Of files that are opened after the first call, whatever it says.
   static void fill_file(sqlite3_int64 from) { full(false) = {true, from}; }
   static void fill_log(sqlite3_int64 from) { full(true) = {true, from}; }
+
+  /// From now on so many of ten thousand of these fail, in files that are opened after the first call. A part of a write that fails may have
+  /// been made.
+  struct failures {
+    int log_writes = 0;
+    int log_reads = 0;
+    int file_writes = 0;
+    int truncations = 0;
+  };
+  static void fail(failures how_many) {
+    full(false).is_asked_for = true;
+    full(true).is_asked_for = true;
+    failing(kind::log_write) = how_many.log_writes;
+    failing(kind::log_read) = how_many.log_reads;
+    failing(kind::file_write) = how_many.file_writes;
+    failing(kind::truncation) = how_many.truncations;
+  }
 
   /// What is left of a directory when the power goes. Its file and its journal are as they are: nothing is written to the one
   /// without a sync in these tests, and the other is synced by each answer.
@@ -50,6 +70,20 @@ class power {
     static std::array<fullness, 2> of;
     return of[log ? 1 : 0];
   }
+  enum class kind : std::uint8_t { log_write, log_read, file_write, truncation };
+  static auto failing(kind which) -> std::atomic<int>& {
+    static std::array<std::atomic<int>, 4> of_ten_thousand{};
+    return of_ten_thousand[static_cast<std::size_t>(which)];
+  }
+  /// Below `bound`, another one each time.
+  static auto chance(int bound) -> int {
+    thread_local std::mt19937 random(std::random_device{}());
+    return static_cast<int>(random() % static_cast<unsigned>(bound));
+  }
+  static auto fails(kind which) -> bool {
+    int const part = failing(which);
+    return part > 0 && chance(10'000) < part;
+  }
   template <bool Log>
   static void fill(sqlite3_file* file) {
     static sqlite3_io_methods const* real = nullptr;
@@ -57,9 +91,22 @@ class power {
     real = file->pMethods;
     filled = *real;
     filled.xWrite = [](sqlite3_file* to, void const* octets, int size, sqlite3_int64 offset) {
+      if (fails(Log ? kind::log_write : kind::file_write)) {
+        if (int const part = chance(size); part > 0 && chance(3) > 0) {
+          static_cast<void>(real->xWrite(to, octets, part, offset));
+        }
+        return chance(2) == 0 ? SQLITE_FULL : SQLITE_IOERR_WRITE;
+      }
       auto const from = full(Log).from;
       return from >= 0 && offset + size > from ? SQLITE_FULL
                                                : real->xWrite(to, octets, size, offset);
+    };
+    filled.xRead = [](sqlite3_file* of, void* octets, int size, sqlite3_int64 offset) {
+      return Log && fails(kind::log_read) ? SQLITE_IOERR_READ
+                                          : real->xRead(of, octets, size, offset);
+    };
+    filled.xTruncate = [](sqlite3_file* of, sqlite3_int64 size) {
+      return fails(kind::truncation) ? SQLITE_IOERR_TRUNCATE : real->xTruncate(of, size);
     };
     file->pMethods = &filled;
   }
