@@ -76,7 +76,7 @@ class store_sqlite_directory_failures : public testing::Test {
       auto const number =
           chosen < 4 ? users_made_ - 1
                      : static_cast<int>(random_() % static_cast<unsigned>(users_made_ + 1));
-      write_one(number, chosen == 9, random_() % 20 == 0, random_() % 200 == 0);
+      write_one(number, chosen == 9, random_() % 20 == 0, random_() % 100 == 0);
     }
     for (int i = 0; i < works_at_once; ++i) {
       free_.acquire();
@@ -191,7 +191,10 @@ TEST_F(store_sqlite_directory_failures, lose_nothing_that_was_answered) {
       break_disk();
     }
     write_some();
-    if (random_() % 3 == 0) {
+    if (random_() % 2 == 0) {
+      if (random_() % 2 == 0) {
+        power::fail({.file_writes = 10'000});  // all has to come from the log
+      }
       directory_.reset();
       if (!open()) {
         power::fail({});
