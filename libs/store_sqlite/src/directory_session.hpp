@@ -270,8 +270,14 @@ class directory_session final : public store::directory_writer {
       return body();
     }();
     looking_ = false;
-    TIDEGATE_TRY_VOID(run(sql::look_undo));
-    TIDEGATE_TRY_VOID(run(sql::look_over));
+    auto undone = run(sql::look_undo);
+    if (undone) {
+      undone = run(sql::look_over);
+    }
+    // After an error SQLite may have no savepoint any more.
+    if (made && !undone) {
+      return failure(undone.error());
+    }
     return made;
   }
 

@@ -312,8 +312,8 @@ void directory::threads::make(std::vector<write_job>& jobs) {
       if (auto made = transact({&job, 1}); !made) {
         job.made = std::move(made);
       }
+      static_cast<void>(settle(false));
     }
-    static_cast<void>(settle(false));
     writer_->set_spills(true);
   }
   if (is_behind()) {
@@ -380,7 +380,7 @@ auto directory::threads::make_one(write_job& job) -> outcome<void> {
   job.made = {};
   writer_->begin_work(job.tenant);
   bool const keep = job.work(*writer_);
-  job.undone = !keep || writer_->failed();
+  job.undone = !keep && !writer_->failed();
   if (!writer_->failed()) {
     return keep ? writer_->keep_work() : writer_->undo_work();
   }

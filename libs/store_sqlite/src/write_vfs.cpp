@@ -141,7 +141,9 @@ auto write_log(sqlite3_file* file, void const* octets, int size, sqlite3_int64 o
     -> int {
   auto& it = ours(file);
   it.is_synced = false;
-  if (size == frame_head_octets) {
+  if (offset == 0) {
+    it.has_unsummed = false;  // the log begins anew
+  } else if (size == frame_head_octets) {
     note_frame(it, octets, offset);
   }
   bool const fits = it.offset + it.size == offset && it.size + size <= piece_octets;

@@ -657,7 +657,7 @@ TEST(store_sqlite_directory, keeps_its_journal_until_the_log_is_on_the_disk) {
 // With little memory a transaction goes to the log before it is committed, and a part of it is undone afterwards.
 TEST(store_sqlite_directory, has_after_a_kill_what_was_answered_beside_works_that_were_undone) {
   constexpr int count = 400;
-  constexpr int rounds = 10;
+  constexpr int rounds = 3;
   folder const where;
   auto const file = where.file("directory.db");
   auto const model = make_model();

@@ -170,8 +170,32 @@ TEST_F(store_sqlite_write_vfs, refuses_a_commit_whose_checksums_sqlite_forgets) 
     EXPECT_TRUE(is_whole(after));
   }
   constexpr int version_without = 3'050'002;
-  EXPECT_EQ(refused > 0, sqlite3_libversion_number() < version_without);
+  if (sqlite3_libversion_number() >= version_without) {
+    EXPECT_EQ(refused, 0);
+  } else if (sqlite3_libversion() == std::string_view("3.40.1")) {
+    EXPECT_GT(refused, 0);
+  }
   EXPECT_LT(refused, 20);
+  expect_whole_after_all_is_closed(rows);
+}
+
+TEST_F(store_sqlite_write_vfs, commits_what_follows_when_all_of_a_new_log_was_undone) {
+  EXPECT_TRUE(writer_->execute("PRAGMA cache_size=10; PRAGMA cache_spill=ON"));
+  std::int64_t rows = 100;
+  for (auto const how : {SQLITE_CHECKPOINT_TRUNCATE, SQLITE_CHECKPOINT_RESTART}) {
+    for (int round = 0; round < 4; ++round) {
+      EXPECT_EQ(checkpoint(how), SQLITE_OK);
+      // Pages are written once more, from the first one on, and others behind them.
+      EXPECT_TRUE(writer_->execute(
+          "BEGIN; SAVEPOINT s; UPDATE t SET b = randomblob(1900);"
+          "UPDATE t SET b = randomblob(1900) WHERE a < 50; UPDATE t SET b = randomblob(3000);"
+          "ROLLBACK TO s; RELEASE s"));
+      add_rows(*writer_, static_cast<int>(rows) + 1, static_cast<int>(rows) + 50);
+      EXPECT_TRUE(writer_->execute("COMMIT")) << round;
+      rows += 50;
+      EXPECT_EQ(rows_in(*writer_), rows);
+    }
+  }
   expect_whole_after_all_is_closed(rows);
 }
 

@@ -70,12 +70,12 @@ class test_client {
     nghttp2_session_client_new2(&session, callbacks, this, option);
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(callbacks);
-    std::vector<nghttp2_settings_entry> settings;
+    std::vector<nghttp2_settings_entry> offered;
     if (window != 0) {
-      settings.push_back(
+      offered.push_back(
           {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, static_cast<std::uint32_t>(window)});
     }
-    nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+    nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, offered.data(), offered.size());
   }
   test_client(test_client const&) = delete;
   auto operator=(test_client const&) -> test_client& = delete;
