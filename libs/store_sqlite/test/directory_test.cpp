@@ -778,6 +778,34 @@ TEST(store_sqlite_directory, lets_a_writer_look_at_all_that_was_written) {
   }));
 }
 
+TEST(store_sqlite_directory, lets_a_writer_look_with_little_memory) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto const model = make_model();
+  auto const& users = *model->find("User");
+  {
+    auto const d = open({.file = file}, model);
+    add_users(*d, users, 0, 6000);
+  }
+  for (std::uint64_t const pages : {16U, 32U, 48U, 64U}) {
+    auto const d = open({.file = file, .page_octets = pages * 4096}, model);
+    auto const first = 10'000 + static_cast<int>(pages) * 100;
+    EXPECT_TRUE(writing(*d, "acme", [&](directory_writer& writer) {
+      bool good = true;
+      for (int i = first; i < first + 50; ++i) {
+        good =
+            good && insert(writer, users,
+                           user_of({.id = name_of(i), .user_name = name_of(i * 7919 % 100'003)}));
+        if (i % 20 == 0) {
+          good = good && writer.scan({.type = &users, .sort_index = 0, .scan = {{}, 1000}});
+        }
+      }
+      return good;
+    })) << pages;
+    EXPECT_NE(text_in(*d, "acme", users, name_of(first + 49)), "none");
+  }
+}
+
 TEST(store_sqlite_directory, says_so_when_the_journal_is_of_a_type_that_is_gone) {
   folder const where;
   auto const file = where.file("directory.db");
