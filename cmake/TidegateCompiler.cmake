@@ -16,6 +16,8 @@ set(TIDEGATE_COMPILE_OPTIONS
     -Wimplicit-fallthrough
     # A variable is often named like its type (`key key`), which g++ would call shadowing. Clang does not.
     "$<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>"
+    # Clang sees std::get_temporary_buffer in the stable_sort of libstdc++ 12.
+    "$<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>"
     # The libraries are position-independent, but nobody puts other functions in the place of theirs: they
     # may be inlined into each other.
     -fno-semantic-interposition
