@@ -2,6 +2,7 @@
 #include "pending_entries.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <utility>
 
@@ -26,51 +27,56 @@ auto pending_entries::hash_of(std::int64_t index_id, std::string_view key) noexc
 }
 
 void pending_entries::count(row const& what, std::int32_t by) {
-  auto const hash = hash_of(what.index_id, what.key);
-  auto const at = find(what, hash);
+  auto const at = find(what);
   if (at == none) {
-    count_new(what, hash, by);
+    count_new(what, by);
     return;
   }
   items_[at].sum += by;
   log_.push_back({at, by});
 }
 
-void pending_entries::count_new(row const& what, std::size_t hash, std::int32_t by) {
+void pending_entries::count_new(row const& what, std::int32_t by) {
   auto const at = static_cast<std::uint32_t>(items_.size());
   items_.push_back({.what = {what.index_id, keep_key(what.key), what.rid}, .sum = by});
-  if (items_.size() > rows_.size()) {
-    grow();
-  } else {
-    link(at, hash);
-  }
   log_.push_back({at, by});
 }
 
-void pending_entries::link(std::uint32_t at, std::size_t hash) noexcept {
-  auto& item = items_[at];
+void pending_entries::link() {
+  if (items_.size() > rows_.size()) {
+    auto const heads = std::max(heads_min, std::bit_ceil(items_.size()));
+    linked_ = 0;
+    rows_.assign(heads, none);
+    by_key_.assign(heads, none);
+  }
   auto const mask = rows_.size() - 1;
-  item.next_key = std::exchange(by_key_[hash & mask], at);
-  item.next_row = std::exchange(rows_[with_rid(hash, item.what.rid) & mask], at);
+  for (; linked_ < items_.size(); ++linked_) {
+    auto& item = items_[linked_];
+    auto const hash = hash_of(item.what.index_id, item.what.key);
+    item.next_key = std::exchange(by_key_[hash & mask], linked_);
+    item.next_row = std::exchange(rows_[with_rid(hash, item.what.rid) & mask], linked_);
+  }
 }
 
-auto pending_entries::find(row const& what, std::size_t hash) const noexcept -> std::uint32_t {
-  if (rows_.empty()) {
+auto pending_entries::find(row const& what) -> std::uint32_t {
+  if (items_.empty()) {
     return none;
   }
-  auto at = rows_[with_rid(hash, what.rid) & (rows_.size() - 1)];
+  link();
+  auto at = rows_[with_rid(hash_of(what.index_id, what.key), what.rid) & (rows_.size() - 1)];
   while (at != none && items_[at].what != what) {
     at = items_[at].next_row;
   }
   return at;
 }
 
-auto pending_entries::added(std::int64_t index_id, std::string_view key) const
+auto pending_entries::added(std::int64_t index_id, std::string_view key)
     -> std::vector<std::int64_t> {
   std::vector<std::int64_t> rids;
   if (items_.empty()) {
     return rids;
   }
+  link();
   auto at = by_key_[hash_of(index_id, key) & (by_key_.size() - 1)];
   for (; at != none; at = items_[at].next_key) {
     auto const& item = items_[at];
@@ -81,8 +87,8 @@ auto pending_entries::added(std::int64_t index_id, std::string_view key) const
   return rids;
 }
 
-auto pending_entries::is_removed(row const& what) const noexcept -> bool {
-  auto const at = find(what, hash_of(what.index_id, what.key));
+auto pending_entries::is_removed(row const& what) -> bool {
+  auto const at = find(what);
   return at != none && items_[at].sum < 0;
 }
 
@@ -110,8 +116,10 @@ void pending_entries::clear() noexcept {
   items_.clear();
   log_.clear();
   keys_.clear();
-  std::fill(rows_.begin(), rows_.end(), none);
-  std::fill(by_key_.begin(), by_key_.end(), none);
+  if (std::exchange(linked_, 0) > 0) {
+    std::fill(rows_.begin(), rows_.end(), none);
+    std::fill(by_key_.begin(), by_key_.end(), none);
+  }
 }
 
 auto pending_entries::keep_key(std::string_view key) -> std::string_view {
@@ -122,15 +130,6 @@ auto pending_entries::keep_key(std::string_view key) -> std::string_view {
   auto const begin = piece.size();
   piece += key;
   return std::string_view(piece).substr(begin);
-}
-
-void pending_entries::grow() {
-  auto const heads = std::max(heads_min, rows_.size() * 2);
-  rows_.assign(heads, none);
-  by_key_.assign(heads, none);
-  for (std::uint32_t at = 0; at < items_.size(); ++at) {
-    link(at, hash_of(items_[at].what.index_id, items_[at].what.key));
-  }
 }
 
 }  // namespace tidegate::store_sqlite

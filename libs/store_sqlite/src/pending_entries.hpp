@@ -29,14 +29,14 @@ class pending_entries {
   };
 
   /// One that nobody can have added before, since its rid is new.
-  void add_new(row const& what) { count_new(what, hash_of(what.index_id, what.key), 1); }
+  void add_new(row const& what) { count_new(what, 1); }
   void add(row const& what) { count(what, 1); }
   void remove(row const& what) { count(what, -1); }
 
   /// The rids of rows with this key that were added.
-  [[nodiscard]] auto added(std::int64_t index_id, std::string_view key) const
+  [[nodiscard]] auto added(std::int64_t index_id, std::string_view key)
       -> std::vector<std::int64_t>;
-  [[nodiscard]] auto is_removed(row const& what) const noexcept -> bool;
+  [[nodiscard]] auto is_removed(row const& what) -> bool;
 
   /// Takes back all changes since the last `keep`.
   void undo() noexcept;
@@ -65,16 +65,18 @@ class pending_entries {
   [[nodiscard]] static auto hash_of(std::int64_t index_id, std::string_view key) noexcept
       -> std::size_t;
   void count(row const& what, std::int32_t by);
-  void count_new(row const& what, std::size_t hash, std::int32_t by);
-  void link(std::uint32_t at, std::size_t hash) noexcept;
-  [[nodiscard]] auto find(row const& what, std::size_t hash) const noexcept -> std::uint32_t;
+  void count_new(row const& what, std::int32_t by);
+  /// Puts those into the tables that are not there yet. Who only adds never looks, and two places in large tables that
+  /// are somewhere else for each entry cost more than all else that is done with it.
+  void link();
+  [[nodiscard]] auto find(row const& what) -> std::uint32_t;
   [[nodiscard]] auto keep_key(std::string_view key) -> std::string_view;
-  void grow();
 
   std::vector<item> items_;
   // By hash, as many as a power of two. Many resources may have one key, so a row is not looked for among them.
   std::vector<std::uint32_t> rows_;
   std::vector<std::uint32_t> by_key_;
+  std::uint32_t linked_ = 0;  // so many items are there
   std::deque<std::string> keys_;  // pieces of memory that never move
   std::vector<logged> log_;
 };
