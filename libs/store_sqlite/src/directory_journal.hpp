@@ -3,8 +3,10 @@
 
 #include "connection.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,12 +21,17 @@ namespace tidegate::store_sqlite {
 /// synced sooner. Groups from before have another salt, and are never taken for later ones.
 ///
 /// A group is `octets of the content | checksum | salt | identity | number | content`, in little endian. The identity is
-/// that of the directory, so that the journal of one is not taken for that of another.
+/// that of the directory, so that the journal of one is not taken for that of another. Groups begin at multiples of 4,096
+/// octets: so they go to the disk past the caches of the system, where it has a way for that. A bit of the checksum says so;
+/// where it is not set, as in journals from before, the next group follows at once.
 class directory_journal {
  public:
-  /// Opens it or makes a new one. `identity` is that of the directory.
-  [[nodiscard]] static auto open(std::string const& directory_file, std::uint64_t identity)
-      -> outcome<directory_journal>;
+  enum class way { past_caches, through_caches };
+
+  /// Opens it or makes a new one. `identity` is that of the directory. Where the system has no way past its caches, it goes
+  /// through them.
+  [[nodiscard]] static auto open(std::string const& directory_file, std::uint64_t identity,
+                                 way to_disk = way::past_caches) -> outcome<directory_journal>;
   directory_journal(directory_journal&& other) noexcept;
   auto operator=(directory_journal&&) -> directory_journal& = delete;
   ~directory_journal();
@@ -53,15 +60,26 @@ class directory_journal {
   directory_journal(std::string name, int descriptor, std::uint64_t identity)
       : name_(std::move(name)), descriptor_(descriptor), identity_(identity) {}
   [[nodiscard]] auto error() const -> store::store_error;
+  /// The head of the group that is added, with so much room behind it.
+  [[nodiscard]] auto room_for(std::size_t octets) -> char*;
+  [[nodiscard]] auto write_at(std::string_view octets, std::uint64_t offset) -> bool;
+  void close_direct() noexcept;
+
+  struct free_aligned {
+    void operator()(char* memory) const noexcept;
+  };
 
   std::string name_;
   int descriptor_;
+  int direct_ =
+      -1;  // the same file, to write past the caches; negative: the system has no way for that
   std::uint64_t identity_;
   std::uint64_t salt_ = 0;
   std::uint64_t end_ = 0;      // of the groups
   std::uint64_t written_ = 0;  // how far the file has been written to
   bool doubtful_ = false;
-  std::string octets_;  // of the group that is added
+  std::unique_ptr<char[], free_aligned> room_;  // for the group that is added
+  std::size_t room_octets_ = 0;
 };
 
 }  // namespace tidegate::store_sqlite

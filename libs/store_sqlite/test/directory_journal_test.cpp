@@ -18,8 +18,11 @@ namespace {
 
 using groups = std::vector<std::pair<std::uint64_t, std::string>>;
 
-auto open_journal(std::string const& file, std::uint64_t identity = 7) -> directory_journal {
-  auto made = directory_journal::open(file, identity);
+using way = directory_journal::way;
+
+auto open_journal(std::string const& file, std::uint64_t identity = 7,
+                  way to_disk = way::past_caches) -> directory_journal {
+  auto made = directory_journal::open(file, identity, to_disk);
   EXPECT_TRUE(made.has_value()) << (made ? "" : made.error().text);
   return *std::move(made);
 }
@@ -67,28 +70,82 @@ TEST(store_sqlite_directory_journal, ends_with_the_last_group_that_is_whole) {
   folder const where;
   auto const file = where.file("directory.db");
   groups const written{{1, "one"}, {2, "two and more"}, {3, "three"}};
-  std::vector<std::uint64_t> ends;
+  constexpr std::size_t head = 40;
+  std::vector<std::size_t> begins;
+  std::vector<std::size_t> ends;
   {
     auto journal = open_journal(file);
     journal.restart();
     for (auto const& [number, content] : written) {
+      begins.push_back(journal.size());
+      ends.push_back(begins.back() + head + content.size());
       ASSERT_TRUE(journal.append(number, content));
-      ends.push_back(journal.size());
     }
   }
-  auto const whole = content_of(file + ".journal");
-  auto const expected_before = [&](std::size_t octet) {
-    auto const count = std::upper_bound(ends.begin(), ends.end(), octet) - ends.begin();
-    return groups(written.begin(), written.begin() + count);
-  };
-  for (std::size_t octet = 0; octet < ends.back(); ++octet) {
-    put_content(file + ".journal", std::string_view(whole).substr(0, octet));
-    EXPECT_EQ(all_of(open_journal(file)), expected_before(octet)) << "cut at " << octet;
-    auto changed = whole;
-    changed[octet] = static_cast<char>(changed[octet] ^ 0x10);
-    put_content(file + ".journal", changed);
-    EXPECT_EQ(all_of(open_journal(file)), expected_before(octet)) << "changed at " << octet;
+  auto const whole = content_of(file + ".journal").substr(0, ends.back());
+  for (std::size_t group = 0; group < written.size(); ++group) {
+    groups const before(written.begin(), written.begin() + static_cast<std::ptrdiff_t>(group));
+    for (auto octet = begins[group]; octet < ends[group]; ++octet) {
+      put_content(file + ".journal", std::string_view(whole).substr(0, octet));
+      EXPECT_EQ(all_of(open_journal(file)), before) << "cut at " << octet;
+      auto changed = whole;
+      changed[octet] = static_cast<char>(changed[octet] ^ 0x10);
+      put_content(file + ".journal", changed);
+      EXPECT_EQ(all_of(open_journal(file)), before) << "changed at " << octet;
+    }
+    // What is behind a group is of no importance.
+    put_content(file + ".journal", std::string_view(whole).substr(0, ends[group]));
+    EXPECT_EQ(all_of(open_journal(file)).size(), group + 1) << "cut behind it";
   }
+}
+
+TEST(store_sqlite_directory_journal, has_any_content_past_the_caches_and_through_them) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  groups written;
+  std::uint64_t number = 0;
+  for (std::size_t const blocks : {1U, 2U, 255U, 256U, 600U}) {
+    for (std::size_t const less : {42U, 41U, 40U, 39U, 1U, 0U}) {
+      ++number;
+      written.emplace_back(number, std::string(blocks * 4096 - less, static_cast<char>(number)));
+    }
+  }
+  for (auto const first : {way::past_caches, way::through_caches}) {
+    for (auto const second : {way::past_caches, way::through_caches}) {
+      {
+        auto journal = open_journal(file, 7, first);
+        journal.restart();
+        for (auto const& [of, content] : written) {
+          ASSERT_TRUE(journal.append(of, content));
+          EXPECT_EQ(journal.size() % 4096, 0U);
+        }
+        EXPECT_EQ(all_of(journal), written);
+      }
+      auto journal = open_journal(file, 7, second);
+      EXPECT_EQ(all_of(journal), written);
+      journal.restart();
+      ASSERT_TRUE(journal.append(1, "anew"));
+      EXPECT_EQ(all_of(journal), (groups{{1, "anew"}}));
+    }
+  }
+}
+
+// Octets as they were written before groups began at blocks: such a journal may be beside a directory that is opened after a crash.
+TEST(store_sqlite_directory_journal, reads_groups_that_follow_each_other_at_once) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto const group = [](std::uint64_t checksum, std::uint64_t number, std::string_view content) {
+    std::string octets;
+    for (auto value : {std::uint64_t{content.size()}, checksum,
+                       std::uint64_t{0x1122'3344'5566'7788}, std::uint64_t{7}, number}) {
+      for (int i = 0; i < 8; ++i, value >>= 8) {
+        octets += static_cast<char>(value);
+      }
+    }
+    return octets + std::string(content);
+  };
+  put_content(file + ".journal", group(0x2043'5093, 5, "one") + group(0x4a31'ecf8, 6, "three"));
+  EXPECT_EQ(all_of(open_journal(file)), (groups{{5, "one"}, {6, "three"}}));
 }
 
 TEST(store_sqlite_directory_journal, takes_nothing_that_was_there_before_it_began_anew) {

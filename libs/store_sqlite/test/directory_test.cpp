@@ -584,7 +584,7 @@ TEST(store_sqlite_directory, has_whatever_was_answered_wherever_power_was_lost) 
         std::filesystem::resize_file(copy + "-wal", random() % log_octets);
       }
       if (cuts_journal) {
-        std::filesystem::resize_file(copy + ".journal", random() % 40'000);
+        std::filesystem::resize_file(copy + ".journal", random() % (steps * 4096));
       }
       auto const d = open({.file = copy}, model);
       ASSERT_NE(d, nullptr);

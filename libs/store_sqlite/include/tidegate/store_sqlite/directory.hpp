@@ -27,7 +27,7 @@ struct directory_options {
   /// Memory for the pages that writing needs; 0: by the memory there is.
   std::uint64_t page_octets = 0;
   /// When nobody has written for so long, the pages that were needed for it are given back.
-  std::chrono::milliseconds pages_kept = std::chrono::minutes{1};
+  std::chrono::milliseconds pages_kept = std::chrono::minutes{10};
 };
 
 /// Durable: a write is answered when it is on the disk. Writes that come while the disk is busy become durable together; where
