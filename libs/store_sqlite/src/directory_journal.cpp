@@ -28,8 +28,8 @@ constexpr std::size_t head_octets = 40;
 constexpr std::uint64_t grown_octets = std::uint64_t{1} << 20;
 /// Where groups begin, and memory that a disk takes them from.
 constexpr std::uint64_t block_octets = 4096;
-/// In the place of the checksum, which is shorter.
-constexpr std::uint64_t begins_at_block = std::uint64_t{1} << 32;
+/// In the place of the checksum, which is shorter: where the next group is.
+constexpr std::uint64_t next_at_block = std::uint64_t{1} << 32;
 /// Memory of a large group is given back.
 constexpr std::size_t kept_octets_max = std::size_t{1} << 20;
 
@@ -164,7 +164,7 @@ auto directory_journal::read(each_group const& each) const -> outcome<void> {
       return failure(error());
     }
     bool const is_first = at == 0;
-    auto const checksum = head.checksum & ~begins_at_block;
+    auto const checksum = head.checksum & ~next_at_block;
     bool const whole = static_cast<std::uint64_t>(rest) == head.octets &&
                        crc32c(std::string_view(octets).substr(16)) == checksum;
     if (!whole || (!is_first && (head.salt != salt || head.number != number + 1))) {
@@ -177,7 +177,7 @@ auto directory_journal::read(each_group const& each) const -> outcome<void> {
     number = head.number;
     TIDEGATE_TRY_VOID(each(number, std::string_view(octets).substr(head_octets)));
     at += octets.size();
-    if ((head.checksum & begins_at_block) != 0) {
+    if ((head.checksum & next_at_block) != 0) {
       at = to_block(at);
     }
   }
@@ -212,7 +212,7 @@ auto directory_journal::write_at(std::string_view octets, std::uint64_t offset) 
       continue;
     }
     if (some < 0 && errno == EINVAL && direct_ >= 0) {
-      close_direct();  // its blocks are larger than ours
+      close_direct();  // its blocks are larger than ours, or it takes no more than a part of one
       continue;
     }
     if (some <= 0) {
@@ -231,11 +231,10 @@ auto directory_journal::append(std::uint64_t number, std::string_view content) -
   if (end > written_) {
     // Zeros first: where they do not fit, nothing has changed. Through caches they come in small pieces, since some systems
     // take all of a large one for changed when a part of it is written again.
-    auto const piece = direct_ >= 0 ? grown_octets : block_octets;
-    auto const zeros = room_for(grown_octets);
+    auto* const zeros = room_for(grown_octets);
     std::memset(zeros, 0, grown_octets);
     for (auto const to = (end / grown_octets + 1) * grown_octets; written_ < to;) {
-      auto const some = std::min(piece, to - written_);
+      auto const some = std::min(direct_ >= 0 ? grown_octets : block_octets, to - written_);
       if (!write_at({zeros, some}, written_)) {
         return failure(error());
       }
@@ -249,7 +248,7 @@ auto directory_journal::append(std::uint64_t number, std::string_view content) -
   put_number(group + 32, number);
   std::memcpy(group + head_octets, content.data(), content.size());
   std::memset(group + octets, 0, blocks - octets);
-  put_number(group + 8, crc32c({group + 16, octets - 16}) | begins_at_block);
+  put_number(group + 8, crc32c({group + 16, octets - 16}) | next_at_block);
   doubtful_ = true;
   if (!write_at({group, blocks}, end_) || fdatasync(descriptor_) != 0) {
     auto const failed = error();

@@ -22,8 +22,8 @@ namespace tidegate::store_sqlite {
 ///
 /// A group is `octets of the content | checksum | salt | identity | number | content`, in little endian. The identity is
 /// that of the directory, so that the journal of one is not taken for that of another. Groups begin at multiples of 4,096
-/// octets: so they go to the disk past the caches of the system, where it has a way for that. A bit of the checksum says so;
-/// where it is not set, as in journals from before, the next group follows at once.
+/// octets: so they go to the disk past the caches of the system, where it has a way for that. A bit behind the checksum says
+/// so of the next one; where it is not set, as in journals from before, that follows at once.
 class directory_journal {
  public:
   enum class way { past_caches, through_caches };
@@ -60,7 +60,7 @@ class directory_journal {
   directory_journal(std::string name, int descriptor, std::uint64_t identity)
       : name_(std::move(name)), descriptor_(descriptor), identity_(identity) {}
   [[nodiscard]] auto error() const -> store::store_error;
-  /// The head of the group that is added, with so much room behind it.
+  /// Memory that a disk takes blocks from, at least so much.
   [[nodiscard]] auto room_for(std::size_t octets) -> char*;
   [[nodiscard]] auto write_at(std::string_view octets, std::uint64_t offset) -> bool;
   void close_direct() noexcept;

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 namespace tidegate::store_sqlite {
@@ -67,13 +68,14 @@ constexpr std::uint64_t page_octets_for_key_octet = 128;
 /// When it did not fit, it is tried again so much later.
 constexpr std::chrono::seconds retry_time{1};
 
-/// Does again what the journal has after the group `committed`; the number of its last group.
+/// Does again what the journal has after the group `committed`, up to the group `until`; the number of the last one.
 [[nodiscard]] auto repeat_journal(directory_journal const& journal, std::uint64_t committed,
-                                  directory_session& session) -> outcome<std::uint64_t> {
+                                  std::uint64_t until, directory_session& session)
+    -> outcome<std::uint64_t> {
   auto last = committed;
   TIDEGATE_TRY_VOID(
       journal.read([&](std::uint64_t number, std::string_view group) -> outcome<void> {
-        if (number <= committed) {
+        if (number <= committed || number > until) {
           return {};
         }
         if (number != last + 1) {
@@ -443,7 +445,7 @@ auto directory::threads::catch_up() -> outcome<void> {
   }
   auto made = [&]() -> outcome<void> {
     TIDEGATE_TRY_VOID(writer_->begin_write());
-    TIDEGATE_TRY(auto const last, repeat_journal(journal_, committed_, *writer_));
+    TIDEGATE_TRY(auto const last, repeat_journal(journal_, committed_, journaled_, *writer_));
     if (last != journaled_) {
       return failure(
           store_error{store_fault::damaged, options_.file + ".journal: lacks what was in it"});
@@ -515,7 +517,9 @@ void directory::threads::checkpoint(bool idle) {
       file, nullptr, idle ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_RESTART, &in_log,
       &in_file);
   sqlite3_busy_timeout(file, 0);
-  if (code == SQLITE_OK && in_log == in_file && !is_behind() && journal_.size() > 0) {
+  // What may be behind the last group is of a write that was refused: only another number keeps it from being repeated.
+  if (code == SQLITE_OK && in_log == in_file && !is_behind() && journal_.size() > 0 &&
+      !journal_.is_doubtful()) {
     journal_.restart();
   }
   if (idle) {
@@ -563,7 +567,8 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
                                                     page_memory / page_octets_for_key_octet);
   TIDEGATE_TRY_VOID(writer->begin_write());
   TIDEGATE_TRY(auto const journaled,
-               repeat_journal(journal, static_cast<std::uint64_t>(committed), *writer));
+               repeat_journal(journal, static_cast<std::uint64_t>(committed),
+                              std::numeric_limits<std::uint64_t>::max(), *writer));
   TIDEGATE_TRY_VOID(writer->commit(journaled));
   // Whoever had it open before may have left commits that were never synced.
   if (!sync_whole_log(writer->file().get())) {

@@ -76,7 +76,7 @@ class pending_entries {
   // By hash, as many as a power of two. Many resources may have one key, so a row is not looked for among them.
   std::vector<std::uint32_t> rows_;
   std::vector<std::uint32_t> by_key_;
-  std::uint32_t linked_ = 0;  // so many items are there
+  std::uint32_t linked_ = 0;      // so many items are there
   std::deque<std::string> keys_;  // pieces of memory that never move
   std::vector<logged> log_;
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A directory whose disk fails at random below SQLite, against a map that knows what was answered.
+// A directory whose disk fails at random below SQLite and its journal, against a map that knows what was answered.
 #include <tidegate/store_sqlite/directory.hpp>
 
 #include "folder.hpp"
+#include "journal_disk.hpp"
 #include "power.hpp"
 #include "support/directory_contract.hpp"
 #include "support/sanitized.hpp"
@@ -39,7 +40,7 @@ class store_sqlite_directory_failures : public testing::Test {
  protected:
   static constexpr int works_at_once = 300;
 
-  ~store_sqlite_directory_failures() override { power::fail({}); }
+  ~store_sqlite_directory_failures() override { mend_disk(); }
 
   auto open() -> bool {
     // Little memory, so that much of a transaction is in the log before its commit.
@@ -53,7 +54,22 @@ class store_sqlite_directory_failures : public testing::Test {
     return directory_ != nullptr;
   }
 
+  static void mend_disk() {
+    power::fail({});
+    journal_disk::fail({});
+  }
+
   void break_disk() {
+    if (random_() % 2 == 0) {
+      auto const journal = [&] { return std::array{0, 100, 1000, 4000}[random_() % 4]; };
+      journal_disk::fail({.writes = journal(),
+                          .syncs = journal(),
+                          .short_writes = journal(),
+                          .direct_writes = random_() % 5 == 0 ? 100 : 0});
+    }
+    if (random_() % 3 == 0) {
+      return;  // the journal fails, or nothing does
+    }
     auto const part = std::array{20, 200, 2000, 10'000}[random_() % 4];
     switch (random_() % 6) {
       case 0: power::fail({.log_writes = part}); break;
@@ -197,11 +213,11 @@ TEST_F(store_sqlite_directory_failures, lose_nothing_that_was_answered) {
       }
       directory_.reset();
       if (!open()) {
-        power::fail({});
+        mend_disk();
         ASSERT_TRUE(open()) << why_;
       }
     }
-    power::fail({});
+    mend_disk();
     expect_all();
     int const bad = bad_;
     write_some();

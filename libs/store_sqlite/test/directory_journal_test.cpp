@@ -2,6 +2,7 @@
 #include "directory_journal.hpp"
 
 #include "folder.hpp"
+#include "journal_disk.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -175,6 +176,92 @@ TEST(store_sqlite_directory_journal, refuses_that_of_another_directory) {
   ASSERT_FALSE(read.has_value());
   EXPECT_EQ(read.error(), (store::store_error{store::store_fault::damaged,
                                               file + ".journal: is of another directory"}));
+}
+
+class store_sqlite_directory_journal_failures : public testing::Test {
+ protected:
+  ~store_sqlite_directory_journal_failures() override { journal_disk::fail({}); }
+};
+
+TEST_F(store_sqlite_directory_journal_failures, leave_nothing_of_a_group_that_was_refused) {
+  constexpr int all = 10'000;
+  for (auto const to_disk : {way::past_caches, way::through_caches}) {
+    for (auto const failing :
+         {journal_disk::failures{.writes = all}, journal_disk::failures{.syncs = all},
+          journal_disk::failures{.writes = 5000, .syncs = all}}) {
+      folder const where;
+      auto const file = where.file("directory.db");
+      auto journal = open_journal(file, 7, to_disk);
+      journal.restart();
+      ASSERT_TRUE(journal.append(1, "one"));
+      for (std::size_t const octets : {1U, 4056U, 4057U, 20'000U}) {
+        journal_disk::fail(failing);
+        auto const failed = journal.append(2, std::string(octets, 'x'));
+        journal_disk::fail({});
+        ASSERT_FALSE(failed.has_value());
+        EXPECT_EQ(failed.error(), (store::store_error{store::store_fault::unavailable,
+                                                      file + ".journal: Input/output error"}));
+        EXPECT_TRUE(journal.is_doubtful());
+        EXPECT_EQ(journal.size(), 4096U);
+        EXPECT_EQ(all_of(open_journal(file)), (groups{{1, "one"}}));
+      }
+      ASSERT_TRUE(journal.append(2, "two"));
+      EXPECT_FALSE(journal.is_doubtful());
+      EXPECT_EQ(all_of(open_journal(file)), (groups{{1, "one"}, {2, "two"}}));
+    }
+  }
+}
+
+TEST_F(store_sqlite_directory_journal_failures,
+       of_all_that_follows_leave_what_was_refused_in_doubt) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto journal = open_journal(file);
+  journal.restart();
+  ASSERT_TRUE(journal.append(1, "one"));
+  journal_disk::fail({.syncs = 10'000, .zeros = true});
+  ASSERT_FALSE(journal.append(2, "refused").has_value());
+  journal_disk::fail({});
+  EXPECT_EQ(all_of(journal), (groups{{1, "one"}, {2, "refused"}})) << "nothing could take it back";
+  EXPECT_TRUE(journal.is_doubtful());
+  EXPECT_EQ(journal.size(), 4096U);
+  ASSERT_TRUE(journal.append(2, "two"));
+  EXPECT_FALSE(journal.is_doubtful());
+  EXPECT_EQ(all_of(journal), (groups{{1, "one"}, {2, "two"}}));
+}
+
+TEST_F(store_sqlite_directory_journal_failures, of_direct_writes_make_it_go_through_caches) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  auto journal = open_journal(file);
+  journal.restart();
+  static_cast<void>(journal_disk::counted());
+  ASSERT_TRUE(journal.append(1, "one"));
+  bool const is_direct = journal_disk::counted().direct_writes > 0;
+  journal_disk::fail({.direct_writes = 10'000});
+  ASSERT_TRUE(journal.append(2, std::string(3'000'000, 'x')));
+  ASSERT_TRUE(journal.append(3, "three"));
+  auto const counted = journal_disk::counted();
+  EXPECT_EQ(counted.direct_writes, is_direct ? 1 : 0) << "it is not tried again";
+  EXPECT_GT(counted.other_writes, 250) << "zeros in small pieces, but for the first";
+  EXPECT_EQ(all_of(open_journal(file)),
+            (groups{{1, "one"}, {2, std::string(3'000'000, 'x')}, {3, "three"}}));
+}
+
+TEST_F(store_sqlite_directory_journal_failures, of_a_part_of_a_write_are_made_good) {
+  folder const where;
+  auto const file = where.file("directory.db");
+  for (auto const to_disk : {way::past_caches, way::through_caches}) {
+    auto journal = open_journal(file, 7, to_disk);
+    journal.restart();
+    journal_disk::fail({.short_writes = 5000});
+    groups written;
+    for (std::uint64_t number = 1; number <= 100; ++number) {
+      written.emplace_back(number, std::string(number * 1000, static_cast<char>(number)));
+      ASSERT_TRUE(journal.append(number, written.back().second));
+    }
+    EXPECT_EQ(all_of(open_journal(file)), written);
+  }
 }
 
 TEST(store_sqlite_directory_journal, writes_the_next_group_over_one_that_failed) {
