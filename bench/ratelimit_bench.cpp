@@ -305,12 +305,12 @@ class response {
   }
 
  private:
-  static constexpr std::array<ratelimit::quota_policy_view, 3> policies_ = {{
+  static constexpr std::array<ratelimit::quota_policy_view, 3> policies = {{
       {"minute", 1'000'000, "requests", 60s},
       {"day", 100'000'000, "requests", 24h},
       {"burst", 1'000'000, "requests", 1s},
   }};
-  ratelimit::prepared_fields prepared_{policies_, ratelimit::draft::draft_09};
+  ratelimit::prepared_fields prepared_{policies, ratelimit::draft::draft_09};
   std::string policy_field_;
   std::string limit_field_;
 };

@@ -283,14 +283,18 @@ class caller {
     for (;;) {
       std::array<pollfd, 2> polled{{{finished_, POLLIN, 0}, {signals_, POLLIN, 0}}};
       ::poll(polled.data(), polled.size(), static_cast<int>(progress::tick.count()));
-      auto const activity = session_->activity();
-      std::lock_guard const lock(mutex_);
-      if (polled[0].revents != 0) {
-        return false;
-      }
-      if (polled[1].revents != 0) {
+      bool const finished = polled[0].revents != 0;
+      bool const interrupted = !finished && polled[1].revents != 0;
+      if (interrupted) {
         signalfd_siginfo taken{};
         (void)!::read(signals_, &taken, sizeof taken);
+      }
+      auto const activity = session_->activity();
+      std::lock_guard const lock(mutex_);
+      if (finished) {
+        return false;
+      }
+      if (interrupted) {
         stopping_ = true;
         return true;
       }

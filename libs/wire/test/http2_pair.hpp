@@ -72,8 +72,7 @@ class test_client {
     nghttp2_session_callbacks_del(callbacks);
     std::vector<nghttp2_settings_entry> offered;
     if (window != 0) {
-      offered.push_back(
-          {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, static_cast<std::uint32_t>(window)});
+      offered.push_back({NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, static_cast<std::uint32_t>(window)});
     }
     nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, offered.data(), offered.size());
   }

@@ -72,8 +72,9 @@ struct page {
 /// scan is spent; one without any rows takes two budgets. A backward page that reaches the start is filled
 /// up from there.
 template <class Row, class MakeScan, class PositionOf>
-[[nodiscard]] auto read_page(page_place const& place, std::uint32_t count, MakeScan&& make_scan,
-                             PositionOf&& position_of) -> page<Row> {
+[[nodiscard]] auto read_page(page_place const& place, std::uint32_t count,
+                             MakeScan const& make_scan, PositionOf const& position_of)
+    -> page<Row> {
   bool const forward = place.towards == direction::forward;
   scan_answer<Row> found = make_scan(scan{place, count + 1});
   if (found.rows.empty() && found.stopped) {
