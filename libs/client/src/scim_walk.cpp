@@ -373,6 +373,7 @@ auto scim_walk::asks_for_less(scim_error const& error) -> bool {
   if (error.status == 403 || error.type == scim_type::invalid_filter) {
     return false;
   }
+  // NOLINTNEXTLINE(bugprone-branch-clone): the last one does what the first one does, when all else was tried
   if (error.type == scim_type::invalid_count && count_) {
     count_ = place_.count = std::nullopt;
   } else if (place_.by_id) {

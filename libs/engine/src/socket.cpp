@@ -138,7 +138,8 @@ auto remove_if_abandoned(socket_address const& address) -> bool {
   bool removed = false;
   if (address.family() == AF_UNIX) {
     descriptor const probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    bool const is_abandoned = ::connect(probe.get(), static_cast<sockaddr const*>(address.data()),
+    bool const is_abandoned = probe.is_open() &&
+                              ::connect(probe.get(), static_cast<sockaddr const*>(address.data()),
                                         static_cast<socklen_t>(address.size())) != 0 &&
                               errno == ECONNREFUSED;
     removed = is_abandoned && ::unlink(address.to_string().c_str() + path_prefix.size()) == 0;

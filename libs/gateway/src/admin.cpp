@@ -570,7 +570,7 @@ class admin_connection final : public engine::watched, private engine::timer {
     write();
   }
 
-  void respond(admin_answer what) {
+  void respond(admin_answer const& what) {
     in_ = {};
     wire::append_status_line(out_, what.status);
     if (what.status != 204) {

@@ -32,7 +32,7 @@ namespace tidegate::gateway {
 /// Appends `"partition":[…],"key":"…"`: the sources with their values, and the key. Values that may be secrets are left out, and so are all
 /// of a partition that is of other sources.
 void append_partition(std::string& out, ratelimit::partition_rule const& rule,
-                      std::string_view partition);
+                      std::string_view text);
 
 /// True for the paths that `answer_quotas` knows.
 [[nodiscard]] auto is_quota_path(std::string_view path) -> bool;

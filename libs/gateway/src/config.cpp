@@ -35,10 +35,10 @@ auto shown(std::string_view text) -> std::string {
 auto distance(std::string_view a, std::string_view b) -> std::size_t {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
+  for (char const next : a) {
     auto diagonal = row[0]++;
     for (std::size_t j = 0; j < b.size(); ++j) {
-      auto const changed = diagonal + (a[i] != b[j]);
+      auto const changed = diagonal + (next != b[j]);
       diagonal = row[j + 1];
       row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
     }
@@ -1248,7 +1248,7 @@ class config_reader {
     } else if (given_service == nullptr && given_upstream == nullptr) {
       fault(from.place, "nothing answers this route; allowed: \"upstream\" or \"service\"");
     }
-    if (upstream) {
+    if (upstream && given_upstream != nullptr) {
       route.upstream = resolve("upstream", upstreams_, *given_upstream->value).value_or(0);
     }
     if (service) {
