@@ -57,7 +57,7 @@ auto exchange::decide_shared() -> bool {
   }
   if (*here) {
     worker_.metrics->quota_store_here.add();
-    verdict_ = **here;
+    verdict_ = *here;
     return true;
   }
   worker_.metrics->quota_store_asked.add();

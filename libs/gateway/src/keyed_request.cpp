@@ -865,7 +865,7 @@ auto keyed_request::client_has_gone() -> bool {
         return false;
       }
       break;
-    case stage::over: break;
+    case stage::over:
     case stage::streaming: break;
     default: return false;  // claiming, running, recording: it goes on
   }

@@ -234,10 +234,9 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   }
   describe(out, "tidegate_decisions_total", "counter", "What policies said to requests.");
   for (auto const& [name, sum] : policies) {
-    auto const decided = [&](char const* decision, std::uint64_t count) {
+    auto const decided = [&out, policy = label(name)](char const* decision, std::uint64_t count) {
       line(out, "tidegate_decisions_total",
-           "policy=\"" + label(name) + "\",decision=\"" + decision + "\"",
-           static_cast<double>(count));
+           "policy=\"" + policy + "\",decision=\"" + decision + "\"", static_cast<double>(count));
     };
     decided("admitted", sum.admitted);
     decided("refused", sum.refused);

@@ -186,9 +186,9 @@ class list_reader {
     std::optional<error> failed;
     auto skip = plan_.asked.start_index - 1;
     bool const has_types = plan_.parts.size() > 1;
-    for (std::size_t i = 0; i < plan_.parts.size(); ++i) {
+    for (auto const& part : plan_.parts) {
       if (has_types) {  // what is skipped may go over several
-        TIDEGATE_TRY(auto const of_part, count_part(plan_.parts[i], index_time_max));
+        TIDEGATE_TRY(auto const of_part, count_part(part, index_time_max));
         total_ = total_.value_or(0) + of_part;
         if (skip >= of_part) {
           skip -= of_part;
@@ -198,10 +198,10 @@ class list_reader {
       if (rows.size() == plan_.count) {
         continue;
       }
-      auto query = query_of(plan_.parts[i], index_time_max);
+      auto query = query_of(part, index_time_max);
       query.scan = {page_place{}, plan_.count - static_cast<std::uint32_t>(rows.size())};
       query.skip = std::exchange(skip, 0);
-      scan_part(plan_.parts[i], query, found, failed);
+      scan_part(part, query, found, failed);
       if (found.stopped && !failed) {
         failed = too_dear();
       }

@@ -17,7 +17,6 @@ namespace {
 
 using scim::error;
 using scim::json;
-using scim::json_object;
 
 /// The end of every text: that of `meta`, and that of the resource.
 constexpr std::string_view text_end = "}}";
