@@ -51,7 +51,11 @@ void waiting_room::leave(idempotency::lookup_key const& key, keyed_request const
 /// With the lock.
 void waiting_room::leave_scope(idempotency::lookup_key const& key, std::size_t guests) {
   auto const found = of_scope_.find(key.scope());
-  if (found != of_scope_.end() && (found->second -= guests) == 0) {
+  if (found == of_scope_.end()) {
+    return;
+  }
+  found->second -= guests;
+  if (found->second == 0) {
     of_scope_.erase(found);
   }
 }

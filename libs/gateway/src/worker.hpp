@@ -126,8 +126,8 @@ struct shared_state {
 /// One thread: its loop, and what connections on it share because only one of them runs at a time.
 class worker {
  public:
-  worker(engine::loop& on, shared_state& shared, std::shared_ptr<worker_metrics> metrics,
-         access_log::source& log, std::uint64_t randomness);
+  worker(engine::loop& on, shared_state& shared_by_all, std::shared_ptr<worker_metrics> counts,
+         access_log::source& lines, std::uint64_t randomness);
   ~worker();
   worker(worker const&) = delete;
   auto operator=(worker const&) -> worker& = delete;

@@ -195,8 +195,8 @@ class canonical_writer {
       }
       if (octet == '\\') {
         escapes = true;
-        if (++position_ == text_.size() ||
-            !utf8.feed(static_cast<std::uint8_t>(text_[position_]))) {
+        ++position_;
+        if (position_ == text_.size() || !utf8.feed(static_cast<std::uint8_t>(text_[position_]))) {
           return false;  // what is escaped is judged below
         }
       }

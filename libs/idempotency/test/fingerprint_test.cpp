@@ -13,8 +13,8 @@ auto const test_secret = secret(std::as_bytes(std::span(std::string_view("test")
 struct request {
   std::string_view method = "POST";
   std::string_view path = "/orders";
-  std::string_view query = "";
-  std::string_view body = "";
+  std::string_view query{};
+  std::string_view body{};
 };
 
 auto fingerprint_of(request const& r, fingerprint_rule const& rule = {},

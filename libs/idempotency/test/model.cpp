@@ -306,7 +306,8 @@ class walk {
       }
     }
     // The gateways are alike, so the first request may as well go to the first.
-    for (std::uint8_t gateway = 0; gateway < (unused == 0 ? 1 : 2); ++gateway) {
+    std::uint8_t const gateways = unused == 0 ? 1 : 2;
+    for (std::uint8_t gateway = 0; gateway < gateways; ++gateway) {
       auto next = w;
       --next.tries[client];
       auto& s = next.slots.at(unused);
