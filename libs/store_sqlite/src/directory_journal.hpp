@@ -71,8 +71,7 @@ class directory_journal {
 
   std::string name_;
   int descriptor_;
-  int direct_ =
-      -1;  // the same file, to write past the caches; negative: the system has no way for that
+  int direct_ = -1;  // the same file past the caches; negative: there is no such way
   std::uint64_t identity_;
   std::uint64_t salt_ = 0;
   std::uint64_t end_ = 0;      // of the groups

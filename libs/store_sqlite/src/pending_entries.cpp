@@ -45,9 +45,9 @@ void pending_entries::count_new(row const& what, std::int32_t by) {
 void pending_entries::link() {
   if (items_.size() > rows_.size()) {
     auto const heads = std::max(heads_min, std::bit_ceil(items_.size()));
+    // In this order there are never fewer of the first, also where memory ends.
     by_key_.assign(heads, none);
-    rows_.assign(heads,
-                 none);  // the last one: there are as many of both, also when there is no memory
+    rows_.assign(heads, none);
     linked_ = 0;
   }
   auto const mask = rows_.size() - 1;
