@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "directory_helpers.hpp"
+#include "file_limit.hpp"
 #include "journal_disk.hpp"
+#include "killed_child.hpp"
 #include "power.hpp"
 
 #include "connection.hpp"
 
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -65,25 +66,8 @@ TEST(store_sqlite_directory_crash, has_after_a_kill_whatever_was_answered_before
   for (int round = 0; round < 8; ++round) {
     folder const where;
     auto const file = where.file("directory.db");
-    std::array<int, 2> ends{};
-    ASSERT_EQ(pipe(ends.data()), 0);
-    auto const child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      close(ends[0]);
-      store_until_killed(file, ends[1]);
-    }
-    close(ends[1]);
-    std::string octets;
-    for (auto left = sizeof(std::int32_t) * (1 + random() % 2000); left > 0; --left) {
-      char octet = 0;
-      ASSERT_EQ(read(ends[0], &octet, 1), 1);
-      octets += octet;
-    }
-    ASSERT_EQ(kill(child, SIGKILL), 0);
-    octets += all_from(ends[0]);  // answered before the kill as well
-    close(ends[0]);
-    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    auto const octets = until_killed(sizeof(std::int32_t) * (1 + random() % 2000),
+                                     [&](int answers) { store_until_killed(file, answers); });
 
     auto const model = make_model();
     auto const& users = *model->find("User");
@@ -532,14 +516,9 @@ TEST(store_sqlite_directory_crash, keeps_what_was_answered_when_the_disk_fails_a
   for (int i = 0; i < 50; ++i) {
     ASSERT_TRUE(put(i));
   }
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit const none{0, before.rlim_max};  // every write fails with EFBIG
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  std::optional<file_limit> limit(0);  // every write fails
   auto const failed = put(50);
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, handler);
+  limit.reset();
   EXPECT_FALSE(failed.has_value());
   // A reader that cannot be shown it hears an error, for a moment.
   std::optional<std::size_t> seen;

@@ -7,7 +7,6 @@
 #include "support/directory_contract.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -67,15 +66,6 @@ inline auto found(directory& where, scim::model_type const& type, std::string_vi
     }
     return ids_of(reader.scan(query)->rows);
   });
-}
-
-/// Waits until the other end of a pipe is closed, and says what came through it.
-inline auto all_from(int end) -> std::string {
-  std::string all;
-  for (char octet = 0; read(end, &octet, 1) == 1;) {
-    all += octet;
-  }
-  return all;
 }
 
 }  // namespace tidegate::store_sqlite

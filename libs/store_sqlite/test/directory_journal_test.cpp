@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "directory_journal.hpp"
 
+#include "file_limit.hpp"
 #include "folder.hpp"
 #include "journal_disk.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "directory_redo.hpp"
@@ -270,14 +270,9 @@ TEST(store_sqlite_directory_journal, writes_the_next_group_over_one_that_failed)
   auto journal = open_journal(file);
   journal.restart();
   ASSERT_TRUE(journal.append(1, "one"));
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit const little{std::uint64_t{1} << 20, before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  std::optional<file_limit> limit(std::uint64_t{1} << 20);
   auto const failed = journal.append(2, std::string(std::size_t{1} << 20, 'x'));
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, handler);
+  limit.reset();
   ASSERT_FALSE(failed.has_value());
   EXPECT_EQ(failed.error().fault, store::store_fault::unavailable);
   EXPECT_EQ(all_of(journal), (groups{{1, "one"}}));

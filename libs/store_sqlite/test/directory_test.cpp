@@ -2,22 +2,23 @@
 #include <tidegate/store_sqlite/directory.hpp>
 
 #include "directory_helpers.hpp"
+#include "file_limit.hpp"
+#include "killed_child.hpp"
 
 #include "directory_scan.hpp"
 #include "page_memory.hpp"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <semaphore>
 #include <thread>
 
@@ -262,15 +263,10 @@ TEST(store_sqlite_directory, reports_an_io_error_and_goes_on_when_it_is_over) {
       return insert(writer, users, user_of({.id = name_of(number), .user_name = "x"})).has_value();
     });
   };
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit const none{0, before.rlim_max};  // every write fails with EFBIG
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  std::optional<file_limit> limit(0);  // every write fails
   auto const failed = put(10);
   auto const read_all_the_same = text_in(*d, "acme", users, name_of(3));
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, handler);
+  limit.reset();
   ASSERT_FALSE(failed.has_value());
   EXPECT_EQ(failed.error().fault, store_fault::unavailable);
   EXPECT_NE(read_all_the_same, "none");

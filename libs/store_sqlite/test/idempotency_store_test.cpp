@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store_sqlite/idempotency_store.hpp>
 
+#include "file_limit.hpp"
 #include "folder.hpp"
+#include "killed_child.hpp"
 #include "support/idempotency_store_contract.hpp"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <semaphore>
 
 namespace tidegate::store_sqlite {
@@ -115,15 +116,6 @@ TEST(store_sqlite, loses_what_was_dispatched_when_the_last_process_ended) {
   }
 }
 
-/// Waits until the other end of a pipe is closed, and says what came through it.
-auto all_from(int end) -> std::string {
-  std::string all;
-  for (char octet = 0; read(end, &octet, 1) == 1;) {
-    all += octet;
-  }
-  return all;
-}
-
 TEST(store_sqlite, refuses_a_file_that_another_process_uses) {
   folder const where;
   std::array<int, 2> from_child{};
@@ -160,15 +152,10 @@ TEST(store_sqlite, reports_an_io_error_and_goes_on_when_it_is_over) {
   auto const store = open({.file = where.file()});
   store_answer(*store, "before", "x");
   auto const claim = claim_of(key_of("a"), 1);
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit const none{0, before.rlim_max};  // every write fails with EFBIG
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  std::optional<file_limit> limit(0);  // every write fails
   auto const failed = apply(*store, claim);
   auto const read_all_the_same = find(*store, key_of("before"));
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  std::signal(SIGXFSZ, handler);
+  limit.reset();
   ASSERT_FALSE(failed.has_value());
   EXPECT_EQ(failed.error().fault, store_fault::unavailable);
   EXPECT_TRUE(read_all_the_same.has_value());
@@ -478,25 +465,9 @@ TEST(store_sqlite, has_after_a_kill_whatever_was_answered_before) {
   std::mt19937 random(1);
   for (int round = 0; round < 10; ++round) {
     folder const where;
-    std::array<int, 2> ends{};
-    ASSERT_EQ(pipe(ends.data()), 0);
-    auto const child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      close(ends[0]);
-      store_until_killed(where.file(), ends[1]);
-    }
-    close(ends[1]);
-    std::string octets;
-    for (auto left = sizeof(answered_step) * (1 + random() % 500); left > 0; --left) {
-      char octet = 0;
-      ASSERT_EQ(read(ends[0], &octet, 1), 1);
-      octets += octet;
-    }
-    ASSERT_EQ(kill(child, SIGKILL), 0);
-    octets += all_from(ends[0]);  // answered before the kill as well
-    close(ends[0]);
-    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    auto const octets =
+        until_killed(sizeof(answered_step) * (1 + random() % 500),
+                     [&](int answers) { store_until_killed(where.file(), answers); });
 
     auto const store = open({.file = where.file(), .seal_keys = {key_with(1, 1)}}, start + 1s);
     for (std::size_t i = 0; i + sizeof(answered_step) <= octets.size();
