@@ -122,6 +122,24 @@ void keep_memory() {
   (void)::mallopt(M_MMAP_THRESHOLD, 4 << 20);
 }
 
+/// Waits for so long, or until another signal says to stop now.
+void wait_at_most(std::chrono::nanoseconds time, sigset_t const& signals) {
+  auto const end = std::chrono::steady_clock::now() + time;
+  for (;;) {
+    auto const left =
+        std::chrono::ceil<std::chrono::nanoseconds>(end - std::chrono::steady_clock::now());
+    if (left <= std::chrono::nanoseconds(0)) {
+      return;
+    }
+    timespec const wait{static_cast<time_t>(left / std::chrono::seconds(1)),
+                        static_cast<long>((left % std::chrono::seconds(1)).count())};
+    auto const number = ::sigtimedwait(&signals, nullptr, &wait);
+    if (number == SIGTERM || number == SIGINT) {
+      return;
+    }
+  }
+}
+
 auto serve(serve_settings const& settings) -> int {
   auto loaded = load(settings, config_reading::first);
   if (!loaded) {
@@ -180,6 +198,7 @@ auto serve(serve_settings const& settings) -> int {
     notify("READY=1");
   }
   notify("STOPPING=1");
+  wait_at_most(server->begin_drain(), signals);
   if (!server->drain(settings.drain)) {
     std::cerr << "some requests were still under way and are dropped\n";
   }

@@ -135,6 +135,69 @@ TEST(gateway_drain, ends_at_once_when_nothing_is_under_way) {
   }
 }
 
+TEST(gateway_drain, serves_what_waits_to_be_accepted) {
+  constexpr int rounds = 5;
+  constexpr int clients = 40;
+  for (int round = 0; round < rounds; ++round) {
+    gateway with(echo_with_quota(1000), 2);
+    with.signal(SIGSTOP);
+    std::vector<connection> waiting;
+    for (int i = 0; i < clients; ++i) {
+      waiting.push_back(with.connect());
+      waiting.back().send(get_request);
+    }
+    with.signal(SIGTERM);
+    with.signal(SIGCONT);
+    for (auto& each : waiting) {
+      EXPECT_EQ(each.read_response().status(), 200);
+    }
+    waiting.clear();
+    EXPECT_EQ(with.wait(), 0);
+  }
+}
+
+TEST(gateway_drain, lets_a_new_connection_speak) {
+  gateway with(echo_with_quota(10));
+  auto late = with.connect();
+  expect_eventually([&] { return with.metric("tidegate_connections_open") == 1; }, "it is taken");
+  with.signal(SIGTERM);
+  expect_eventually([&] { return !with.accepts(); }, "nobody listens any more");
+  late.send(get_request);
+  auto const answer = late.read_response();
+  EXPECT_EQ(answer.status(), 200);
+  EXPECT_EQ(answer.field("Connection"), "close");
+  late.close();
+  EXPECT_EQ(with.wait(), 0);
+}
+
+TEST(gateway_drain, does_not_wait_long_for_a_new_connection_that_says_nothing) {
+  gateway with("http: {header-timeout: 1h}\n" + echo_with_quota(10));
+  auto silent = with.connect();
+  expect_eventually([&] { return with.metric("tidegate_connections_open") == 1; }, "it is taken");
+  with.signal(SIGTERM);
+  EXPECT_TRUE(silent.is_closed());
+  EXPECT_EQ(with.wait(), 0);
+}
+
+TEST(gateway_drain, says_that_it_is_not_ready_before_it_stops_listening) {
+  gateway with("drain-delay: 1h\n" + echo_with_quota(10));
+  with.signal(SIGTERM);
+  expect_eventually([&] { return with.admin("/readyz").status() == 503; }, "it is not ready");
+  auto const answer = with.get("/a");
+  EXPECT_EQ(answer.status(), 200);
+  EXPECT_EQ(answer.field("Connection"), "close");
+  with.signal(SIGTERM);  // a second one does not wait
+  EXPECT_EQ(with.wait(), 0);
+}
+
+TEST(gateway_drain, stops_by_itself_after_the_delay) {
+  gateway with(echo_with_quota(10));
+  EXPECT_EQ(with.reload("drain-delay: 100ms\n" + echo_with_quota(10)),
+            "the configuration was taken over");
+  with.signal(SIGTERM);
+  EXPECT_EQ(with.wait(), 0);
+}
+
 // ---- the admin address ----
 
 TEST(gateway_admin, is_healthy_and_ready) {

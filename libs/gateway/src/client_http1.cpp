@@ -40,7 +40,7 @@ client_http1::client_http1(worker& on, worker::client_place at, engine::transpor
 client_http1::~client_http1() = default;
 
 auto client_http1::start(bool is_watched) -> bool {
-  set_deadline(worker_.current->settings->settings.http.header_timeout);
+  set_deadline(worker_.first_byte_timeout());
   auto const& socket = transport_.socket();
   return (is_watched ? worker_.loop.watch_instead(socket, *this)
                      : worker_.loop.watch(socket, *this))
@@ -147,6 +147,7 @@ auto client_http1::take_head(std::string_view& bytes) -> bool {
     return false;
   }
   may_be_http2_ = false;
+  is_new_ = false;
   if (head.state != wire::head_state::complete) {
     respond_to_malformed(
         head.state == wire::head_state::http2_preface ? 505 : wire::status_of(head.fault));
@@ -500,10 +501,12 @@ void client_http1::linger() {
 }
 
 void client_http1::drain() {
-  if (phase_ == phase::head && in_.empty() && out_.empty()) {
-    close();
-  } else {
+  if (phase_ != phase::head || !in_.empty() || !out_.empty()) {
     keep_alive_ = false;
+  } else if (is_new_) {
+    set_deadline(worker_.first_byte_timeout());  // its request may be on the way
+  } else {
+    close();
   }
 }
 

@@ -83,7 +83,8 @@ class client_http1 final : public engine::watched,
   worker& worker_;
   engine::transport transport_;
   phase phase_ = phase::head;
-  bool may_be_http2_;  // until the first request has come
+  bool may_be_http2_;   // until the first request has come
+  bool is_new_ = true;  // no request has come yet
   bool readable_ = false;
   bool closing_ = false;  // the client sends no more
   bool keep_alive_ = true;

@@ -534,6 +534,7 @@ class config_reader {
                              : directory == "write" ? directory_access::write
                                                     : directory_access::read;
     made.workers = take(top, "workers", read_integer);
+    made.drain_delay = take_or_default(top, "drain-delay", read_duration);
     made.data = beside_file(take_or_default(top, "data", read_file));
     auto const secrets = take(top, "secrets", read_file);
     made.secrets = secrets ? beside_file(*secrets)

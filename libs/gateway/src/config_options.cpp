@@ -619,6 +619,14 @@ constexpr option table[] = {
      .initial = "false",
      .doc = "Add X-RateLimit-Limit, -Remaining and -Reset."},
 
+    {.path = "drain-delay",
+     .type = duration,
+     .initial = "0s",
+     .min = 0,
+     .max = hour,
+     .doc = "After SIGTERM `/readyz` says 503 for so long before listeners close, so that load "
+            "balancers stop sending first."},
+
     {.path = "trusted-proxies",
      .type = network,
      .form = form::one_or_list,

@@ -21,6 +21,9 @@ using namespace std::chrono_literals;
 
 /// When to try again what the system had no means for.
 constexpr auto accept_again_after = 100ms;
+/// What is taken of a queue before it is closed: more than any queue holds, and yet an end where connections come faster
+/// than they are taken.
+constexpr std::size_t last_accepted_max = 65'536;
 
 /// 0.0.0.0 for whoever comes through a file.
 auto ip_of(engine::socket_address const& address) -> http::ip_address {
@@ -61,12 +64,16 @@ void listener::ready(engine::readiness /*what*/) {
   accept_all();
 }
 
+void listener::accept_last() {
+  accept_all(last_accepted_max);
+}
+
 void listener::expired() {
   accept_all();
 }
 
-void listener::accept_all() {
-  for (;;) {
+void listener::accept_all(std::size_t count_max) {
+  for (std::size_t i = 0; i < count_max; ++i) {
     sockaddr_storage storage{};
     socklen_t size = sizeof storage;
     engine::descriptor accepted(::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&storage),
@@ -100,7 +107,7 @@ void listener::take(engine::descriptor socket, http::ip_address const& peer) {
     auto* const client =
         new proxied_client(worker_, *place, std::move(socket), peer, tls_, http2_);  // NOLINT
     if (!client->start()) {
-      client->drain();
+      client->drop();
     }
     return;
   }
@@ -109,7 +116,7 @@ void listener::take(engine::descriptor socket, http::ip_address const& peer) {
   auto* const client =
       new client_http1(worker_, *place, std::move(transport), peer, http2_);  // NOLINT
   if (!client->start(false)) {
-    client->drain();
+    client->drop();
   }
 }
 

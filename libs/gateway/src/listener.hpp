@@ -8,6 +8,8 @@
 #include <tidegate/engine/tls.hpp>
 #include <tidegate/http/ip_address.hpp>
 
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -23,11 +25,13 @@ class listener final : public engine::watched, private engine::timer {
   [[nodiscard]] auto start(bool shared) -> bool;
   /// Takes what the settings say of its address; what was said before stays when they do not name it.
   void use(runtime const& settings);
+  /// Takes what waits in the queue of the socket, which is about to be closed.
+  void accept_last();
 
  private:
   void ready(engine::readiness what) override;
   void expired() override;
-  void accept_all();
+  void accept_all(std::size_t count_max = std::numeric_limits<std::size_t>::max());
   void take(engine::descriptor socket, http::ip_address const& peer);
 
   worker& worker_;

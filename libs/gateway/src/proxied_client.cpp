@@ -39,9 +39,12 @@ proxied_client::proxied_client(worker& on, worker::client_place at, engine::desc
 }
 
 auto proxied_client::start() -> bool {
-  set(worker_.loop.timers(),
-      worker_.loop.now() + worker_.current->settings->settings.http.header_timeout);
+  set(worker_.loop.timers(), worker_.loop.now() + worker_.first_byte_timeout());
   return worker_.loop.watch(socket_, *this).has_value();
+}
+
+void proxied_client::drain() {
+  set(worker_.loop.timers(), worker_.loop.now() + worker_.first_byte_timeout());
 }
 
 void proxied_client::ready(engine::readiness what) {
@@ -94,7 +97,7 @@ void proxied_client::go_on() {
       new client_http1(worker_, std::exchange(place_, worker_.clients.end()),  // NOLINT
                        std::move(transport), peer_, http2_);
   if (!next->start(true)) {
-    next->drain();
+    next->drop();
   }
   close();
 }

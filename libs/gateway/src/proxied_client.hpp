@@ -23,7 +23,8 @@ class proxied_client final : public engine::watched,
 
   /// Begins to wait for the header; false when the system does not let it.
   [[nodiscard]] auto start() -> bool;
-  void drain() override { close(); }
+  /// The header has a little more time: who has sent it has connected for a request.
+  void drain() override;
   void drop() override { close(); }
 
  private:

@@ -266,6 +266,7 @@ struct server::state {
   std::string admin_configured;  // as the configuration had it at the start
   std::mutex reload_mutex;       // what follows, and what only reloads change
   std::vector<effective_option> effective;
+  std::chrono::nanoseconds drain_delay{0};
   store_openers open;
   store_place quota_place;          // that is open
   directory_shape directory;        // that is open
@@ -339,6 +340,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
         *made->threads.front().works, settings_of_admin, *made->desk);
   }
   made->effective = used->settings.effective;
+  made->drain_delay = used->settings.drain_delay;
   if (!passed.empty()) {
     auto const& left = passed.front();
     return failure("a socket" + (left.name.empty() ? "" : " (" + left.name + ")") +
@@ -452,11 +454,18 @@ auto server::state::take_over(config next) -> result<void, std::string> {
     threads.front().loop->post([this, used] { admin->use(used->settings.admin->tokens); });
   }
   effective = used->settings.effective;
+  drain_delay = used->settings.drain_delay;
   return {};
 }
 
-auto server::drain(std::chrono::milliseconds wait) -> bool {
+auto server::begin_drain() -> std::chrono::nanoseconds {
   state_->shared.draining.store(true, std::memory_order_relaxed);
+  std::lock_guard const lock(state_->reload_mutex);
+  return state_->drain_delay;
+}
+
+auto server::drain(std::chrono::milliseconds wait) -> bool {
+  (void)begin_drain();
   auto const until = std::chrono::steady_clock::now() + wait;
   for (auto& each : state_->threads) {
     each.loop->post([&each] { each.works->drain(); });

@@ -99,8 +99,17 @@ void worker::add_listener(engine::descriptor socket, std::string address, bool s
   }
 }
 
+auto worker::first_byte_timeout() const -> std::chrono::nanoseconds {
+  constexpr std::chrono::nanoseconds while_draining = std::chrono::seconds(2);
+  auto const& configured = current->settings->settings.http.header_timeout;
+  return shared.draining.load(std::memory_order_relaxed) ? std::min(configured, while_draining)
+                                                         : configured;
+}
+
 void worker::drain() {
   for (auto& each : listeners_) {
+    // To close a socket is to reset what waits in its queue, perhaps with a request.
+    each->accept_last();
     loop.dispose(std::move(each));
   }
   listeners_.clear();

@@ -136,8 +136,10 @@ class worker {
   void use(std::shared_ptr<runtime const> settings);
   /// `address` is what the settings call it; `shared_socket` when it is the one of all workers.
   void add_listener(engine::descriptor socket, std::string address, bool shared_socket);
-  /// Accepts no more, and closes what is idle.
+  /// Takes what waits to be accepted, accepts no more, and closes what is idle.
   void drain();
+  /// How long a new connection may say nothing: less while the gateway stops.
+  [[nodiscard]] auto first_byte_timeout() const -> std::chrono::nanoseconds;
 
   /// Enters one more connection of a client, which whoever asks puts at its place. Nothing when there are as
   /// many as there may be.

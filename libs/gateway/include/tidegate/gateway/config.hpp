@@ -256,6 +256,7 @@ struct config {
   fields_config fields;
   std::vector<http::cidr> trusted_proxies;
   http_config http;
+  std::chrono::nanoseconds drain_delay{0};  ///< from SIGTERM until listeners close
   access_log_config access_log;
   std::vector<effective_option> effective;  ///< all of it again, option by option
 };

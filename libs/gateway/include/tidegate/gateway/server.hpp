@@ -112,7 +112,10 @@ class server {
   /// What `reload` would do, as far as that can be told without opening a store or a log. From any thread.
   [[nodiscard]] auto look_at_reload() -> reload_outcome;
 
-  /// Accepts no more connections and waits for what is under way, at most `wait`. True when all was done.
+  /// Says that it is not ready any more, and has clients that are served go elsewhere with their next request. How long
+  /// to wait before `drain`, as the configuration has it.
+  auto begin_drain() -> std::chrono::nanoseconds;
+  /// Serves what waits to be accepted, accepts no more connections and waits for what is under way, at most `wait`. True when all was done.
   auto drain(std::chrono::milliseconds wait) -> bool;
 
  private:
