@@ -34,6 +34,12 @@ auto write_new(int file, master_secret const& secret) -> bool {
          ::fsync(file) == 0;
 }
 
+auto sync_folder_of(std::string const& file) -> bool {
+  auto const above = std::filesystem::path(file).parent_path();
+  open_file const folder{::open(above.empty() ? "." : above.c_str(), O_RDONLY | O_CLOEXEC)};
+  return folder.number >= 0 && ::fsync(folder.number) == 0;
+}
+
 /// Written under another name first: a crash leaves no half of it behind.
 auto make_secret(std::string const& file) -> result<void, std::string> {
   master_secret fresh{};
@@ -47,8 +53,10 @@ auto make_secret(std::string const& file) -> result<void, std::string> {
     ::unlink(draft.c_str());
     return failure(text);
   }
-  // A link does not take the place of one that another process has made meanwhile.
-  bool const made = ::link(draft.c_str(), file.c_str()) == 0 || errno == EEXIST;
+  // A link does not take the place of one that another process has made meanwhile. It is there after a loss
+  // of power when its folder is on the disk.
+  bool const made =
+      (::link(draft.c_str(), file.c_str()) == 0 || errno == EEXIST) && sync_folder_of(file);
   auto const text = "cannot write " + file + ": " + why();
   ::unlink(draft.c_str());
   if (!made) {

@@ -46,6 +46,14 @@ auto seal_key_of(master_secret const& secret) -> store::seal_key {
   return {1, derive.finish()};
 }
 
+/// By which a store knows the secret that it was made with. Says nothing about the secret itself.
+auto digest_of(master_secret const& secret) -> std::string {
+  hmac_sha256 derive{std::span<std::byte const>(secret)};
+  derive.update("tidegate secret digest");
+  auto const digest = derive.finish();
+  return {reinterpret_cast<char const*>(digest.data()), digest.size()};
+}
+
 /// The same without whatever the error is about.
 template <class Store, class Made>
 auto as_store(result<std::unique_ptr<Made>, store::store_error> opened)
@@ -71,11 +79,12 @@ auto open_when_ready(Open open) {
   }
 }
 
-auto open_sqlite_keys(std::string const& file, store::seal_key const& seal)
+auto open_sqlite_keys(std::string const& file, master_secret const& secret)
     -> result<std::unique_ptr<store::idempotency_store>, std::string> {
   auto const now =
       std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  auto opened = store_sqlite::idempotency_store::open({.file = file, .seal_keys = {seal}}, now);
+  auto opened = store_sqlite::idempotency_store::open(
+      {.file = file, .seal_keys = {seal_key_of(secret)}, .secret_digest = digest_of(secret)}, now);
   if (opened && (*opened)->newest() > now + std::chrono::minutes(1)) {
     std::string newest;
     http::append_rfc3339(newest, std::chrono::floor<std::chrono::seconds>((*opened)->newest()));
@@ -100,12 +109,24 @@ auto secret_of(config const& settings, gateway::store_place const& place)
   return read_secret(settings.secrets);
 }
 
+/// A new secret beside keys that were stored with another one would let each of them run again.
+auto has_lost_its_secret(config const& settings) -> bool {
+  auto const& place = settings.idempotency_store;
+  return place.kind == store_kind::sqlite && ::access(settings.secrets.c_str(), F_OK) != 0 &&
+         ::access(place.where.c_str(), F_OK) == 0;
+}
+
 /// The store of idempotency keys that the configuration names, with what it is sealed by.
 auto open_idempotency(config const& settings, std::function<idempotency::wall_time()> clock)
     -> result<gateway::idempotency_parts, std::string> {
   TIDEGATE_TRY_VOID(make_data_folder(settings.data));
   gateway::idempotency_parts parts;
   auto const& place = settings.idempotency_store;
+  if (has_lost_its_secret(settings)) {
+    return failure(settings.secrets + " is not there, and " + place.where +
+                   " has keys that were stored with it: restore it, or remove both the store and " +
+                   place.where + ".commits to begin again");
+  }
   TIDEGATE_TRY(parts.secret, secret_of(settings, place));
   auto const seal = seal_key_of(parts.secret);
   switch (place.kind) {
@@ -114,7 +135,7 @@ auto open_idempotency(config const& settings, std::function<idempotency::wall_ti
           store::memory_idempotency_store::options{});
       break;
     case store_kind::sqlite: {
-      TIDEGATE_TRY(parts.store, open_sqlite_keys(place.where, seal));
+      TIDEGATE_TRY(parts.store, open_sqlite_keys(place.where, parts.secret));
       break;
     }
     case store_kind::redis: {

@@ -472,6 +472,51 @@ TEST_F(gateway_idempotency, refuses_a_second_process_on_its_file) {
   EXPECT_THAT(second.err, HasSubstr("idempotency.db"));
 }
 
+TEST_F(gateway_idempotency, refuses_to_start_when_its_store_lost_its_secret_or_its_keys) {
+  serving_origin const api(response("200 OK", "done"));
+  {
+    gateway const with(keyed_config(api.url(), data_));
+    EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
+  }
+  namespace fs = std::filesystem;
+  fs::path const folder = data_.path();
+  auto const file = folder / "again.yaml";
+  std::ofstream(file) << "listen: \"127.0.0.1:0\"\n" + keyed_config(api.url(), data_);
+  auto const error_of_start = [&] {
+    auto const started = run({TIDEGATE_BINARY, "serve", "-c", file.string()});
+    EXPECT_EQ(started.status, 1);
+    return started.err;
+  };
+
+  fs::rename(folder / "secrets.key", folder / "kept.key");
+  EXPECT_THAT(error_of_start(), HasSubstr("secrets.key is not there, and "));
+  EXPECT_FALSE(fs::exists(folder / "secrets.key")) << "none was made";
+  std::ofstream(folder / "secrets.key") << std::string(32, 'x');
+  fs::permissions(folder / "secrets.key", fs::perms::owner_read);
+  EXPECT_THAT(error_of_start(), HasSubstr("was made with another secret"));
+  fs::rename(folder / "kept.key", folder / "secrets.key");
+
+  fs::rename(folder / "idempotency.db", folder / "kept.db");
+  EXPECT_THAT(error_of_start(), HasSubstr("idempotency.db: the file is missing"));
+  std::ofstream(folder / "idempotency.db") << "";
+  EXPECT_THAT(error_of_start(), HasSubstr("idempotency.db: changes are missing"));
+  fs::rename(folder / "kept.db", folder / "idempotency.db");
+
+  gateway const with(keyed_config(api.url(), data_));
+  EXPECT_EQ(with.ask(post("\"k\"")).field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(api.requests(), 1U);
+}
+
+TEST_F(gateway_idempotency, sends_nothing_when_its_file_was_deleted_while_it_runs) {
+  serving_origin const api(response("200 OK", "done"));
+  gateway const with(keyed_config(api.url(), data_));
+  EXPECT_EQ(with.ask(post("\"before\"")).status(), 200);
+  std::filesystem::remove(data_.path() + "/idempotency.db");
+  expect_code(with.ask(post("\"k\"")), 503, "store-unavailable");
+  EXPECT_EQ(with.ask(post("\"before\"")).field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(api.requests(), 1U);
+}
+
 TEST_F(gateway_idempotency, survives_clients_that_reset_before_they_are_told_to_go_on) {
   origin api;
   gateway const with(keyed_config(api.url(), data_));
@@ -668,6 +713,7 @@ TEST_F(gateway_idempotency, replays_the_same_over_http_1_1_and_http_2) {  // S20
 
 TEST_F(gateway_idempotency, says_when_the_clock_was_set_back) {  // N12
   serving_origin const api(response("200 OK", "done"));
+  { gateway const makes_the_secret(keyed_config(api.url(), data_)); }
   {
     auto const later =
         std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()) +

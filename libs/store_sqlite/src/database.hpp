@@ -5,7 +5,10 @@
 #include <tidegate/idempotency/lookup.hpp>
 #include <tidegate/store/idempotency_store.hpp>
 
+#include "commit_mark.hpp"
 #include "connection.hpp"
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,35 +20,68 @@
 namespace tidegate::store_sqlite {
 
 /// The file and the few statements that are made on it. For one thread.
+///
+/// Each row carries a checksum over its lookup key and its content, the number of rows and of commits is
+/// kept in the file, and the latter beside it too: what is damaged, shortened, replaced or of another
+/// secret is refused with a clear error and never taken for an empty store.
 class database {
  public:
-  [[nodiscard]] static auto open(std::string const& file, std::size_t file_octets_max)
-      -> outcome<database>;
+  /// `secret_digest` is what the store is made with for good; empty: nothing is compared.
+  [[nodiscard]] static auto open(std::string const& file, std::size_t file_octets_max,
+                                 std::string_view secret_digest) -> outcome<database>;
 
-  [[nodiscard]] auto begin() -> outcome<void> { return connection_.begin(); }
-  [[nodiscard]] auto commit() -> outcome<void> { return connection_.commit(); }
+  /// An error when the file, or its log, was deleted or replaced since it was opened.
+  [[nodiscard]] auto begin() -> outcome<void>;
+  [[nodiscard]] auto commit() -> outcome<void>;
   /// Also where SQLite has rolled back by itself.
-  void rollback() noexcept { connection_.rollback(); }
+  void rollback() noexcept;
+  /// True after a commit that failed, until one succeeds. What it wrote may be in the log, whole, and would
+  /// be found there after a crash: a commit of anything writes over it.
+  [[nodiscard]] auto has_failed_commit() const noexcept -> bool { return commit_failed_; }
 
   /// The row of a new record.
   [[nodiscard]] auto insert(idempotency::lookup_key const& key, std::string_view record,
                             std::optional<std::string> const& response) -> outcome<std::int64_t>;
-  [[nodiscard]] auto update(std::int64_t row, std::string_view record,
-                            std::optional<std::string> const& response) -> outcome<void>;
+  [[nodiscard]] auto update(std::int64_t row, idempotency::lookup_key const& key,
+                            std::string_view record, std::optional<std::string> const& response)
+      -> outcome<void>;
   [[nodiscard]] auto remove(std::int64_t row) -> outcome<void>;
-  [[nodiscard]] auto response(std::int64_t row) -> outcome<std::optional<std::string>>;
+  [[nodiscard]] auto response(std::int64_t row, idempotency::lookup_key const& key)
+      -> outcome<std::optional<std::string>>;
 
   struct stored_row {
     std::int64_t row;
     std::string_view key;
     std::string_view record;
   };
-  /// Calls `each` with every row, in the order of arrival, until it returns an error.
+  /// Calls `each` with every row, in the order of arrival, until it returns an error. It is one, too, when
+  /// rows are missing.
   [[nodiscard]] auto scan(std::function<outcome<void>(stored_row const&)> const& each)
       -> outcome<void>;
 
  private:
+  [[nodiscard]] auto prepare_tables(std::optional<commit_mark::content> const& marked,
+                                    std::string_view secret_digest) -> outcome<void>;
+  [[nodiscard]] auto read_state() -> outcome<void>;
+  [[nodiscard]] auto damaged(std::string const& what) const -> store::store_error;
+
+  /// Which file a name stands for.
+  struct file_identity {
+    dev_t device{};
+    ino_t inode{};
+    auto operator==(file_identity const&) const -> bool = default;
+  };
+  [[nodiscard]] static auto identity_of(std::string const& name) -> std::optional<file_identity>;
+
   connection connection_;
+  commit_mark mark_;
+  commit_mark::content state_;   // as it is committed
+  std::int64_t rows_ = 0;        // as it is committed
+  std::int64_t rows_added_ = 0;  // by the open transaction, less those it removed
+  bool commit_failed_ = false;
+  std::optional<file_identity> file_;
+  std::optional<file_identity> log_;
+  statement count_;
   statement insert_;
   statement update_;
   statement remove_;

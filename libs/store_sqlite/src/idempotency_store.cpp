@@ -9,7 +9,8 @@ namespace tidegate::store_sqlite {
 
 auto idempotency_store::open(options options, idempotency::wall_time now)
     -> result<std::unique_ptr<idempotency_store>, store::store_error> {
-  TIDEGATE_TRY(auto opened, database::open(options.file, options.file_octets_max));
+  TIDEGATE_TRY(auto opened, database::open(options.file, options.file_octets_max,
+                                           options.secret_digest));
   auto made = std::make_unique<writer>(std::move(options), std::move(opened));
   TIDEGATE_TRY_VOID(made->load(now));
   made->start();

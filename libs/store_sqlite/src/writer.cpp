@@ -235,6 +235,11 @@ void idempotency_store::writer::work(std::vector<job>& jobs) {
       }
     }
   }
+  if (database_.has_failed_commit()) {
+    // What was refused may be in the log, whole: a crash now would find it there. A commit of nothing writes
+    // over it; when that fails too, the next sweep tries again.
+    std::ignore = transact({}, std::nullopt);
+  }
   for (auto& change : changes) {
     fail_point("change_committed");
     change.answer(*std::move(change.outcome));
@@ -258,10 +263,14 @@ auto idempotency_store::writer::transact(std::span<change_job> jobs,
     if (sweep) {
       TIDEGATE_TRY_VOID(clean_up(*sweep, pending));
     }
+    if (pending.entries.empty() && !database_.has_failed_commit()) {
+      database_.rollback();  // nothing to make durable
+      return {};
+    }
     return database_.commit();
   }();
   if (!made) {
-    // After a failed sync the pages of this transaction are written anew by the next one, so nothing
+    // After a failed sync the pages of this transaction are written again by the next one, so nothing
     // is taken for stored that is not.
     database_.rollback();
     return made;
@@ -325,7 +334,7 @@ auto idempotency_store::writer::write(idempotency::change const& change,
   auto const octets = octets_of(*change.next);
   auto row = before ? before->row : 0;
   if (before) {
-    TIDEGATE_TRY_VOID(database_.update(row, octets, sealed));
+    TIDEGATE_TRY_VOID(database_.update(row, change.key, octets, sealed));
   } else {
     TIDEGATE_TRY(row, database_.insert(change.key, octets, sealed));
     ++pending.added;
@@ -401,7 +410,7 @@ auto idempotency_store::writer::shown(lookup_key const& key, entry entry)
 
 auto idempotency_store::writer::read_response_of(lookup_key const& key, entry const& entry)
     -> outcome<std::shared_ptr<stored_response const>> {
-  TIDEGATE_TRY(auto const sealed, database_.response(entry.row));
+  TIDEGATE_TRY(auto const sealed, database_.response(entry.row, key));
   if (!sealed) {
     return failure(store_error{store_fault::damaged, options_.file + ": a response is missing"});
   }

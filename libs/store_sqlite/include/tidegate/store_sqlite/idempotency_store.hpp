@@ -27,6 +27,10 @@ struct options {
   /// The first one seals what is to be sealed, all of them open. Without any, responses are stored in clear.
   // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
   std::vector<seal_key> seal_keys{};
+  /// Of the secret that lookup keys are made with. A file that was made with another one is refused: none of
+  /// its keys would be found. Empty: not compared.
+  // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
+  std::string secret_digest{};
 };
 
 /// Durable: a change is answered when it is on the disk (WAL, synchronous FULL). Changes that come while the
@@ -38,7 +42,9 @@ struct options {
 /// its changes is tried alone, so that an error is the error of that change.
 class idempotency_store final : public store::idempotency_store {
  public:
-  /// Opens the file or makes a new one. No other process may have it open. What was dispatched when the last
+  /// Opens the file or makes a new one, with `FILE.commits` beside it, by which a file that was damaged,
+  /// shortened or replaced is told from a new one: that is `store_fault::damaged`. No other process may have
+  /// it open. What was dispatched when the last
   /// process ended has an unknown outcome from `now` on.
   [[nodiscard]] static auto open(options options, idempotency::wall_time now)
       -> result<std::unique_ptr<idempotency_store>, store::store_error>;
