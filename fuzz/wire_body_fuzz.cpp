@@ -104,6 +104,13 @@ void check_written_again(std::string const& content) {
         "content in new chunks is the same");
 }
 
+/// What is sent on for all of the bytes.
+auto read_sent(body_framing framing, std::string_view bytes) -> std::string {
+  body_decoder body(framing);
+  std::string rewritten;
+  return std::string(body.pass(bytes, rewritten, limits).send);
+}
+
 }  // namespace
 
 extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t size) -> int {
@@ -121,10 +128,26 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
   check(split == whole, "where the bytes are split makes no difference");
 
   body_decoder body(framing);
-  auto const raw = body.pass(bytes, limits);
+  std::string rewritten;
+  auto const raw = body.pass(bytes, rewritten, limits);
   check(raw.consumed == whole.consumed && raw.content_octets == whole.content.size() &&
             raw.fault == whole.fault && raw.state == whole.state,
         "passing on consumes what reading does");
+  if (whole.state == body_state::done) {
+    auto const sent = read(framing, raw.send, raw.send.size());
+    check(sent.state == body_state::done && sent.content == whole.content &&
+              sent.consumed == raw.send.size(),
+          "what is sent on is the same body");
+    std::string again;
+    body_decoder second(framing);
+    check(second.pass(raw.send, again, limits).send == raw.send, "and is sent on as it is");
+    body_decoder parts(framing);
+    auto const at = std::min<std::size_t>(data[1], bytes.size());
+    auto const first = parts.pass(bytes.substr(0, at), rewritten, limits);
+    auto joined = std::string(first.send);
+    joined += parts.pass(bytes.substr(first.consumed), rewritten, limits).send;
+    check(joined == read_sent(framing, bytes), "wherever the bytes were split");
+  }
   if (framing.kind == body_kind::chunked && whole.state == body_state::done) {
     auto const lax = read_lax(bytes);
     check(lax.content == whole.content && lax.size == whole.consumed, "there is one reading");

@@ -177,12 +177,12 @@ auto client_http1::take_head(std::string_view& bytes) -> bool {
 }
 
 auto client_http1::take_body(std::string_view& bytes) -> bool {
-  auto const passed = body_.pass(bytes);
+  std::string rewritten;
+  auto const passed = body_.pass(bytes, rewritten);
   if (passed.state == wire::body_state::refused) {
     respond_to_malformed(400);
     return false;
   }
-  auto const part = bytes.substr(0, passed.consumed);
   bytes.remove_prefix(passed.consumed);
   body_octets_ += passed.content_octets;
   auto const& settings = worker_.current->settings->settings.http;
@@ -195,7 +195,7 @@ auto client_http1::take_body(std::string_view& bytes) -> bool {
     phase_ = phase::waiting;
     set_deadline(forever);  // the upstream has its own times
   }
-  exchange_->body(part, passed.content_octets, body_.done());
+  exchange_->body(passed.send, passed.content_octets, body_.done());
   if (response_done_) {
     go_on();
   }
@@ -203,7 +203,8 @@ auto client_http1::take_body(std::string_view& bytes) -> bool {
 }
 
 auto client_http1::skip_body(std::string_view& bytes) -> bool {
-  auto const passed = body_.pass(bytes);
+  std::string rewritten;
+  auto const passed = body_.pass(bytes, rewritten);
   bytes.remove_prefix(passed.consumed);
   body_octets_ += passed.consumed;
   if (passed.state == wire::body_state::refused || body_octets_ > skipped_octets_max) {

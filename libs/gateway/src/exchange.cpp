@@ -298,6 +298,7 @@ void exchange::append_forwarded_head(std::string& out, wire::request_head const&
   how.drop =
       wanted.drop | (is_trusted ? forwarding_fields
                                 : forwarding_fields | wire::field_set{known_field::forwarded});
+  how.other_names = route_of().other_names;
   how.field_lines = lines;
   how.body = wanted.body.value_or(request.body());
   wire::append_request_head(out, request, how);

@@ -51,14 +51,14 @@ constexpr scim::json_limits answer_limits{.octets_max = bridged_octets_max};
   return equal_names(type, "application/scim+json") || equal_names(type, "application/json");
 }
 
-/// What says something of the upstream's octets or its connection, and not of what the client gets.
+/// What says something of the upstream's octets, and not of what the client gets.
 [[nodiscard]] auto is_left_out(known_field name) -> bool {
   switch (name) {
     case known_field::content_length:
     case known_field::date:
     case known_field::etag:
     case known_field::accept_ranges: return true;
-    default: return wire::connection_specific_fields.contains(name);
+    default: return false;
   }
 }
 
@@ -215,7 +215,8 @@ auto exchange::bridge_head(wire::response_head const& head) -> bool {
   answered_at_ = worker_.loop.now();
   auto const& drop = runtime_->settings->fields_made_anew;
   for (auto const& field : head.fields()) {
-    if (!is_left_out(field.known) && !drop.contains(field.known)) {
+    if (!is_left_out(field.known) && !wire::is_of_connection(head, field) &&
+        !drop.contains(field.known)) {
       bridge_->fields.push_back({std::string(field.name), std::string(field.value)});
     }
   }

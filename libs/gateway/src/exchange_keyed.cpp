@@ -79,9 +79,6 @@ constexpr std::string_view bypassed_line = "Idempotency-Status: bypassed\r\n";
   return digest;
 }
 
-/// What only the gateway says to an upstream.
-constexpr std::string_view attempt_name = "idempotency-attempt";
-
 [[nodiscard]] auto has_attempt(wire::request_head const& request) -> bool {
   return std::ranges::any_of(request.fields(), [](wire::field const& field) {
     return field.name.size() == attempt_name.size() && equal_names(field.name, attempt_name);

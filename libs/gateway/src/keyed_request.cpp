@@ -596,8 +596,8 @@ void keyed_request::upstream_head(wire::response_head const& head) {
     }
   }
   for (auto const& field : head.fields()) {
-    bool const is_framing = field.known == known_field::content_length ||
-                            wire::connection_specific_fields.contains(field.known);
+    bool const is_framing =
+        field.known == known_field::content_length || wire::is_of_connection(head, field);
     if (!is_framing && !drop.contains(field.known)) {
       fields_.push_back({std::string(field.name), std::string(field.value)});
     }

@@ -2,6 +2,7 @@
 #include "runtime.hpp"
 
 #include "describe.hpp"
+#include "field_names.hpp"
 
 #include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/ratelimit/problems.hpp>
@@ -38,10 +39,23 @@ auto fields_of(std::span<ratelimit::partition_source const> sources)
   return fields;
 }
 
+/// The names of fields among the sources that have no entry of their own.
+void add_other_names(std::vector<std::string>& names,
+                     std::span<ratelimit::partition_source const> sources) {
+  for (auto const& source : sources) {
+    if (source.kind == ratelimit::partition_source_kind::header &&
+        wire::find_known_field(source.name) == wire::known_field::other) {
+      names.push_back(source.name);
+    }
+  }
+}
+
 auto make_route(route_config const& settings, config const& all, policy_ids& ids) -> route {
-  route out{&settings, cost_table(settings.cost), {}, {}, {}, {}};
+  route out{&settings, cost_table(settings.cost), {}, {}, {}, {}, {}};
   if (settings.idempotency) {
     out.scope_fields = fields_of(settings.idempotency->scope);
+    add_other_names(out.other_names, settings.idempotency->scope);
+    out.other_names.emplace_back(attempt_name);
   }
   for (auto const position : settings.limits) {
     auto const& policy = all.policies[position];
@@ -56,6 +70,7 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
     auto& limit = out.limits.emplace_back(
         gateway::limit{&policy, ids.of(policy.name), partition_of, {}, {}, {}});
     limit.source_fields = fields_of(policy.partition.sources());
+    add_other_names(out.other_names, policy.partition.sources());
     auto const name = std::string_view(policy.name);
     ratelimit::append_problem(limit.problem, ratelimit::problem_type::quota_exceeded, {&name, 1});
     append_content_head(limit.problem_head, 429, "application/problem+json", limit.problem.size());

@@ -57,6 +57,9 @@ struct route {
   std::vector<ratelimit::quota_policy_view> policies;
   ratelimit::prepared_fields fields;
   std::vector<wire::known_field> scope_fields;  ///< of the sources of `idempotency.scope`
+  /// Fields besides the known ones that this gateway reads or writes here, in lower case: what some read
+  /// as one of them is not sent on.
+  std::vector<std::string> other_names;
   bool gives_back = false;     ///< a charge may have to be corrected after the response
   bool tells_keys = false;     ///< a policy has a partition key that clients see
   bool watches_abuse = false;  ///< a policy does

@@ -206,7 +206,7 @@ void upstream_connection::take(std::string_view bytes) {
     }
     phase_ = phase::body;
     keep_alive_ = worker_.response.keep_alive();
-    body_ = wire::body_decoder(worker_.response.body());
+    body_ = wire::body_decoder(worker_.response.body(), wire::forbidden_trailers::left_out);
     user_->upstream_head(worker_.response);
     if (user_ == nullptr) {
       return;
@@ -234,12 +234,13 @@ void upstream_connection::take_body(std::string_view bytes) {
     bytes = joined;
   }
   if (user_->wants_framing()) {
-    auto const passed = body_.pass(bytes);
+    std::string rewritten;
+    auto const passed = body_.pass(bytes, rewritten);
     if (passed.state == wire::body_state::refused) {
       fail(upstream_failure::malformed);
       return;
     }
-    user_->upstream_body(bytes.substr(0, passed.consumed), passed.content_octets);
+    user_->upstream_body(passed.send, passed.content_octets);
     if (user_ == nullptr) {
       return;
     }

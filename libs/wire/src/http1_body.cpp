@@ -42,7 +42,61 @@ auto to_string(body_fault fault) noexcept -> std::string_view {
   return "";
 }
 
-body_decoder::body_decoder(body_framing framing) noexcept {
+auto use_of_trailer(field const& trailer) noexcept -> trailer_use {
+  auto const known = trailer.known != known_field::other
+                         ? trailer.known
+                         : find_known_field_by_any_spelling(trailer.name);
+  if (fields_forbidden_in_trailers.contains(known)) {
+    return trailer_use::forbidden;
+  }
+  return fields_left_out_of_trailers.contains(known) ? trailer_use::left_out
+                                                     : trailer_use::forwarded;
+}
+
+/// Nothing is copied until something is left out.
+class body_decoder::rewriting {
+ public:
+  rewriting(std::string_view bytes, std::string& out) : bytes_(bytes), out_(out) {}
+
+  /// Where the bytes of the current step begin among all.
+  void begin_step(std::size_t at) { step_ = at; }
+  /// The bytes from `first` on and before `last`, of the current step, do not go on.
+  void leave_out(std::size_t first, std::size_t last) {
+    put_kept(step_ + first);
+    kept_ = step_ + last;
+  }
+  /// Puts `text` before the byte at `at` of the current step.
+  void insert(std::size_t at, char text) {
+    put_kept(step_ + at);
+    out_.push_back(text);
+    kept_ = step_ + at;
+  }
+  [[nodiscard]] auto finish(std::size_t consumed) -> std::string_view {
+    if (!changed_) {
+      return bytes_.substr(0, consumed);
+    }
+    put_kept(consumed);
+    return out_;
+  }
+
+ private:
+  void put_kept(std::size_t end) {
+    if (!changed_) {
+      out_.clear();
+      changed_ = true;
+    }
+    out_.append(bytes_.substr(kept_, end - kept_));
+  }
+
+  std::string_view bytes_;
+  std::string& out_;
+  std::size_t step_ = 0;
+  std::size_t kept_ = 0;  // the first byte that is neither copied nor left out
+  bool changed_ = false;
+};
+
+body_decoder::body_decoder(body_framing framing, forbidden_trailers forbidden) noexcept
+    : forbidden_(forbidden) {
   switch (framing.kind) {
     case body_kind::none: break;
     case body_kind::content_length:
@@ -55,6 +109,11 @@ body_decoder::body_decoder(body_framing framing) noexcept {
 }
 
 auto body_decoder::feed(std::string_view bytes, body_limits const& limits) noexcept
+    -> body_progress {
+  return feed(bytes, limits, nullptr);
+}
+
+auto body_decoder::feed(std::string_view bytes, body_limits const& limits, rewriting* out)
     -> body_progress {
   body_progress progress;
   switch (state_) {
@@ -75,7 +134,7 @@ auto body_decoder::feed(std::string_view bytes, body_limits const& limits) noexc
         state_ = state::done;
       }
       break;
-    default: feed_chunked(bytes, limits, progress);
+    default: feed_chunked(bytes, limits, out, progress);
   }
   if (state_ == state::done) {
     progress.state = body_state::done;
@@ -83,11 +142,13 @@ auto body_decoder::feed(std::string_view bytes, body_limits const& limits) noexc
   return progress;
 }
 
-auto body_decoder::pass(std::string_view bytes, body_limits const& limits) noexcept
+auto body_decoder::pass(std::string_view bytes, std::string& rewritten, body_limits const& limits)
     -> raw_progress {
   raw_progress raw;
+  rewriting out(bytes, rewritten);
   for (;;) {
-    auto const progress = feed(bytes.substr(raw.consumed), limits);
+    out.begin_step(raw.consumed);
+    auto const progress = feed(bytes.substr(raw.consumed), limits, &out);
     raw.consumed += progress.consumed;
     raw.content_octets += progress.content.size();
     bool const over = progress.state == body_state::done || progress.state == body_state::refused;
@@ -96,6 +157,7 @@ auto body_decoder::pass(std::string_view bytes, body_limits const& limits) noexc
       raw.fault = progress.fault;
     }
     if (over || progress.consumed == 0) {
+      raw.send = out.finish(raw.consumed);
       return raw;
     }
   }
@@ -109,20 +171,25 @@ void body_decoder::refuse(body_fault fault, body_progress& progress) noexcept {
 }
 
 /// chunked-body (RFC 9112, section 7.1).
-void body_decoder::feed_chunked(std::string_view bytes, body_limits const& limits,
-                                body_progress& progress) noexcept {
+void body_decoder::feed_chunked(std::string_view bytes, body_limits const& limits, rewriting* out,
+                                body_progress& progress) {
   auto& at = progress.consumed;
   while (at < bytes.size()) {
     char const c = bytes[at];
     auto fault = body_fault::none;
     switch (state_) {
-      case state::chunk_size: fault = read_chunk_size(c); break;
-      case state::chunk_extension:
+      case state::chunk_size: fault = read_chunk_size(bytes, at, out); break;
+      case state::chunk_extension: {
+        auto const begin = at;
         fault = read_extension(bytes, limits, at);
+        if (out != nullptr) {
+          out->leave_out(begin, at);
+        }
         if (at == bytes.size()) {
           return;
         }
         break;
+      }
       case state::chunk_size_lf:
         fault = c == '\n' ? body_fault::none : body_fault::bare_cr;
         state_ = remaining_ == 0 ? state::trailers : state::chunk_content;
@@ -150,7 +217,7 @@ void body_decoder::feed_chunked(std::string_view bytes, body_limits const& limit
         state_ = state::chunk_size;
         size_digits_ = 0;
         break;
-      default: return read_trailer(bytes, limits, progress);
+      default: return read_trailer(bytes, limits, out, progress);
     }
     if (fault != body_fault::none) {
       return refuse(fault, progress);
@@ -160,7 +227,9 @@ void body_decoder::feed_chunked(std::string_view bytes, body_limits const& limit
 }
 
 /// chunk-size: hexadecimal digits, then ";" or the end of the line. No white space.
-auto body_decoder::read_chunk_size(char c) noexcept -> body_fault {
+auto body_decoder::read_chunk_size(std::string_view bytes, std::size_t at, rewriting* out)
+    -> body_fault {
+  char const c = bytes[at];
   constexpr std::uint64_t size_max = std::numeric_limits<std::int64_t>::max();
   constexpr std::uint8_t digits_max = 16;  // zeros in front count too
   if (auto const digit = hex_value(c); digit >= 0) {
@@ -169,8 +238,22 @@ auto body_decoder::read_chunk_size(char c) noexcept -> body_fault {
     }
     ++size_digits_;
     remaining_ = remaining_ * 16 + static_cast<std::uint64_t>(digit);
+    if (remaining_ == 0 && out != nullptr) {
+      // A zero goes on when it is the whole size, which the next byte says.
+      bool const is_last = at + 1 == bytes.size();
+      if (is_last || hex_value(bytes[at + 1]) >= 0) {
+        out->leave_out(at, at + 1);
+      }
+      zero_is_held_ = is_last;
+    } else {
+      zero_is_held_ = false;
+    }
     return body_fault::none;
   }
+  if (zero_is_held_ && out != nullptr) {
+    out->insert(at, '0');
+  }
+  zero_is_held_ = false;
   if (c == '\n') {
     return body_fault::bare_lf;
   }
@@ -184,6 +267,9 @@ auto body_decoder::read_chunk_size(char c) noexcept -> body_fault {
   if (c == ';') {
     state_ = state::chunk_extension;
     ++extension_octets_;
+    if (out != nullptr) {
+      out->leave_out(at, at + 1);
+    }
     return body_fault::none;
   }
   return body_fault::invalid_chunk_size;
@@ -216,8 +302,8 @@ auto body_decoder::read_extension(std::string_view bytes, body_limits const& lim
 }
 
 /// One line of the trailer section (RFC 9112, section 7.1.2).
-void body_decoder::read_trailer(std::string_view bytes, body_limits const& limits,
-                                body_progress& progress) noexcept {
+void body_decoder::read_trailer(std::string_view bytes, body_limits const& limits, rewriting* out,
+                                body_progress& progress) {
   auto const line = bytes.substr(progress.consumed);
   if (line.starts_with("\r\n")) {
     progress.consumed += 2;
@@ -244,7 +330,8 @@ void body_decoder::read_trailer(std::string_view bytes, body_limits const& limit
                                                  : body_fault::invalid_trailer,
                   progress);
   }
-  if (fields_forbidden_in_trailers.contains(progress.trailer.known)) {
+  auto const use = use_of_trailer(progress.trailer);
+  if (use == trailer_use::forbidden && forbidden_ == forbidden_trailers::refused) {
     return refuse(body_fault::forbidden_trailer, progress);
   }
   if (trailers_ == limits.trailers_max) {
@@ -252,8 +339,16 @@ void body_decoder::read_trailer(std::string_view bytes, body_limits const& limit
   }
   ++trailers_;
   trailer_octets_ += static_cast<std::uint32_t>(size);
+  auto const line_begin = progress.consumed;
   progress.consumed += size;
-  progress.state = body_state::trailer;
+  if (use == trailer_use::forwarded) {
+    progress.state = body_state::trailer;
+    return;
+  }
+  progress.trailer = {};
+  if (out != nullptr) {
+    out->leave_out(line_begin, progress.consumed);
+  }
 }
 
 }  // namespace tidegate::wire

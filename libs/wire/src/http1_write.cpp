@@ -3,6 +3,7 @@
 
 #include "grammar.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <charconv>
@@ -43,6 +44,7 @@ void append_in_place(std::string& out, std::size_t size_max, Write write) {
 constexpr std::string_view version = "HTTP/1.1 ";
 constexpr std::string_view chunked_line = "Transfer-Encoding: chunked\r\n";
 constexpr std::string_view length_name = "Content-Length: ";
+constexpr std::string_view expect_line = "Expect: 100-continue\r\n";
 constexpr std::string_view te_lines = "Connection: te\r\nTE: trailers\r\n";
 constexpr std::string_view upgrade_line = "Connection: upgrade\r\n";
 constexpr std::string_view upgrade_name = "Upgrade: ";
@@ -56,6 +58,9 @@ constexpr std::size_t made_anew_size_max = 256;
 /// True when an option of a Connection field is this name.
 [[nodiscard]] auto connection_names(message_head const& head, std::string_view name) noexcept
     -> bool {
+  if (!head.connection_names_other_fields()) {
+    return false;
+  }
   for (auto const& f : head.fields()) {
     if (f.known != known_field::connection) {
       continue;
@@ -69,18 +74,34 @@ constexpr std::size_t made_anew_size_max = 256;
   return false;
 }
 
-/// Copies the field lines that are not in `drop` nor named by Connection. Lines that stand together are
-/// copied together, as they came.
-[[nodiscard]] auto put_fields(char* p, message_head const& head, field_set const& drop) noexcept
+/// Whether a name without an entry in `known_field` is read by some as one that has an entry, or as one
+/// of `names`, which are in lower case.
+[[nodiscard]] auto is_other_spelling(std::string_view name,
+                                     std::span<std::string const> names) noexcept -> bool {
+  if (name.find('_') == name.npos) {  // nearly always
+    return false;
+  }
+  return find_known_field_by_any_spelling(name) != known_field::other ||
+         std::ranges::any_of(names, [name](std::string_view wanted) {
+           return std::ranges::equal(name, wanted, [](char is, char should) {
+             return (is == '_' ? '-' : grammar::lower(is)) == should;
+           });
+         });
+}
+
+/// Copies the field lines that are not in `drop` nor named by Connection; of a request not those either
+/// that some read as other fields. Lines that stand together are copied together, as they came.
+[[nodiscard]] auto put_fields(char* p, message_head const& head, field_set const& drop,
+                              bool is_request, std::span<std::string const> names = {}) noexcept
     -> char* {
   auto const lines = head.field_lines();
   auto const fields = head.fields();
-  bool const look_at_names = head.connection_names_other_fields();
   auto const* kept = lines.data();  // the first line that is not copied yet
   for (auto it = fields.begin(); it != fields.end(); ++it) {
     bool const left_out =
         drop.contains(it->known) ||
-        (look_at_names && it->known == known_field::other && connection_names(head, it->name));
+        (it->known == known_field::other &&
+         (connection_names(head, it->name) || (is_request && is_other_spelling(it->name, names))));
     if (left_out) {
       auto const* const line = it->name.data();
       p = put(p, {kept, static_cast<std::size_t>(line - kept)});
@@ -113,11 +134,36 @@ constexpr std::size_t made_anew_size_max = 256;
   return body == head.body() && head.has(known_field::content_length);
 }
 
-/// What says where the body ends, unless a field that stays does.
-[[nodiscard]] auto put_framing(char* p, message_head const& head, body_framing const& body) noexcept
-    -> char* {
+/// Whether a Content-Length line is as we would write it: one space before the digits, nothing behind
+/// them, no zeros in front. Others are read as more than one thing, or refused, by some.
+[[nodiscard]] auto is_plain_length(field const& length) noexcept -> bool {
+  auto const* const colon = length.name.data() + length.name.size();
+  auto const* const digits = length.value.data();
+  return digits == colon + 2 && colon[1] == ' ' && digits[length.value.size()] == '\r' &&
+         (length.value.size() == 1 || digits[0] != '0');
+}
+
+/// The digits of a Content-Length line that says what is sent, but in another way than we do; else empty.
+[[nodiscard]] auto respelled_length(message_head const& head, body_framing const& body) noexcept
+    -> std::string_view {
+  auto const* const length =
+      length_stays(head, body) ? head.find(known_field::content_length) : nullptr;
+  if (length == nullptr || is_plain_length(*length)) {
+    return {};
+  }
+  return length->value.substr(
+      std::min(length->value.find_first_not_of('0'), length->value.size() - 1));
+}
+
+/// What says where the body ends, unless a field that stays does. `length` are the digits of one that
+/// does not stay only because of how it came.
+[[nodiscard]] auto put_framing(char* p, message_head const& head, body_framing const& body,
+                               std::string_view length) noexcept -> char* {
   if (body.kind == body_kind::chunked) {
     return put(p, chunked_line);
+  }
+  if (!length.empty()) {
+    return put(put(put(p, length_name), length), line_end);
   }
   bool const emptied = body.kind == body_kind::none && head.body().kind != body_kind::none;
   if ((body.kind == body_kind::content_length && !length_stays(head, body)) || emptied) {
@@ -127,6 +173,11 @@ constexpr std::size_t made_anew_size_max = 256;
 }
 
 }  // namespace
+
+auto is_of_connection(message_head const& head, field const& of) noexcept -> bool {
+  return connection_specific_fields.contains(of.known) ||
+         (of.known == known_field::other && connection_names(head, of.name));
+}
 
 auto reason_phrase(int status) noexcept -> std::string_view {
   switch (status) {
@@ -237,13 +288,15 @@ void append_request_head(std::string& out, request_head const& head,
   auto const host = forwarding.host.empty() ? head.authority() : forwarding.host;
   auto drop = connection_specific_fields | forwarding.drop;
   drop.insert(known_field::host);
-  if (!length_stays(head, forwarding.body)) {
+  auto const length = respelled_length(head, forwarding.body);
+  if (!length.empty() || !length_stays(head, forwarding.body)) {
     drop.insert(known_field::content_length);
   }
-  if (head.minor_version() == 0) {
-    // It meant nothing there (RFC 9110, section 10.1.1), and nobody waits for a 100.
-    drop.insert(known_field::expect);
-  }
+  // It means nothing in HTTP/1.0 (RFC 9110, section 10.1.1), where nobody waits for a 100. Several lines
+  // of it become one.
+  bool const sends_expect = head.expects_continue() && head.minor_version() == 1 &&
+                            !forwarding.drop.contains(known_field::expect);
+  drop.insert(known_field::expect);
   bool const sends_te = head.accepts_trailers() && !forwarding.drop.contains(known_field::te);
   auto const size_max = head.method_text().size() + forwarding.target.size() +
                         head.target().size() + host.size() +
@@ -255,14 +308,17 @@ void append_request_head(std::string& out, request_head const& head,
     p = forwarding.target.empty() ? put(put(p, head.path()), head.query())
                                   : put(p, forwarding.target);
     p = put(put(put(p, " HTTP/1.1\r\nHost: "), host), line_end);
-    p = put_fields(p, head, drop);
+    p = put_fields(p, head, drop, true, forwarding.other_names);
     if (forwarding.upgrade) {
       p = put_upgrade(p, head);
     }
     if (sends_te) {
       p = put(p, te_lines);
     }
-    p = put_framing(p, head, forwarding.body);
+    if (sends_expect) {
+      p = put(p, expect_line);
+    }
+    p = put_framing(p, head, forwarding.body, length);
     return put(put(p, forwarding.field_lines), line_end);
   });
 }
@@ -272,20 +328,21 @@ void append_response_head(std::string& out, response_head const& head,
   auto drop = connection_specific_fields | forwarding.drop;
   // RFC 9110, section 8.6: no Content-Length in a 1xx or 204.
   bool const never_a_body = head.status() < 200 || head.status() == 204;
-  if (never_a_body || !length_stays(head, forwarding.body)) {
+  auto const length = never_a_body ? std::string_view() : respelled_length(head, forwarding.body);
+  if (never_a_body || !length.empty() || !length_stays(head, forwarding.body)) {
     drop.insert(known_field::content_length);
   }
   auto const size_max = head.reason().size() + fields_size_max(head, forwarding.upgrade) +
                         forwarding.field_lines.size() + made_anew_size_max;
   append_in_place(out, size_max, [&](char* p) {
     p = put(put(put_status(put(p, version), head.status()), head.reason()), line_end);
-    p = put_fields(p, head, drop);
+    p = put_fields(p, head, drop, false);
     if (forwarding.upgrade) {
       p = put_upgrade(p, head);
     } else if (forwarding.connection != connection_option::none) {
       p = put(p, forwarding.connection == connection_option::close ? close_line : keep_alive_line);
     }
-    p = put_framing(p, head, forwarding.body);
+    p = put_framing(p, head, forwarding.body, length);
     return put(put(p, forwarding.field_lines), line_end);
   });
 }

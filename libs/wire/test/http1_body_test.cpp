@@ -181,34 +181,91 @@ TEST(wire_body, obeys_the_limits_it_is_given) {
   }
 }
 
-TEST(wire_body, is_passed_on_as_it_came) {
-  std::string_view const bytes = "5;x\r\nhello\r\n1\r\n!\r\n0\r\nA: 1\r\n\r\n";
+/// What is sent on of a body that comes in two parts.
+auto sent_on(std::string_view bytes, std::size_t split,
+             forbidden_trailers forbidden = forbidden_trailers::left_out) -> std::string {
+  body_decoder body(chunked, forbidden);
+  std::string rewritten;
+  auto const first = body.pass(bytes.substr(0, split), rewritten);
+  auto sent = std::string(first.send);
+  auto const second = body.pass(bytes.substr(first.consumed), rewritten);
+  EXPECT_EQ(second.state, body_state::done) << bytes << " split at " << split;
+  EXPECT_EQ(first.consumed + second.consumed, bytes.size()) << bytes << " split at " << split;
+  return sent.append(second.send);
+}
+
+TEST(wire_body, is_passed_on_with_its_framing) {
+  std::string_view const bytes = "5\r\nhello\r\n1\r\n!\r\n0\r\nA: 1\r\n\r\n";
   auto const with_next = std::string(bytes) + "NEXT";
   body_decoder whole(chunked);
-  auto const all = whole.pass(with_next);
+  std::string rewritten;
+  auto const all = whole.pass(with_next, rewritten);
   EXPECT_EQ(all.state, body_state::done);
   EXPECT_EQ(all.consumed, bytes.size());
   EXPECT_EQ(all.content_octets, 6U);
+  EXPECT_EQ(all.send, bytes);
+  EXPECT_EQ(all.send.data(), with_next.data()) << "nothing is copied";
   for (std::size_t split = 0; split <= bytes.size(); ++split) {
-    body_decoder body(chunked);
-    auto const first = body.pass(bytes.substr(0, split));
-    EXPECT_LE(first.consumed, split);
-    auto const second = body.pass(bytes.substr(first.consumed));
-    EXPECT_EQ(second.state, body_state::done) << split;
-    EXPECT_EQ(first.consumed + second.consumed, bytes.size()) << split;
-    EXPECT_EQ(first.content_octets + second.content_octets, 6U) << split;
+    EXPECT_EQ(sent_on(bytes, split), bytes) << split;
   }
   body_decoder bad(chunked);
-  auto const refused = bad.pass("1\r\nx\r\n1\r\nyy");
+  auto const refused = bad.pass("1\r\nx\r\n1\r\nyy", rewritten);
   EXPECT_EQ(refused.fault, body_fault::missing_chunk_end);
   EXPECT_EQ(refused.consumed, 10U);
+}
+
+TEST(wire_body, is_passed_on_without_chunk_extensions_and_zeros_in_front) {
+  struct row {
+    std::string_view came;
+    std::string_view sent;
+  };
+  for (auto const& [came, sent] : {
+           row{"5;x=y\r\nhello\r\n0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n"},
+           {"5;\r\nhello\r\n1;a;b=\"c\"\r\n!\r\n0;\xff\r\n\r\n",
+            "5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n"},
+           {"0005\r\nhello\r\n000\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n"},
+           {"00a;x\r\nhellohello\r\n00;y\r\n\r\n", "a\r\nhellohello\r\n0\r\n\r\n"},
+           {"0A\r\nhellohello\r\n10\r\nhellohellohello!\r\n0\r\n\r\n",
+            "A\r\nhellohello\r\n10\r\nhellohellohello!\r\n0\r\n\r\n"},
+       }) {
+    for (std::size_t split = 0; split <= came.size(); ++split) {
+      EXPECT_EQ(sent_on(came, split), sent) << came << " split at " << split;
+    }
+  }
+}
+
+TEST(wire_body, of_a_response_is_passed_on_without_the_trailers_that_do_not_go_on) {
+  struct row {
+    std::string_view came;
+    std::string_view sent;
+  };
+  for (auto const& [came, sent] : {
+           row{"0\r\nA: 1\r\nSet-Cookie: a=b\r\nB: 2\r\n\r\n", "0\r\nA: 1\r\nB: 2\r\n\r\n"},
+           {"1\r\nx\r\n0\r\nContent-Length: 5\r\n\r\n", "1\r\nx\r\n0\r\n\r\n"},
+           {"0\r\nContent_Length: 5\r\ntransfer-encoding: chunked\r\n\r\n", "0\r\n\r\n"},
+           {"0\r\nRateLimit: \"a\";r=1\r\nratelimit-policy: \"a\";q=1\r\nX: 1\r\n\r\n",
+            "0\r\nX: 1\r\n\r\n"},
+       }) {
+    for (std::size_t split = 0; split <= came.size(); ++split) {
+      EXPECT_EQ(sent_on(came, split), sent) << came << " split at " << split;
+    }
+  }
+  EXPECT_EQ(sent_on("0\r\nRateLimit: \"a\";r=1\r\nX: 1\r\n\r\n", 0, forbidden_trailers::refused),
+            "0\r\nX: 1\r\n\r\n");
+  body_decoder shown(chunked, forbidden_trailers::left_out);
+  auto const progress = shown.feed("0\r\nSet-Cookie: a=b\r\nB: 2\r\n\r\n");
+  EXPECT_EQ(progress.state, body_state::more);
+  EXPECT_TRUE(progress.trailer.name.empty());
+  body_decoder request(chunked);
+  EXPECT_EQ(request.feed("0\r\nX_Forwarded_For: 1\r\n\r\n").fault, body_fault::forbidden_trailer);
 }
 
 TEST(wire_body, allocates_nothing_and_is_small) {
   static_assert(sizeof(body_decoder) <= 32);
   auto const before = tidegate::test::allocations();
   body_decoder body(chunked);
-  auto const progress = body.pass("5;x\r\nhello\r\n0\r\nA: 1\r\n\r\n");
+  std::string rewritten;
+  auto const progress = body.pass("5\r\nhello\r\n0\r\nA: 1\r\n\r\n", rewritten);
   EXPECT_EQ(tidegate::test::allocations(), before);
   EXPECT_EQ(progress.state, body_state::done);
 }

@@ -98,6 +98,22 @@ TEST(wire_write, sends_requests_on) {
            // The body.
            {"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
             "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"},
+           {"PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nA: 1\r\nExpect:  100-Continue"
+            "\r\n\r\n",
+            "PUT / HTTP/1.1\r\nHost: h\r\nA: 1\r\nExpect: 100-continue\r\n\r\n"},
+           {"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length:\t7\t\r\nA: 1\r\n\r\n",
+            "PUT / HTTP/1.1\r\nHost: h\r\nA: 1\r\nContent-Length: 7\r\n\r\n"},
+           {"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length:7\r\n\r\n",
+            "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\n"},
+           {"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 7 \r\n\r\n",
+            "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\n"},
+           {"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 007\r\n\r\n",
+            "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\n"},
+           {"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 00\r\n\r\n",
+            "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"},
+           {"GET / HTTP/1.1\r\nHost: h\r\nX_Forwarded_For: 1\r\nX-Forwarded_For: 2\r\nA_B: 1\r\n"
+            "idempotency_key: \"k\"\r\nX_API_KEY: k\r\nContent_Length: 9\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nA_B: 1\r\n\r\n"},
            {"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\nConnection: content-length\r\n\r\n",
             "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\n"},
            {"PUT / HTTP/1.1\r\nHost: h\r\ntransfer-encoding:  Chunked\r\nA: 1\r\n\r\n",
@@ -156,6 +172,8 @@ TEST(wire_write, sends_responses_on) {
   // HEAD and 304 say how long the content would be; 1xx and 204 do not.
   EXPECT_EQ(answered("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n", {}, method::head),
             "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n");
+  EXPECT_EQ(answered("HTTP/1.1 304 NM\r\nContent-Length:\t0070\r\nA: 1\r\n\r\n", {}),
+            "HTTP/1.1 304 NM\r\nA: 1\r\nContent-Length: 70\r\n\r\n");
   EXPECT_EQ(answered("HTTP/1.1 304 NM\r\nContent-Length: 7\r\n\r\n", {}),
             "HTTP/1.1 304 NM\r\nContent-Length: 7\r\n\r\n");
   EXPECT_EQ(answered("HTTP/1.1 204 NC\r\nContent-Length: 0\r\nA: 1\r\n\r\n", {}),

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace tidegate::wire {
@@ -24,7 +25,7 @@ enum class body_fault : std::uint8_t {
   trailers_too_large,
   too_many_trailers,
   invalid_trailer,    ///< no field line
-  forbidden_trailer,  ///< one of `fields_forbidden_in_trailers`
+  forbidden_trailer,  ///< one that `trailer_use` says is forbidden
 };
 
 /// The name of the fault as it stands above.
@@ -39,6 +40,28 @@ inline constexpr field_set fields_forbidden_in_trailers =
         known_field::trailer,       known_field::content_type,   known_field::content_encoding,
         known_field::authorization, known_field::cookie,         known_field::set_cookie,
         known_field::forwarded,     known_field::x_forwarded_for};
+
+/// The fields that say something of the exchange with us, which an upstream does not know at the end of
+/// its answer any more than at the beginning: left out of trailers in either direction.
+inline constexpr field_set fields_left_out_of_trailers = {known_field::ratelimit,
+                                                          known_field::ratelimit_policy};
+
+/// What becomes of a trailer field on its way through a proxy.
+enum class trailer_use : std::uint8_t {
+  forwarded,
+  left_out,   ///< the message goes on without it
+  forbidden,  ///< left out of a response; a request with it is refused
+};
+
+/// The one place that says which trailer fields go on. A name that has `_` in the place of `-` counts as
+/// the one that it is read as by some (see `find_known_field_by_any_spelling`).
+[[nodiscard]] auto use_of_trailer(field const& trailer) noexcept -> trailer_use;
+
+/// What becomes of a body with a trailer that is `forbidden`.
+enum class forbidden_trailers : std::uint8_t {
+  refused,   ///< of a request: it may be meant for a reader that takes trailers for fields
+  left_out,  ///< of a response (RFC 9110, section 6.5.1)
+};
 
 /// What is too large.
 struct body_limits {
@@ -65,12 +88,14 @@ struct body_progress {
   field trailer;             ///< with `trailer`; borrows from the bytes too
 };
 
-/// What came of passing bytes on as they are.
+/// What came of passing bytes on with their framing.
 struct raw_progress {
   body_state state = body_state::more;  ///< never `trailer`
   body_fault fault = body_fault::none;
-  std::size_t consumed = 0;          ///< this many of the bytes may be sent on
+  std::size_t consumed = 0;          ///< this many of the bytes are done with
   std::uint64_t content_octets = 0;  ///< so many of them are content
+  /// What is to be sent on for them: the bytes themselves, as nearly always, or a text of the caller.
+  std::string_view send;
 };
 
 /// Follows the framing of one body. Keeps no bytes.
@@ -82,17 +107,21 @@ class body_decoder {
  public:
   /// A body that is done.
   body_decoder() = default;
-  explicit body_decoder(body_framing framing) noexcept;
+  explicit body_decoder(body_framing framing,
+                        forbidden_trailers forbidden = forbidden_trailers::refused) noexcept;
 
   /// Goes on to the end of one span of content and the framing around it. Call again while the state is
-  /// `more` or `trailer`, `consumed` is above 0 and bytes are left.
+  /// `more` or `trailer`, `consumed` is above 0 and bytes are left. Trailers that do not go on are not
+  /// shown.
   [[nodiscard]] auto feed(std::string_view bytes, body_limits const& limits = {}) noexcept
       -> body_progress;
 
-  /// Goes as far as the bytes do, for one who sends them on as they came, to a peer that reads the same
-  /// framing: chunks, extensions and trailers are checked all the same.
-  [[nodiscard]] auto pass(std::string_view bytes, body_limits const& limits = {}) noexcept
-      -> raw_progress;
+  /// Goes as far as the bytes do, for one who sends them on to a peer that reads the same framing. What
+  /// is sent on has chunk sizes without zeros in front, no chunk extensions (RFC 9112, section 7.1.1:
+  /// they are of the hop) and no trailers that do not go on. Where that is how the bytes came, nothing is
+  /// copied; else `rewritten`, whose text is replaced, is what to send.
+  [[nodiscard]] auto pass(std::string_view bytes, std::string& rewritten,
+                          body_limits const& limits = {}) -> raw_progress;
 
   [[nodiscard]] auto done() const noexcept -> bool { return state_ == state::done; }
   /// True when the peer may close the connection now: the body is complete, or ends so.
@@ -115,13 +144,19 @@ class body_decoder {
     refused,
   };
 
-  void feed_chunked(std::string_view bytes, body_limits const& limits,
-                    body_progress& progress) noexcept;
-  [[nodiscard]] auto read_chunk_size(char c) noexcept -> body_fault;
+  /// What of the bytes of one call does not go on. Null for `feed`, which shows no framing.
+  class rewriting;
+
+  [[nodiscard]] auto feed(std::string_view bytes, body_limits const& limits, rewriting* out)
+      -> body_progress;
+  void feed_chunked(std::string_view bytes, body_limits const& limits, rewriting* out,
+                    body_progress& progress);
+  [[nodiscard]] auto read_chunk_size(std::string_view bytes, std::size_t at, rewriting* out)
+      -> body_fault;
   [[nodiscard]] auto read_extension(std::string_view bytes, body_limits const& limits,
                                     std::size_t& at) noexcept -> body_fault;
-  void read_trailer(std::string_view bytes, body_limits const& limits,
-                    body_progress& progress) noexcept;
+  void read_trailer(std::string_view bytes, body_limits const& limits, rewriting* out,
+                    body_progress& progress);
   void refuse(body_fault fault, body_progress& progress) noexcept;
 
   std::uint64_t remaining_ = 0;  // octets of the body or of the chunk; the size while it is read
@@ -131,6 +166,8 @@ class body_decoder {
   std::uint8_t size_digits_ = 0;
   state state_ = state::done;
   body_fault fault_ = body_fault::none;
+  forbidden_trailers forbidden_ = forbidden_trailers::refused;
+  bool zero_is_held_ = false;  // the bytes ended behind it: it may be one in front of other digits
 };
 static_assert(sizeof(body_decoder) <= 32);
 

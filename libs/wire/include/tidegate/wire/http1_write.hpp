@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -109,6 +110,10 @@ inline constexpr std::string_view chunk_end = "\r\n";
 inline constexpr std::string_view last_chunk_and_end = "0\r\n\r\n";
 inline constexpr std::string_view last_chunk = "0\r\n";
 
+/// Whether a field of `head` belongs to the connection that it came by and is not sent on: one of
+/// `connection_specific_fields`, or one that `Connection` names and that has no entry in `known_field`.
+[[nodiscard]] auto is_of_connection(message_head const& head, field const& of) noexcept -> bool;
+
 /// What a proxy changes in a request that it sends on.
 struct request_forwarding {
   /// The request target; empty: the path and query of the request (of asterisk-form: "*").
@@ -118,6 +123,10 @@ struct request_forwarding {
   /// Fields that are left out besides those of the connection, for instance because `field_lines` has
   /// them anew. With `other` in it, every field that has no entry in `known_field` is left out.
   field_set drop{};
+  /// Names in lower case, besides those in `known_field`, that mean something to us: fields that spell one
+  /// of them with "_" in the place of "-" are left out, as those are which spell a known field so. CGI,
+  /// WSGI and PHP take them for the field itself.
+  std::span<std::string const> other_names{};
   /// Complete field lines behind the others, each with its end of line: `Via`, `X-Forwarded-For`, `Date`.
   std::string_view field_lines{};
   /// How the body is sent. Content-Length is sent on as it came or made anew.
@@ -131,8 +140,9 @@ struct request_forwarding {
 ///
 /// Not sent on: the fields of the connection and those that `Connection` names. One that we know to be
 /// of the message (`Authorization`, say) is sent on even so: nobody may take fields out of a request by
-/// naming them. `TE: trailers` is sent on, and
-/// `Expect` unless the request is of HTTP/1.0. Use it while the buffer of `head` lives.
+/// naming them. `TE: trailers` is sent on, and one
+/// line of `Expect` unless the request is of HTTP/1.0. A Content-Length that stays is written again when
+/// it did not come as we write it. Use it while the buffer of `head` lives.
 void append_request_head(std::string& out, request_head const& head,
                          request_forwarding const& forwarding);
 

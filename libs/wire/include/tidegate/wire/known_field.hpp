@@ -84,6 +84,10 @@ static_assert(known_fields_count <= 64, "a field_set has 64 bits");
 /// no field name at all.
 [[nodiscard]] auto find_known_field(std::string_view name) noexcept -> known_field;
 
+/// The same, with "_" in the name counted as "-": CGI, WSGI and PHP read `X_Forwarded_For` as
+/// `X-Forwarded-For`.
+[[nodiscard]] auto find_known_field_by_any_spelling(std::string_view name) noexcept -> known_field;
+
 /// The name in lower case, as HTTP/2 sends it; empty for `other`.
 [[nodiscard]] auto name_of(known_field field) noexcept -> std::string_view;
 
