@@ -5,6 +5,7 @@
 // - never a crash; the place of an error is in the text or behind it;
 // - the canonical text is a filter with the same tree, and its own canonical text;
 // - the case of names makes no difference: in lower case, a filter without text in it is the same;
+// - a bare word that is taken is the text with quotes around it;
 // - a filter and its canonical text answer alike, and `not` of it answers the other way;
 // - a filter has one condition in SQL, with as many placeholders as values and none of its text in it; the two
 //   dialects differ in the placeholders only;
@@ -69,6 +70,26 @@ void check_sql(filter const& f, filter const& again) {
   check(of_again.condition == sqlite.condition && of_again.values == sqlite.values);
 }
 
+/// Whether something in it is compared with a text or a moment.
+auto has_text(filter const& f) -> bool {
+  return std::holds_alternative<std::string>(f.value) ||
+         std::holds_alternative<date_time>(f.value) || std::ranges::any_of(f.operands, has_text);
+}
+
+void check_bare_word(std::string_view word) {
+  bool const is_word = word.find_first_of(" \"()[]") == std::string_view::npos;
+  if (!is_word || word == "null") {
+    return;
+  }
+  filter_limits wider;
+  wider.octets_max = 16 * (word.size() + 16);
+  if (auto const bare = parse_filter("title eq " + std::string(word), users(), wider)) {
+    std::string quoted = "title eq ";
+    append_json(quoted, json(word));
+    check(parse_filter(quoted, users(), wider) == bare);
+  }
+}
+
 auto resources() -> std::array<json, 3> const& {
   static std::array<json, 3> const all{
       json_object(),
@@ -100,7 +121,7 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
     auto const again = parse_filter(canonical, users(), wider);
     check(again.has_value() && *again == *f);
     check(canonical_text(*again) == canonical);
-    if (text.find('"') == std::string_view::npos) {
+    if (!has_text(*f)) {
       check(parse_filter(fold_name(text), users()) == f);
     }
     check_sql(*f, *again);
@@ -110,6 +131,8 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
       check(!inverse || matches(*inverse, resource) != matches(*f, resource));
     }
   }
+
+  check_bare_word(text);
 
   auto const path = parse_patch_path(text, users());
   if (!path) {

@@ -6,7 +6,8 @@
 // - an error has one of the scimTypes of PATCH, and says why;
 // - the result is a valid resource that is kept as it is, with the same id and meta and the same immutable values;
 // - applying is deterministic, and where one operation after the other can be applied, that gives the same;
-// - the members of a group are divided from the rest, and the rest does not touch them.
+// - the members of a group are divided from the rest, and the rest does not touch them;
+// - all of it also where unknown attributes are ignored; what is taken where they are refused does the same there.
 #include "check.hpp"
 
 #include <tidegate/scim/patch.hpp>
@@ -115,8 +116,10 @@ auto apply_in_steps(subject const& s, std::vector<patch_operation> const& operat
   return resource;
 }
 
-void check_patch(json const& body, subject const& s) {
-  auto const operations = parse_patch(body, s.definition);
+void check_patch(json const& body, subject const& s, unknown_attributes unknown) {
+  ignored_names ignored;
+  auto const operations = parse_patch(body, s.definition, unknown, &ignored);
+  check(unknown == unknown_attributes::ignore || ignored == ignored_names());
   if (!operations) {
     check_error(operations.error());
     return;
@@ -150,14 +153,29 @@ void check_patch(json const& body, subject const& s) {
   }
 }
 
+/// Whether it does the same both ways, as far as it is taken where unknown attributes are refused.
+void check_both_ways(json const& body, subject const& s) {
+  auto const strictly = parse_patch(body, s.definition);
+  auto const after = strictly ? apply_patch(s.resource, *strictly, s.definition)
+                              : tidegate::result<json, error>(json());
+  if (strictly && after) {
+    auto const liberally = parse_patch(body, s.definition, unknown_attributes::ignore);
+    check(liberally.has_value());
+    auto const same = apply_patch(s.resource, *liberally, s.definition);
+    check(same && to_string(*same) == to_string(*after));
+  }
+}
+
 }  // namespace
 
 extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t size) -> int {
   auto const text = std::string_view(reinterpret_cast<char const*>(data), size);
   if (auto const body = parse_json(text)) {
-    check_patch(*body, user());
-    check_patch(*body, group());
-    check_patch(*body, thing());
+    for (auto const* const s : {&user(), &group(), &thing()}) {
+      check_patch(*body, *s, unknown_attributes::refuse);
+      check_patch(*body, *s, unknown_attributes::ignore);
+      check_both_ways(*body, *s);
+    }
   }
   return 0;
 }

@@ -6,7 +6,8 @@
 // - a value that was written is read as the same value;
 // - a schema and a resource type that were written are read as the same, and all names of a schema can be resolved;
 // - a resource that was accepted is accepted again, unchanged, and so are its immutable values;
-// - what is read in one pass is what it is the long way.
+// - what is accepted where unknown attributes are refused is the same where they are ignored, and nothing is ignored then;
+// - what is read in one pass is what it is the long way, however unknown attributes are taken.
 #include "check.hpp"
 
 #include <tidegate/scim/plain_resource.hpp>
@@ -31,6 +32,13 @@ void check_resource(json const& value, resource_definition const& definition) {
     check(again.has_value() && to_string(*again) == to_string(*resource));
     check(check_immutable(*resource, *resource, definition).has_value());
   }
+  ignored_names ignored;
+  auto const strictly = read_resource(value, definition);
+  auto const liberally = read_resource(value, definition, unknown_attributes::ignore, &ignored);
+  bool const is_nothing_ignored = ignored == ignored_names();
+  check(!strictly || (liberally && to_string(*liberally) == to_string(*strictly)));
+  check(!liberally || strictly.has_value() == is_nothing_ignored);
+  check(ignored.names.size() <= ignored_names::names_max);
 }
 
 /// Reads a user in one pass, and compares.
@@ -44,13 +52,15 @@ void check_plain(std::string_view text) {
   }
   auto const value = parse_json(text);
   check(value.has_value());
-  auto const resource = read_resource(*value, type.definition);
-  check(resource.has_value());
-  json_object whole = *resource->if_object();
-  whole.members().insert(whole.members().begin() + 1, {"id", *own.find("id")});
-  whole.append("meta", *own.find("meta"));
-  json const made(std::move(whole));
-  check(plain->text == to_string(made) && plain->entries == index_entries(type, made));
+  for (auto const unknown : {unknown_attributes::refuse, unknown_attributes::ignore}) {
+    auto const resource = read_resource(*value, type.definition, unknown);
+    check(resource.has_value());
+    json_object whole = *resource->if_object();
+    whole.members().insert(whole.members().begin() + 1, {"id", *own.find("id")});
+    whole.append("meta", *own.find("meta"));
+    json const made(std::move(whole));
+    check(plain->text == to_string(made) && plain->entries == index_entries(type, made));
+  }
 }
 
 }  // namespace

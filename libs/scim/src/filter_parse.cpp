@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/filter.hpp>
 
+#include "utf8.hpp"
+
 #include <tidegate/http/date.hpp>
 #include <tidegate/http/json_string.hpp>
 #include <tidegate/scim/case_fold.hpp>
@@ -108,6 +110,52 @@ auto join(filter_kind kind, std::vector<filter> operands) -> filter {
     }
   }
   return joined;
+}
+
+auto is_digit(char c) noexcept -> bool {
+  return c >= '0' && c <= '9';
+}
+
+/// Whether a word is a number, or is meant to be one: `-1`, `1.5e3`, but also `01` and `1.`.
+auto looks_like_number(std::string_view word) noexcept -> bool {
+  auto const skip_digits = [&] {
+    word.remove_prefix(std::min(word.find_first_not_of("0123456789"), word.size()));
+  };
+  auto const skip = [&](std::string_view any) {
+    bool const there = !word.empty() && any.find(word.front()) != std::string_view::npos;
+    word.remove_prefix(there ? 1 : 0);
+    return there;
+  };
+  bool const has_minus = skip("-");
+  if (word.empty() || !is_digit(word.front())) {
+    return has_minus && word.empty();
+  }
+  skip_digits();
+  if (skip(".")) {
+    skip_digits();
+  }
+  if (skip("eE")) {
+    skip("+-");
+    skip_digits();
+  }
+  return word.empty();
+}
+
+/// Whether a word stands for itself as a text, as clients write it and as examples of RFC 9865 do: `userName sw J`.
+/// What may be a value of JSON, or an operator where the value is missing, does not.
+auto is_bare_word(std::string_view word) noexcept -> bool {
+  if (word.empty()) {
+    return false;
+  }
+  auto const first = word.front();
+  bool const begins_one = (fold_ascii(first) >= 'a' && fold_ascii(first) <= 'z') ||
+                          is_digit(first) || (first & 0x80) != 0 ||
+                          std::string_view("_-+./@").find(first) != std::string_view::npos;
+  constexpr std::array<std::string_view, 3> literals{"true", "false", "null"};
+  constexpr std::array<std::string_view, 3> operators{"and", "or", "not"};
+  return begins_one && !looks_like_number(word) &&
+         std::ranges::find(literals, word) == literals.end() &&
+         std::ranges::none_of(operators, [&](auto o) { return equal_names(o, word); });
 }
 
 /// Stands for every attribute that a resource type lacks, where that is no error.
@@ -449,6 +497,10 @@ class filter_parser {
   }
 
   auto take_literal() -> result<json, filter_error> {
+    if (auto const word = peek_token(); is_bare_word(word)) {
+      TIDEGATE_TRY_VOID(take_bare_word(word));
+      return json(word);
+    }
     auto literal = parse_json_literal(text_.substr(position_));
     if (!literal) {
       auto const fault = literal.error().fault == json_fault::value_expected
@@ -457,10 +509,27 @@ class filter_parser {
       return fail(fault, position_ + literal.error().offset);
     }
     position_ += literal->octets;
+    TIDEGATE_TRY_VOID(expect_end_of_value());
+    return std::move(literal->value);
+  }
+
+  auto take_bare_word(std::string_view word) -> result<void, filter_error> {
+    for (std::size_t at = 0; at < word.size();) {
+      auto const octets = utf8::character_octets(word.substr(at));
+      if (octets == 0 || static_cast<unsigned char>(word[at]) < ' ' || word[at] == '\\') {
+        return fail(filter_fault::invalid_value, position_ + at);
+      }
+      at += octets;
+    }
+    position_ += word.size();
+    return expect_end_of_value();
+  }
+
+  auto expect_end_of_value() -> result<void, filter_error> {
     if (position_ != text_.size() && !at(' ') && !at(')') && !at(']')) {
       return fail(filter_fault::invalid_value, position_);
     }
-    return std::move(literal->value);
+    return {};
   }
 
   std::string_view text_;

@@ -162,7 +162,8 @@ auto make_type(resource_type const& described, std::span<schema const> schemas)
   type.has_members = has_references(type.definition, group_schema, "members");
   type.has_groups = has_references(type.definition, user_schema, "groups");
   for (auto const name : always_indexed) {
-    if (auto const path = type.definition.resolve(name); path && values_of(*path).leaf()) {
+    auto const path = type.definition.resolve(name);
+    if (path && path->extension == nullptr && values_of(*path).leaf()) {
       TIDEGATE_TRY_VOID(add_index(type, *path, name, true));
     }
   }

@@ -22,16 +22,6 @@ auto fail(resource_error const& e) -> std::unexpected<error> {
   return fail(scim_type_of(e.fault), to_string(e));
 }
 
-/// A plain value where an object is expected stands for its `value`: so clients send the manager.
-auto as_object(json const& value, attribute const& a) -> json {
-  bool const plain =
-      !value.is_null() && value.if_object() == nullptr && value.if_array() == nullptr;
-  if (plain && a.type == attribute_type::complex && a.find("value") != nullptr) {
-    return json_object{{"value", value}};
-  }
-  return value;
-}
-
 /// The values that an operation brings, as they are kept: one, or each of an array.
 auto read_values(json const& value, attribute const& a) -> result<json_array, error> {
   json_array out;
@@ -138,7 +128,7 @@ class patcher {
     auto const& path = op.path.path;
     for (auto const* const a : {path.parent, path.sub}) {
       if (a != nullptr && a->mutability == attribute_mutability::read_only) {
-        return fail(scim_type::mutability, canonical_name(path) + ": the attribute is readOnly");
+        return fail(scim_type::mutability, spelled_name(path) + ": the attribute is readOnly");
       }
     }
     if (path.extension == nullptr) {
@@ -401,7 +391,7 @@ class patcher {
 
   static auto no_target(patch_operation const& op) -> std::unexpected<error> {
     return fail(scim_type::no_target,
-                canonical_name(op.path.path) + ": no value matches the filter of the path");
+                spelled_name(op.path.path) + ": no value matches the filter of the path");
   }
 
   auto spend(std::size_t work) -> result<void, error> {

@@ -44,7 +44,9 @@ auto is_read_only(attribute_path const& path) noexcept -> bool {
 
 class patch_reader {
  public:
-  explicit patch_reader(resource_definition const& definition) : definition_(definition) {}
+  patch_reader(resource_definition const& definition, unknown_attributes unknown,
+               ignored_names* ignored)
+      : definition_(definition), unknown_(unknown), ignored_(ignored) {}
 
   /// Reads one operation, which may become several; `place` says where it stands.
   auto read_operation(json const& value, std::string const& place) -> result<void, error> {
@@ -76,7 +78,8 @@ class patch_reader {
     if (target.path.parent == nullptr) {
       return change_extension(*kind, *target.path.extension, operand, place + ".value");
     }
-    return append({*kind, std::move(target), operand == nullptr ? json() : *operand});
+    return append_value({*kind, std::move(target), operand == nullptr ? json() : *operand},
+                        place + ".value");
   }
 
   auto take() && -> std::vector<patch_operation> { return std::move(operations_); }
@@ -121,14 +124,24 @@ class patch_reader {
           continue;
         }
       }
-      TIDEGATE_TRY(auto path,
-                   read_path(extension == nullptr ? m.name : extension->id + ":" + m.name, inner));
-      if (path.path.parent == nullptr) {
+      if (extension != nullptr && equal_names(m.name, "schemas") &&
+          extension->find("schemas") == nullptr) {
+        continue;  // some clients list the extension itself there
+      }
+      auto path = read_path(extension == nullptr ? m.name : extension->id + ":" + m.name, inner);
+      if (!path) {
+        if (unknown_ == unknown_attributes::refuse || m.name.contains('[')) {
+          return failure(std::move(path).error());
+        }
+        ignore(extension == nullptr ? "" : extension->id, m);
+        continue;
+      }
+      if (path->path.parent == nullptr) {
         return fail(scim_type::invalid_path, inner + ": an extension in an extension");
       }
       // Clients send what they have read back, with its id.
-      if (!is_read_only(path.path)) {
-        TIDEGATE_TRY_VOID(append({kind, std::move(path), m.value}));
+      if (!is_read_only(path->path)) {
+        TIDEGATE_TRY_VOID(append_value({kind, *std::move(path), m.value}, inner));
       }
     }
     return {};
@@ -148,6 +161,93 @@ class patch_reader {
     return append(std::move(whole));
   }
 
+  void ignore(std::string_view owner, json_member const& m) {
+    if (ignored_ != nullptr && !m.value.is_null()) {
+      ignored_->note_attribute(owner, m.name);
+    }
+  }
+
+  /// Appends an operation with what is known of its value, in the form that the path asks for.
+  auto append_value(patch_operation op, std::string const& place) -> result<void, error> {
+    auto const& path = op.path.path;
+    if (path.extension == nullptr && path.parent == definition_.base().find("schemas") &&
+        op.kind != patch_kind::remove) {
+      TIDEGATE_TRY(bool const has_some, read_schemas(op.value, place));
+      return has_some ? append(std::move(op)) : result<void, error>();
+    }
+    auto const& leaf = *path.leaf();
+    bool const is_one = !leaf.multi_valued || (op.path.value_filter && path.sub == nullptr);
+    read_values(op.value, leaf, is_one, op.kind);
+    return append(std::move(op));
+  }
+
+  /// Takes URNs that the resource type lacks out of a value of `schemas`. False when all of them are.
+  auto read_schemas(json& value, std::string const& place) -> result<bool, error> {
+    auto const is_unknown = [&](json const& urn) {
+      return urn.if_string() != nullptr && !equal_names(*urn.if_string(), definition_.base().id) &&
+             definition_.find_extension(*urn.if_string()) == nullptr;
+    };
+    json_array one;
+    auto* const array = value.if_array();
+    if (array == nullptr) {
+      one.push_back(value);
+    }
+    auto& urns = array == nullptr ? one : *array;
+    for (auto const& urn : urns) {
+      if (is_unknown(urn) && unknown_ == unknown_attributes::refuse) {
+        return fail(scim_type::invalid_value, place + ": not a schema of this resource type");
+      }
+      if (is_unknown(urn) && ignored_ != nullptr) {
+        ignored_->note_schema(*urn.if_string());
+      }
+    }
+    return std::erase_if(urns, is_unknown) == 0 || !urns.empty();
+  }
+
+  void read_values(json& value, attribute const& a, bool is_one, patch_kind kind) {
+    auto* const array = value.if_array();
+    if (array == nullptr) {
+      read_one(value, a, kind);
+    } else if (!is_one) {
+      for (auto& each : *array) {
+        read_one(each, a, kind);
+      }
+    } else if (array->size() == 1) {
+      auto element = std::move(array->front());
+      value = std::move(element);
+      read_one(value, a, kind);
+    }
+  }
+
+  void read_one(json& value, attribute const& a, patch_kind kind) {
+    if (a.type != attribute_type::complex) {
+      return;
+    }
+    auto* const object = value.if_object();
+    if (object == nullptr) {
+      auto const* const text = value.if_string();
+      bool const is_none = text != nullptr && text->empty() && a.find("value") != nullptr;
+      if (is_none && kind != patch_kind::remove) {  // where null stands for all values
+        value = json();
+      }
+      return;
+    }
+    if (unknown_ == unknown_attributes::ignore) {
+      std::erase_if(object->members(), [&](json_member const& m) {
+        if (a.find(m.name) != nullptr) {
+          return false;
+        }
+        ignore(a.name, m);
+        return true;
+      });
+    }
+    for (auto& m : object->members()) {
+      if (auto const* const sub = a.find(m.name)) {
+        read_values(m.value, *sub, !sub->multi_valued, kind);
+      }
+    }
+  }
+
   auto append(patch_operation operation) -> result<void, error> {
     if (operations_.size() == patch_operations_max) {
       return failure(error{.status = 413, .detail = "too many operations"});
@@ -157,12 +257,15 @@ class patch_reader {
   }
 
   resource_definition const& definition_;
+  unknown_attributes unknown_;
+  ignored_names* ignored_;
   std::vector<patch_operation> operations_;
 };
 
 }  // namespace
 
-auto parse_patch(json const& body, resource_definition const& definition)
+auto parse_patch(json const& body, resource_definition const& definition,
+                 unknown_attributes unknown, ignored_names* ignored)
     -> result<std::vector<patch_operation>, error> {
   TIDEGATE_TRY_VOID(check_message(body, patch_op_schema));
   auto const* const operations = body.find("Operations");
@@ -170,7 +273,7 @@ auto parse_patch(json const& body, resource_definition const& definition)
   if (array == nullptr || array->empty()) {
     return failure(invalid_syntax("Operations: an array of one or more is expected"));
   }
-  patch_reader reader(definition);
+  patch_reader reader(definition, unknown, ignored);
   for (std::size_t i = 0; i < array->size(); ++i) {
     TIDEGATE_TRY_VOID(reader.read_operation((*array)[i], "Operations[" + std::to_string(i) + "]"));
   }

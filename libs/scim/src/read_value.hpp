@@ -8,6 +8,10 @@
 
 namespace tidegate::scim {
 
+/// A plain value where an object is expected stands for its `value`: so clients send the manager. An empty text stands
+/// for none.
+[[nodiscard]] auto as_object(json value, attribute const& a) -> json;
+
 /// Reads one value of `a`, at `path`, as `read_resource` does, but required sub-attributes may be missing: it may
 /// become part of another value. Null when nothing is in it.
 [[nodiscard]] auto read_value(json value, attribute const& a, std::string const& path)

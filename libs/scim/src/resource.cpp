@@ -77,17 +77,20 @@ class resource_reader {
  public:
   enum class part : std::uint8_t { whole, fragment };  // a fragment may lack what is required
 
-  explicit resource_reader(unknown_attributes unknown, part p = part::whole)
-      : unknown_(unknown), part_(p) {}
+  resource_reader(unknown_attributes unknown, ignored_names* ignored, part p = part::whole)
+      : unknown_(unknown), ignored_(ignored), part_(p) {}
 
-  /// Of `attributes`; each must come that is required.
-  auto read_members(json_object& object, std::span<attribute const> attributes) const
-      -> result<void, resource_error> {
+  /// Of `attributes`, which are those of `owner`; each must come that is required.
+  auto read_members(json_object& object, std::span<attribute const> attributes,
+                    std::string_view owner) const -> result<void, resource_error> {
     for (auto& m : object.members()) {
       attribute const* const a = find_by_name(attributes, m.name);
       if (a == nullptr) {
-        if (unknown_ == unknown_attributes::refuse) {
+        if (!m.value.is_null() && unknown_ == unknown_attributes::refuse) {
           return fail(resource_fault::unknown_attribute, m.name);
+        }
+        if (!m.value.is_null() && ignored_ != nullptr) {
+          ignored_->note_attribute(owner, m.name);
         }
         m.value = json();
         continue;
@@ -130,7 +133,7 @@ class resource_reader {
     if (object == nullptr) {
       return fail(resource_fault::wrong_type, "");
     }
-    if (auto const read = read_members(*object, a.sub_attributes); !read) {
+    if (auto const read = read_members(*object, a.sub_attributes, a.name); !read) {
       return within(".", read.error());
     }
     if (object->empty()) {
@@ -147,8 +150,15 @@ class resource_reader {
     }
     auto* const array = value.if_array();
     if (!a.multi_valued) {
-      return array == nullptr ? read_one(value, a)
-                              : fail(resource_fault::single_value_expected, "");
+      if (array != nullptr && array->size() != 1) {
+        return fail(resource_fault::single_value_expected, "");
+      }
+      if (array != nullptr) {
+        auto one = std::move(array->front());
+        value = std::move(one);
+      }
+      value = as_object(std::move(value), a);
+      return read_one(value, a);
     }
     if (array == nullptr) {
       return fail(resource_fault::array_expected, "");
@@ -181,11 +191,13 @@ class resource_reader {
   }
 
   unknown_attributes unknown_;
+  ignored_names* ignored_;
   part part_;
 };
 
-/// `schemas` must be there, with the base schema and no schema that the resource type lacks.
-auto check_schemas(json_object const& object, resource_definition const& definition)
+/// `schemas` must be there, with the base schema. One that the resource type lacks is refused or ignored.
+auto check_schemas(json_object const& object, resource_definition const& definition,
+                   unknown_attributes unknown, ignored_names* ignored)
     -> result<void, resource_error> {
   auto const* const schemas = object.find("schemas");
   auto const* const array = schemas == nullptr ? nullptr : schemas->if_array();
@@ -200,7 +212,12 @@ auto check_schemas(json_object const& object, resource_definition const& definit
     }
     bool const is_base = equal_names(*urn, definition.base().id);
     if (!is_base && definition.find_extension(*urn) == nullptr) {
-      return fail(resource_fault::unknown_schema, "schemas" + item(i));
+      if (unknown == unknown_attributes::refuse) {
+        return fail(resource_fault::unknown_schema, "schemas" + item(i));
+      }
+      if (ignored != nullptr) {
+        ignored->note_schema(*urn);
+      }
     }
     base = base || is_base;
   }
@@ -277,19 +294,64 @@ auto is_present(json const& value) -> bool {
   return !value.is_null();
 }
 
-auto read_resource(json value, resource_definition const& definition, unknown_attributes unknown)
-    -> result<json, resource_error> {
+void ignored_names::note_attribute(std::string_view owner, std::string_view name) {
+  ++attributes;
+  if (names.size() < names_max) {
+    keep(owner.empty() ? std::string(name) : std::string(owner) + "." + std::string(name));
+  }
+}
+
+void ignored_names::note_schema(std::string_view urn) {
+  ++schemas;
+  if (names.size() < names_max) {
+    keep(std::string(urn));
+  }
+}
+
+void ignored_names::keep(std::string name) {
+  name.resize(std::min(name.size(), name_octets_max));
+  std::ranges::replace_if(
+      name, [](char c) { return c < ' ' || c > '~' || c == '"'; }, '?');
+  if (std::ranges::find(names, name) == names.end()) {
+    names.push_back(std::move(name));
+  }
+}
+
+void ignored_names::add(ignored_names const& others) {
+  attributes += others.attributes;
+  schemas += others.schemas;
+  for (auto const& name : others.names) {
+    if (names.size() < names_max) {
+      keep(name);
+    }
+  }
+}
+
+auto as_object(json value, attribute const& a) -> json {
+  bool const plain =
+      !value.is_null() && value.if_object() == nullptr && value.if_array() == nullptr;
+  if (!plain || a.type != attribute_type::complex || a.find("value") == nullptr) {
+    return value;
+  }
+  if (auto const* const text = value.if_string(); text != nullptr && text->empty()) {
+    return {};
+  }
+  return json_object{{"value", std::move(value)}};
+}
+
+auto read_resource(json value, resource_definition const& definition, unknown_attributes unknown,
+                   ignored_names* ignored) -> result<json, resource_error> {
   auto* const object = value.if_object();
   if (object == nullptr) {
     return fail(resource_fault::object_expected, "");
   }
-  TIDEGATE_TRY_VOID(check_schemas(*object, definition));
+  TIDEGATE_TRY_VOID(check_schemas(*object, definition, unknown, ignored));
 
   auto& members = object->members();
   json_array schemas;
   schemas.emplace_back(definition.base().id);
   json_object extensions;
-  resource_reader const reader(unknown);
+  resource_reader const reader(unknown, ignored);
   for (auto& m : members) {
     auto const* const extension = definition.find_extension(m.name);
     if (extension == nullptr || m.value.is_null()) {
@@ -299,7 +361,11 @@ auto read_resource(json value, resource_definition const& definition, unknown_at
     if (inner == nullptr) {
       return fail(resource_fault::object_expected, extension->id);
     }
-    if (auto const read = reader.read_members(*inner, extension->attributes); !read) {
+    if (extension->find("schemas") == nullptr) {
+      inner->erase("schemas");  // some clients list the extension itself there
+    }
+    if (auto const read = reader.read_members(*inner, extension->attributes, extension->id);
+        !read) {
       return within(extension->id + ":", read.error());
     }
     if (!inner->empty()) {
@@ -314,7 +380,7 @@ auto read_resource(json value, resource_definition const& definition, unknown_at
   }
   std::erase_if(members,
                 [&](json_member const& m) { return definition.find_extension(m.name) != nullptr; });
-  TIDEGATE_TRY_VOID(reader.read_members(*object, definition.base().attributes));
+  TIDEGATE_TRY_VOID(reader.read_members(*object, definition.base().attributes, ""));
   auto const at = std::ranges::find(members, "schemas", &json_member::name);
   at->value = std::move(schemas);
   std::rotate(members.begin(), at, at + 1);
@@ -324,7 +390,8 @@ auto read_resource(json value, resource_definition const& definition, unknown_at
 
 auto read_value(json value, attribute const& a, std::string const& path)
     -> result<json, resource_error> {
-  resource_reader const reader(unknown_attributes::refuse, resource_reader::part::fragment);
+  resource_reader const reader(unknown_attributes::refuse, nullptr,
+                               resource_reader::part::fragment);
   if (auto const read = reader.read_one(value, a); !read) {
     return within(path, read.error());
   }

@@ -459,7 +459,18 @@ auto resource_definition::resolve(std::string_view path) const
   if (!is_attribute_name(name)) {
     return wrong(path_fault::malformed, start);
   }
-  auto const* const parent = owner->find(name);
+  auto const* parent = owner->find(name);
+  for (auto const& extension :
+       parent == nullptr && start == 0 ? extensions() : std::span<schema const>()) {
+    auto const* const found = extension.find(name);
+    if (found != nullptr && parent != nullptr) {
+      return wrong(path_fault::unknown_attribute, start);  // which of them is not said
+    }
+    if (found != nullptr) {
+      owner = &extension;
+      parent = found;
+    }
+  }
   if (parent == nullptr) {
     return wrong(path_fault::unknown_attribute, start);
   }
@@ -477,20 +488,24 @@ auto resource_definition::resolve(std::string_view path) const
   return found;
 }
 
-auto canonical_name(attribute_path const& path) -> std::string {
+auto spelled_name(attribute_path const& path) -> std::string {
   std::string name;
   if (path.extension != nullptr) {
-    name += fold_name(path.extension->id);
+    name += path.extension->id;
   }
   if (path.parent != nullptr) {
     name += name.empty() ? "" : ":";
-    name += fold_name(path.parent->name);
+    name += path.parent->name;
   }
   if (path.sub != nullptr) {
     name += '.';
-    name += fold_name(path.sub->name);
+    name += path.sub->name;
   }
   return name;
+}
+
+auto canonical_name(attribute_path const& path) -> std::string {
+  return fold_name(spelled_name(path));
 }
 
 }  // namespace tidegate::scim

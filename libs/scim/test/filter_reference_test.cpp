@@ -269,6 +269,9 @@ auto draw_leaf(random_source& random, field const* within) -> expression {
   e.type = f.subs.empty() ? f.of : f.subs.at(e.sub.empty() ? "value" : e.sub);
   e.value = one_of(random, samples(e.type));
   e.literal = e.value.json;
+  if (e.literal.starts_with('"') && e.literal.size() > 2 && below(random, 4) == 0) {
+    e.literal = e.literal.substr(1, e.literal.size() - 2);  // a bare word
+  }
   static std::vector<std::string> const equal{"eq", "ne"};
   static std::vector<std::string> const ordered{"eq", "ne", "gt", "ge", "lt", "le"};
   static std::vector<std::string> const textual{"eq", "ne", "gt", "ge", "lt",
@@ -313,7 +316,7 @@ auto name_of(random_source& random, expression const& e, bool within) -> std::st
     return random_case(random, e.sub);
   }
   std::string out;
-  if (e.subject->extended || below(random, 4) == 0) {
+  if (below(random, 4) != 0 ? e.subject->extended : !e.subject->extended) {
     out = std::string(e.subject->extended ? extension_urn : base_urn) + ":";
   }
   return random_case(random, out + e.subject->name + (e.sub.empty() ? "" : "." + e.sub));

@@ -82,6 +82,51 @@ TEST(scim_filter, has_one_canonical_text_however_it_is_written) {
   EXPECT_EQ(canonical("not pr and not (NOT pr)", rooms()), "not pr and not (not pr)");
 }
 
+TEST(scim_filter, takes_a_bare_word_for_a_text) {
+  struct row {
+    std::string_view text;
+    std::string_view meant;
+  };
+  for (auto const& [text, meant] : {
+           row{"userName sw J", R"(userName sw "J")"},
+           row{"externalId eq jyoung", R"(externalId eq "jyoung")"},
+           row{"meta.Created gt 2015-10-10T14:38:21.8617979-07:00",
+               R"(meta.created gt "2015-10-10T14:38:21.8617979-07:00")"},
+           row{"name.FamilyName eq Employee and (emails.Value co example.com or title pr)",
+               R"(name.familyName eq "Employee" and (emails.value co "example.com" or title pr))"},
+           row{"userName eq b.jensen+x@example.com", R"(userName eq "b.jensen+x@example.com")"},
+           row{"id eq 2819c223-7f76-453a-919d-413861904646",
+               R"(id eq "2819c223-7f76-453a-919d-413861904646")"},
+           row{"id eq 1e5-3", R"(id eq "1e5-3")"},
+           row{"title eq 1x", R"(title eq "1x")"},
+           row{"title eq 555-1234", R"(title eq "555-1234")"},
+           row{"title eq +49", R"(title eq "+49")"},
+           row{"title eq /a/b", R"(title eq "/a/b")"},
+           row{"title eq O'Malley", R"(title eq "O'Malley")"},
+           row{"title eq \u00e9t\u00e9", "title eq \"\u00e9t\u00e9\""},
+           row{"title eq truely or title eq nullx or title eq falsey",
+               R"(title eq "truely" or title eq "nullx" or title eq "falsey")"},
+           row{"title eq andy or title eq orb", R"(title eq "andy" or title eq "orb")"},
+           row{"title eq Null", R"(title eq "Null")"},
+           row{"active eq True", "active eq true"},
+           row{"emails[type eq work].value sw b", R"(emails[type eq "work"].value sw "b")"},
+           row{"not (title eq x)", R"(not (title eq "x"))"},
+           row{"id eq X and manager eq Y",
+               R"(id eq "X" and )"
+               R"(urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:manager eq "Y")"},
+       }) {
+    auto const bare = parse_filter(text, users());
+    ASSERT_TRUE(bare) << text << ": " << to_string(bare.error());
+    EXPECT_EQ(*bare, *parse_filter(meant, users())) << text;
+  }
+  // What is a value of JSON stays one.
+  EXPECT_EQ(canonical("active eq true"), "active eq true");
+  EXPECT_EQ(canonical("title eq null"), "title eq null");
+  EXPECT_EQ(canonical("number eq -1e2", rooms()), "number eq -100");
+  EXPECT_EQ(parse_patch_path("emails[value eq x]", users())->literals,
+            std::vector<json>{json("x")});
+}
+
 TEST(scim_filter, has_no_value_among_types_where_this_one_lacks_the_attribute) {
   struct row {
     std::string_view text;
@@ -168,7 +213,22 @@ TEST(scim_filter, is_refused_with_the_place) {
            row{R"(title = "x")", {unknown_operator, 6}},
            row{"title eq", {value_expected, 8}},
            row{"title eq ", {value_expected, 9}},
-           row{"userName sw J", {value_expected, 12}},
+           row{"title eq and", {value_expected, 9}},
+           row{"title eq Not", {value_expected, 9}},
+           row{"title eq AND title pr", {value_expected, 9}},
+           row{"title eq {x}", {value_expected, 9}},
+           row{"title eq -", {invalid_value, 9}},
+           row{"title eq 1.", {invalid_value, 9}},
+           row{"title eq 1e", {invalid_value, 9}},
+           row{R"(title eq a\b)", {invalid_value, 10}},
+           row{"title eq a\tb", {invalid_value, 10}},
+           row{"title eq a\xff", {invalid_value, 10}},
+           row{R"(title eq a"b")", {invalid_value, 10}},
+           row{"title eq a(b)", {invalid_value, 10}},
+           row{"title eq a b", {end_expected, 11}},
+           row{"title gt nullx)", {end_expected, 14}},
+           row{"active eq yes", {wrong_type, 10}},
+           row{"meta.created gt 2011-05-13", {wrong_type, 16}},
            row{"title eq 'x'", {value_expected, 9}},
            row{"title eq [1]", {value_expected, 9}},
            row{R"(title eq "x)", {invalid_value, 11}},
@@ -176,7 +236,6 @@ TEST(scim_filter, is_refused_with_the_place) {
            row{"title eq \"\xff\"", {invalid_value, 10}},
            row{R"(title eq "x"y)", {invalid_value, 12}},
            row{"title eq 01", {invalid_value, 9}},
-           row{"title eq 1x", {invalid_value, 10}},
            row{"title eq true", {wrong_type, 9}},
            row{"title eq 1", {wrong_type, 9}},
            row{R"(active eq "yes")", {wrong_type, 10}},
@@ -195,6 +254,10 @@ TEST(scim_filter, is_refused_with_the_place) {
   }
   for (auto const& [text, error] : {
            row{R"(number eq "1")", {wrong_type, 10}},
+           row{"number eq 1x", {wrong_type, 10}},
+           row{"number eq one", {wrong_type, 10}},
+           row{"number eq 01", {invalid_value, 10}},
+           row{"number eq true", {wrong_type, 10}},
            row{"number sw 1", {operator_not_allowed, 7}},
            row{R"(size eq true)", {wrong_type, 8}},
            row{R"(doors[code sw "1"])", {not_filterable, 6}},

@@ -191,9 +191,10 @@ auto draw_operation(random_source& random) -> operation {
     return op;
   }
   bool const list = f.many && op.sub.empty() && op.terms.empty();
-  auto const count = list ? below(random, 4) : 1;
-  op.array = list ? count != 1 || chance(random, 2)
-                  : op.sub.empty() && op.terms.empty() && chance(random, 20);
+  // Where one value is expected, a list of one is its element.
+  op.array = !list && op.sub.empty() && op.terms.empty() && chance(random, 10);
+  auto const count = list ? below(random, 4) : op.array ? 1 + below(random, 2) : 1;
+  op.array = list ? count != 1 || chance(random, 2) : op.array;
   for (std::size_t i = 0; i < count; ++i) {
     op.elements.push_back(op.sub.empty() ? draw_element(random, f)
                                          : element{{"", draw_text(random, f.sub(op.sub).traits)}});
@@ -277,7 +278,7 @@ auto json_text(std::string const& text) -> std::string {
 auto operation_text(random_source& random, operation const& op) -> std::string {
   auto const value = text_of(random, op);
   auto const path = path_of(random, op);
-  bool const qualified = op.of->extended || chance(random, 4);
+  bool const qualified = op.of->extended != chance(random, 4);  // the names are all different
   auto const urn = random_case(random, op.of->extended ? extension_urn : base_urn);
   auto const whole = (qualified ? urn + ":" : "") + path;
   static std::vector<std::string> const words{"add", "remove", "replace"};
@@ -483,7 +484,7 @@ class reference {
       }
       return;
     }
-    if (!f.many && op.array) {
+    if (!f.many && op.elements.size() > 1) {
       error = "invalidValue";
     } else if (whole && (f.many || !f.is_complex() || op.as_text)) {
       set_whole(op);

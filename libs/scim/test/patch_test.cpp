@@ -259,7 +259,15 @@ TEST(scim_patch, adds) {
            "|noTarget"},
           {"of another type", b, R"({"op":"add","path":"active","value":"maybe"})",
            "|invalidValue"},
-          {"several for one", b, R"({"op":"add","path":"title","value":["T"]})", "|invalidValue"},
+          {"several for one", b, R"({"op":"add","path":"title","value":["T","U"]})",
+           "|invalidValue"},
+          {"a list of one for one", b, R"({"op":"add","path":"title","value":["T"]})",
+           b + R"(,"title":"T")"},
+          {"a list in a list for one", b, R"({"op":"add","path":"title","value":[["T"]]})",
+           "|invalidValue"},
+          {"a list of one to what a filter selects", both,
+           R"({"op":"add","path":"emails[type eq 'home']","value":[{"display":["D"]}]})",
+           b + R"(,"emails":[)" + work + R"(,{"value":"h@x","type":"home","display":"D"}])"},
           {"plain for complex", b, R"({"op":"add","path":"name","value":"N"})", "|invalidValue"},
           {"a sub-attribute that is not there", b,
            R"({"op":"add","path":"name","value":{"none":"N"}})", "|invalidSyntax"},
@@ -482,6 +490,147 @@ TEST(scim_patch, takes_what_entra_and_okta_send) {
           R"({"op":"Remove","path":"members","value":[{"$ref":null,"value":"x"}]})",
           R"("displayName":"G","members":[{"value":"y"}])"}},
         groups());
+}
+
+TEST(scim_patch, takes_the_manager_in_all_forms_that_entra_documents) {
+  auto const urn = std::string(enterprise);
+  auto const had = extension(R"("manager":{"value":"m","$ref":"/m"})");
+  check(
+      {
+          {"in a list, by its name alone", b,
+           R"({"op":"Add","path":"manager","value":[{"$ref":"/n","value":"n"}]})",
+           extension(R"("manager":{"$ref":"/n","value":"n"})")},
+          {"in a list, by its URN", b,
+           R"({"op":"Add","path":")" + urn + R"(:manager","value":[{"value":"n"}]})",
+           extension(R"("manager":{"value":"n"})")},
+          {"as a text in a list", had, R"({"op":"Replace","path":"manager","value":["n"]})",
+           extension(R"("manager":{"value":"n"})")},
+          {"by its name alone, as a key", b, R"({"op":"Add","value":{"manager":"n"}})",
+           extension(R"("manager":{"value":"n"})")},
+          {"by its name and sub-attribute", b, R"({"op":"Add","path":"manager.value","value":"n"})",
+           extension(R"("manager":{"value":"n"})")},
+          {"removed by its name alone", had, R"({"op":"Remove","path":"manager"})", b},
+          {"replaced by an empty text", had,
+           R"({"op":"Replace","path":")" + urn + R"(:manager","value":""})", b},
+          {"replaced by an empty text in the extension", had,
+           R"({"op":"Replace","value":{")" + urn + R"(":{"manager":""}}})", b},
+          {"replaced by an empty text in a list", had,
+           R"({"op":"Replace","path":"manager","value":[""]})", b},
+          {"an empty text that is added", had, R"({"op":"Add","path":"manager","value":""})", had},
+          {"an empty text where there is none", b, R"({"op":"Add","path":"manager","value":""})",
+           b},
+          {"schemas in the extension", b,
+           R"({"op":"add","path":")" + urn + R"(","value":{"schemas":[")" + urn +
+               R"("],"department":"D"}})",
+           extension(R"("department":"D")")},
+      },
+      users());
+  check(
+      {{"an empty text to remove is none of the values", both,
+        R"({"op":"remove","path":"emails","value":""},{"op":"remove","path":"emails","value":[""]})",
+        both},
+       {"an empty text in place of what a filter selects", both,
+        R"({"op":"replace","path":"emails[type eq 'work']","value":""})",
+        b + R"(,"emails":[)" + home + "]"}},
+      users());
+}
+
+/// The result where what is unknown is ignored, or the scimType and a bar, and then what was ignored.
+auto patched_liberally(json const& resource, std::string const& operations,
+                       resource_definition const& d) -> std::string {
+  ignored_names ignored;
+  auto const parsed = parse_patch(body(operations), d, unknown_attributes::ignore, &ignored);
+  if (!parsed) {
+    return "|" + std::string(to_string(parsed.error().type));
+  }
+  auto const after = apply_patch(resource, *parsed, d);
+  auto out = after ? to_string(*after) : "|" + std::string(to_string(after.error().type));
+  for (auto const& name : ignored.names) {
+    out += " " + name;
+  }
+  EXPECT_EQ(ignored.attributes + ignored.schemas == 0, ignored.names.empty());
+  return out;
+}
+
+TEST(scim_patch, ignores_what_is_unknown_in_values_but_not_in_paths) {
+  auto const urn = std::string(enterprise);
+  struct case_row {
+    char const* name;
+    std::string operations;
+    std::string after;    // behind userName; or the scimType behind a bar
+    std::string ignored;  // names, each behind a space
+  };
+  std::string const home_only = R"(,"emails":[)" + home + "]";
+  for (
+      auto const& r : std::vector<case_row>{
+          {"a key", R"({"op":"add","value":{"title":"T","shoe":4}})", R"(,"title":"T")", " shoe"},
+          {"a key that is null", R"({"op":"replace","value":{"shoe":null}})", "", ""},
+          {"a key of an unknown schema", R"({"op":"add","value":{"urn:x:Y:shoe":4,"urn:x:Z":{}}})",
+           "", " urn:x:Y:shoe urn:x:Z"},
+          {"a key with an unknown sub-attribute", R"({"op":"add","value":{"name.shoe":4}})", "",
+           " name.shoe"},
+          {"a key in an extension",
+           R"({"op":"add","value":{")" + urn + R"(":{"shoe":4,"schemas":[]}}})", "",
+           " " + urn + ".shoe"},
+          {"a sub-attribute of a single value",
+           R"({"op":"add","path":"name","value":{"shoe":4,"givenName":"G"}})",
+           R"(,"name":{"givenName":"G"})", " name.shoe"},
+          {"a sub-attribute of several values",
+           R"({"op":"add","path":"emails","value":[{"shoe":4,"value":"h@x","type":"home"},{"shoe":5}]})",
+           home_only, " emails.shoe"},
+          {"a sub-attribute that is null",
+           R"({"op":"add","path":"emails","value":[{"shoe":null,"value":"h@x","type":"home"}]})",
+           home_only, ""},
+          {"a sub-attribute of what a filter selects",
+           R"({"op":"add","path":"emails[type eq 'home']","value":{"shoe":4,"value":"h@x"}})",
+           R"(,"emails":[{"type":"home","value":"h@x"}])", " emails.shoe"},
+          {"URNs of schemas",
+           R"({"op":"add","path":"schemas","value":["urn:x"]},{"op":"replace","path":"schemas","value":"urn:y"})",
+           "", " urn:x urn:y"},
+          {"URNs of schemas among others", R"({"op":"replace","value":{"schemas":[
+              "urn:ietf:params:scim:schemas:core:2.0:User","urn:x"],"title":"T"}})",
+           R"(,"title":"T")", " urn:x"},
+          {"nothing when it is removed", R"({"op":"remove","path":"emails","value":{"shoe":4}})",
+           "", " emails.shoe"},
+          {"but not a path", R"({"op":"add","path":"shoe","value":4})", "|invalidPath", ""},
+          {"but not a path with a sub-attribute", R"({"op":"add","path":"name.shoe","value":4})",
+           "|invalidPath", ""},
+          {"but not a path to remove", R"({"op":"remove","path":"urn:x:Y:shoe"})", "|invalidPath",
+           ""},
+          {"but not a filter in a key", R"({"op":"add","value":{"emails[shoe eq 'x'].value":"v"}})",
+           "|invalidFilter", ""},
+          {"but not behind a filter in a key",
+           R"({"op":"add","value":{"emails[type eq 'x'].shoe":"v"}})", "|invalidPath", ""},
+          {"but not a wrong value beside it",
+           R"({"op":"add","path":"emails","value":{"shoe":4,"value":1}})", "|invalidValue",
+           " emails.shoe"},
+      }) {
+    auto const whole = [&](std::string const& members) {
+      return R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"id":"1",)" + b +
+             members + "}";
+    };
+    EXPECT_EQ(patched_liberally(*parse_json(whole("")), r.operations, users()),
+              (r.after.starts_with("|") ? r.after : whole(r.after)) + r.ignored)
+        << r.name;
+  }
+  // Not even a schema that is gone from the resource type stands in the way.
+  auto const old = *parse_json(
+      R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User","urn:x"],"id":"1","userName":"b"})");
+  EXPECT_EQ(patched(old, R"({"op":"add","path":"title","value":"T"})", users()),
+            R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"id":"1","userName":"b",)"
+            R"("title":"T"})");
+}
+
+TEST(scim_patch, names_attributes_as_the_schemas_spell_them) {
+  auto const detail = [](std::string const& operation) {
+    auto const before = *parse_json(
+        R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"id":"1","userName":"b"})");
+    return apply_patch(before, *parse_patch(body(operation), users()), users()).error().detail;
+  };
+  EXPECT_EQ(detail(R"({"op":"replace","path":"PHONEnumbers[type eq 'x'].VALUE","value":"1"})"),
+            "phoneNumbers.value: no value matches the filter of the path");
+  EXPECT_EQ(detail(R"({"op":"replace","path":"META.lastmodified","value":"1"})"),
+            "meta.lastModified: the attribute is readOnly");
 }
 
 TEST(scim_patch, respects_what_is_read_only_immutable_and_required) {

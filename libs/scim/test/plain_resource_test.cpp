@@ -36,9 +36,10 @@ auto read(std::string_view text) -> std::optional<kept_form> {
 }
 
 /// What is made of a text the long way; nothing when it is refused.
-auto read_long(std::string_view text) -> std::optional<kept_form> {
+auto read_long(std::string_view text, unknown_attributes unknown = unknown_attributes::refuse)
+    -> std::optional<kept_form> {
   auto value = parse_json(text);
-  auto const resource = value ? read_resource(*std::move(value), users().definition)
+  auto const resource = value ? read_resource(*std::move(value), users().definition, unknown)
                               : result<json, resource_error>(failure(resource_error{}));
   if (!resource) {
     return std::nullopt;
@@ -91,6 +92,7 @@ TEST(scim_plain_resource, is_what_it_is_the_long_way) {
     ASSERT_EQ(made.has_value(), !text.contains('\\'));
     if (made) {
       EXPECT_EQ(made, read_long(text));
+      EXPECT_EQ(made, read_long(text, unknown_attributes::ignore));
     }
   }
 }
@@ -123,6 +125,10 @@ TEST(scim_plain_resource, is_not_what_is_wrong_or_would_not_be_kept_as_it_stands
            R"(,"userName":"a","groups":[{"value":"1"}]})",
            R"(,"userName":"a","password":"b"})",
            R"(,"userName":"a","colour":"b"})",
+           R"(,"userName":"a","name":{"formatted":"b","colour":"c"}})",
+           R"(,"userName":"a","title":["b"]})",
+           R"(,"userName":"a","emails":["b"]})",
+           R"(,"userName":"a","department":null})",
            R"(,"userName":"a","x509Certificates":[{"value":"!"}]})",
            R"(,"userName":"a","urn:ietf:params:scim:schemas:extension:enterprise:2.0:User":{}})",
            ",\"userName\":\"\xff\"}",
@@ -156,6 +162,12 @@ TEST(scim_plain_resource, lists_the_schemas_of_what_it_has_and_no_other) {
   EXPECT_FALSE(read(text(both + "," + quoted(extension), data + data)));
   EXPECT_FALSE(read(text(both, data + R"(,"title":"t")")));
   EXPECT_FALSE(read(text(user + R"(,"urn:x")", "")));
+  auto const other = [&](std::string const& members) {
+    return "," + quoted(extension) + ":{" + members + "}";
+  };
+  EXPECT_FALSE(read(text(both, other(R"("manager":"m")"))));
+  EXPECT_FALSE(
+      read(text(both, other(R"("schemas":[)" + quoted(extension) + R"(],"department":"R")"))));
 }
 
 TEST(scim_plain_resource, never_differs_from_the_long_way_whatever_is_changed_in_it) {
@@ -181,6 +193,9 @@ TEST(scim_plain_resource, never_differs_from_the_long_way_whatever_is_changed_in
                                                            ",{\"value\":\"c\"}",
                                                            "1",
                                                            "\"active\":false,",
+                                                           "\"colour\":\"x\",",
+                                                           "[\"b\"]",
+                                                           ",\"urn:x\"",
                                                            "A"});
   std::mt19937 random(7);
   auto const below = [&](std::size_t bound) {
@@ -202,6 +217,7 @@ TEST(scim_plain_resource, never_differs_from_the_long_way_whatever_is_changed_in
     if (made) {
       ++accepted;
       ASSERT_EQ(made, read_long(text)) << text;
+      ASSERT_EQ(made, read_long(text, unknown_attributes::ignore)) << text;
     }
   }
   EXPECT_GT(accepted, 500);

@@ -137,10 +137,12 @@ TEST(scim_resource, is_refused_with_the_attribute_and_the_scim_type) {
             {unknown_attribute, "name.nick"},
             "invalidSyntax"},
            {user(R"("userName":1)"), users(), {wrong_type, "userName"}, "invalidValue"},
-           {user(R"("userName":["a"])"),
+           {user(R"("userName":["a","b"])"),
             users(),
             {single_value_expected, "userName"},
             "invalidValue"},
+           {user(R"("userName":[["a"]])"), users(), {wrong_type, "userName"}, "invalidValue"},
+           {user(R"("userName":[])"), users(), {single_value_expected, "userName"}, "invalidValue"},
            {user(R"("userName":"a","active":"yes")"),
             users(),
             {wrong_type, "active"},
@@ -185,6 +187,71 @@ TEST(scim_resource, may_have_unknown_attributes_where_they_are_ignored) {
   EXPECT_EQ(read(user(R"("userName":"a","shoeSize":4,"name":{"nick":"x"})"), users(),
                  unknown_attributes::ignore),
             user(R"("userName":"a")"));
+}
+
+TEST(scim_resource, tells_what_was_ignored) {
+  auto const ignored = [](std::string const& text) {
+    ignored_names out;
+    EXPECT_TRUE(read_resource(*parse_json(text), users(), unknown_attributes::ignore, &out))
+        << text;
+    return out;
+  };
+  std::string const enterprise = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+  auto const made = ignored(
+      R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User","urn:x:Other"],"userName":"a",)"
+      R"("roles":[{"value":"r","displayName":"R"},{"value":"s","displayName":"S"}],"urn:x:O":{"a":1},)"
+      R"("manager":"m",")" +
+      enterprise + R"(":{"team":"t"}})");
+  EXPECT_EQ(made.schemas, 1U);
+  EXPECT_EQ(made.attributes, 5U);
+  EXPECT_EQ(made.names, (std::vector<std::string>{"urn:x:Other", enterprise + ".team",
+                                                  "roles.displayName", "urn:x:O", "manager"}));
+  EXPECT_EQ(ignored(user(R"("userName":"a","department":null)")), ignored_names());
+
+  // Names of clients are cut off, printable, and not many.
+  std::string many = R"("userName":"a",")" + std::string(1000, 'x') + R"(":1,"a\nb\"\u00e9":1)";
+  for (int i = 0; i < 100; ++i) {
+    many += R"(,"z)" + std::to_string(i) + R"(":1)";
+  }
+  auto const bounded = ignored(user(many));
+  EXPECT_EQ(bounded.attributes, 102U);
+  ASSERT_EQ(bounded.names.size(), ignored_names::names_max);
+  EXPECT_EQ(bounded.names[0], std::string(ignored_names::name_octets_max, 'x'));
+  EXPECT_EQ(bounded.names[1], "a?b???");
+}
+
+TEST(scim_resource, may_have_schemas_that_its_type_lacks_where_they_are_ignored) {
+  constexpr std::string_view adscim =
+      "http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/Group";
+  static auto const groups =
+      *resource_definition::make(builtin_resource_types()[1], builtin_schemas());
+  auto const text = R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:Group",")" +
+                    std::string(adscim) + R"("],"displayName":"G"})";
+  EXPECT_EQ(read(text, groups, unknown_attributes::ignore),
+            R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:Group"],"displayName":"G"})");
+  EXPECT_EQ(read(text, groups), "schemas[1]: not a schema of this resource type");
+  EXPECT_EQ(read(R"({"schemas":["urn:x"],"displayName":"G"})", groups, unknown_attributes::ignore),
+            "schemas: lacks the schema of this resource type");
+}
+
+TEST(scim_resource, takes_what_clients_write_in_place_of_a_value) {
+  std::string const urn = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+  auto const extended = [&](std::string const& members) {
+    return R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User",")" + urn +
+           R"("],"userName":"a",")" + urn + R"(":{)" + members + "}}";
+  };
+  auto const manager = extended(R"("manager":{"value":"m"})");
+  auto const plain = user(R"("userName":"a")");
+  EXPECT_EQ(read(extended(R"("manager":"m")"), users()), manager);
+  EXPECT_EQ(read(extended(R"("manager":["m"])"), users()), manager);
+  EXPECT_EQ(read(extended(R"("manager":[{"value":"m"}])"), users()), manager);
+  EXPECT_EQ(read(extended(R"("manager":{"value":["m"]})"), users()), manager);
+  EXPECT_EQ(read(extended(R"("manager":"")"), users()), plain);
+  EXPECT_EQ(read(extended(R"("manager":[""])"), users()), plain);
+  EXPECT_EQ(read(extended(R"("schemas":[")" + urn + R"("],"manager":"m")"), users()), manager);
+  EXPECT_EQ(read(user(R"("userName":["a"],"department":null)"), users()), plain);
+  EXPECT_EQ(read(extended(R"("manager":["m","n"])"), users()),
+            urn + ":manager: a single value is expected");
 }
 
 TEST(scim_resource, keeps_the_immutable_values_that_it_has) {

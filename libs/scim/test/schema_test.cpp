@@ -155,6 +155,9 @@ TEST(scim_schema, resolves_names_without_regard_to_case_and_with_urns) {
            row{"urn:ietf:params:scim:schemas:extension:enterprise:2.0:USER",
                "urn:ietf:params:scim:schemas:extension:enterprise:2.0:user"},
            row{"urn:ietf:params:scim:schemas:core:2.0:User:id", "id"},
+           row{"manager", "urn:ietf:params:scim:schemas:extension:enterprise:2.0:user:manager"},
+           row{"Manager.Value",
+               "urn:ietf:params:scim:schemas:extension:enterprise:2.0:user:manager.value"},
        }) {
     auto const found = d.resolve(path);
     EXPECT_EQ(found ? canonical_name(*found) : "", canonical) << path;
@@ -175,7 +178,6 @@ TEST(scim_schema, says_where_a_name_cannot_be_resolved) {
            row{"name.familyName.x", {malformed, 5}},
            row{".name", {malformed, 0}},
            row{"shoeSize", {unknown_attribute, 0}},
-           row{"manager", {unknown_attribute, 0}},  // of an extension: only with its URN
            row{"name.shoeSize", {unknown_sub_attribute, 5}},
            row{"userName.x", {unknown_sub_attribute, 9}},
            row{"urn:example:User:userName", {unknown_schema, 0}},
@@ -186,6 +188,34 @@ TEST(scim_schema, says_where_a_name_cannot_be_resolved) {
     ASSERT_FALSE(found) << path;
     EXPECT_EQ(found.error(), error) << path;
   }
+}
+
+TEST(scim_schema, takes_a_name_for_that_of_an_extension_when_only_one_has_it) {
+  auto const schema_of = [](std::string const& urn, std::string const& names) {
+    std::string attributes;
+    for (auto const name : names) {
+      attributes +=
+          (attributes.empty() ? "" : ",") + (R"({"name":")" + std::string(1, name)) + "\"}";
+    }
+    return *read_schema(
+        *parse_json(R"({"id":")" + urn + R"(","attributes":[)" + attributes + "]}"));
+  };
+  std::vector<schema> const schemas{schema_of("urn:x:Base", "ab"), schema_of("urn:x:One", "bcd"),
+                                    schema_of("urn:x:Two", "ade")};
+  auto const d = *resource_definition::make(
+      {"Thing", "Thing", "", "/Things", "urn:x:Base", {{"urn:x:One", false}, {"urn:x:Two", false}}},
+      schemas);
+  auto const meant = [&](std::string_view name) {
+    auto const path = d.resolve(name);
+    return path ? spelled_name(*path) : "";
+  };
+  EXPECT_EQ(meant("a"), "a");
+  EXPECT_EQ(meant("b"), "b");
+  EXPECT_EQ(meant("c"), "urn:x:One:c");
+  EXPECT_EQ(meant("e"), "urn:x:Two:e");
+  EXPECT_EQ(d.resolve("d").error(), (path_error{path_fault::unknown_attribute, 0}));  // of two
+  EXPECT_EQ(meant("urn:x:Two:d"), "urn:x:Two:d");
+  EXPECT_EQ(d.resolve("urn:x:Base:c").error(), (path_error{path_fault::unknown_attribute, 11}));
 }
 
 TEST(scim_schema, keeps_the_common_attributes_whatever_a_schema_lists) {

@@ -94,7 +94,8 @@ struct filter_limits {
 
 /// Reads a filter. `not` binds closer than `and`, `and` closer than `or`. Names and operators are in any case;
 /// more than one space may stand where one must, and spaces may stand around brackets. A boolean may be
-/// written as a string, as some clients do.
+/// written as a string, as some clients do. A word without quotes, up to a space or bracket, is a string (`userName sw J`),
+/// unless it is `true`, `false`, `null`, an operator, or looks like a number.
 ///
 /// The result owns its text and points into `definition`.
 [[nodiscard]] auto parse_filter(std::string_view text, resource_definition const& definition,

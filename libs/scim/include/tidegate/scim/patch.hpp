@@ -5,6 +5,7 @@
 #include <tidegate/scim/error.hpp>
 #include <tidegate/scim/filter.hpp>
 #include <tidegate/scim/json.hpp>
+#include <tidegate/scim/resource.hpp>
 #include <tidegate/scim/schema.hpp>
 
 #include <cstddef>
@@ -37,11 +38,20 @@ inline constexpr std::size_t patch_work_max = std::size_t{1} << 27;
 /// Reads the body of a PATCH. `op` and the names of members are in any case. An operation without a path becomes one
 /// with a path for each member of its value, whose names are paths: `title`, `name.givenName`,
 /// `urn:…:User:department`, `emails[type eq "work"].value`; what is readOnly is passed over. So is the value
-/// divided of an operation on an extension as a whole.
+/// divided of an operation on an extension as a whole, where `schemas` says nothing new.
+///
+/// A list of one is its element where a single value is expected. A plain value for a complex attribute is its `value`;
+/// an empty text there is null, but for `remove`.
+///
+/// What the resource type lacks is ignored in values with `unknown_attributes::ignore`, and told to `ignored`: names
+/// without a path, sub-attributes, and URNs in `schemas`. In a path it is always an error, and so it is in a name that is
+/// a path with a filter.
 ///
 /// Errors: invalidSyntax, invalidPath, invalidFilter, invalidValue (the value is not an object of attributes where
 /// it has to be one), noTarget (a remove without a path); 413 when there are too many operations.
-[[nodiscard]] auto parse_patch(json const& body, resource_definition const& definition)
+[[nodiscard]] auto parse_patch(json const& body, resource_definition const& definition,
+                               unknown_attributes unknown = unknown_attributes::refuse,
+                               ignored_names* ignored = nullptr)
     -> result<std::vector<patch_operation>, error>;
 
 /// Applies all operations in turn to `resource`, as it is kept, or none: returns what it becomes, judged by its

@@ -6,8 +6,11 @@
 #include <tidegate/scim/json.hpp>
 #include <tidegate/scim/schema.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 /// Resources as clients send them, judged by their schemas.
 namespace tidegate::scim {
@@ -41,8 +44,26 @@ struct resource_error {
 /// One line for people.
 [[nodiscard]] auto to_string(resource_error const& error) -> std::string;
 
-/// What to do with attributes that no schema has.
+/// What to do with attributes and URNs of schemas that a resource type lacks.
 enum class unknown_attributes : std::uint8_t { refuse, ignore };
+
+/// What was ignored, since a resource type lacks it. What has no value is not counted: it says nothing.
+struct ignored_names {
+  static constexpr std::size_t names_max = 8;
+  static constexpr std::size_t name_octets_max = 128;
+
+  std::uint64_t attributes = 0;
+  std::uint64_t schemas = 0;
+  std::vector<std::string> names;  ///< of the first few: `roles.displayName`, printable and cut off
+
+  void note_attribute(std::string_view owner, std::string_view name);
+  void note_schema(std::string_view urn);
+  void add(ignored_names const& others);
+  auto operator==(ignored_names const&) const -> bool = default;
+
+ private:
+  void keep(std::string name);
+};
 
 /// Judges a resource that a client sends with POST or PUT and returns it as it is to be kept:
 ///
@@ -51,10 +72,14 @@ enum class unknown_attributes : std::uint8_t { refuse, ignore };
 /// - without attributes that are readOnly, which are ignored (RFC 7644, sections 3.3 and 3.5.1), and without what
 ///   has no value: null, an empty array, an object without values (RFC 7643, section 2.5);
 /// - of values with the same `type` and `value` only the last, in the place of the first (RFC 7643, section 2.4);
-/// - `"true"` and `"False"` for booleans, as some clients write them, are booleans.
+/// - `"true"` and `"False"` for booleans, as some clients write them, are booleans;
+/// - a list of one is its element where a single value is expected, and a plain value for a single complex attribute is
+///   its `value`, an empty text none;
+/// - with `unknown_attributes::ignore`, without what the resource type lacks, which is told to `ignored`. Null for such
+///   an attribute says nothing, and `schemas` inside of an extension nothing new: they are ignored in any case.
 [[nodiscard]] auto read_resource(json value, resource_definition const& definition,
-                                 unknown_attributes unknown = unknown_attributes::refuse)
-    -> result<json, resource_error>;
+                                 unknown_attributes unknown = unknown_attributes::refuse,
+                                 ignored_names* ignored = nullptr) -> result<json, resource_error>;
 
 /// Whether a value counts as one for `pr` and for required attributes: not null, not empty, and of arrays and
 /// objects, something in them does.

@@ -192,8 +192,8 @@ class resource_definition {
   [[nodiscard]] auto find_extension(std::string_view urn) const noexcept -> schema const*;
 
   /// Resolves `attribute`, `attribute.sub`, either of them after the URN of its schema and a colon, or the URN
-  /// of an extension alone (RFC 7644, section 3.10). Case makes no difference. Attributes of an extension are
-  /// found by its URN only.
+  /// of an extension alone (RFC 7644, section 3.10). Case makes no difference. A name without a URN that the base schema
+  /// lacks means the attribute of the one extension that has it; where several do, none is meant.
   [[nodiscard]] auto resolve(std::string_view path) const -> result<attribute_path, path_error>;
 
  private:
@@ -206,6 +206,9 @@ class resource_definition {
 
 /// The one spelling of what `path` means, in lower case, with the URN of an extension.
 [[nodiscard]] auto canonical_name(attribute_path const& path) -> std::string;
+
+/// The same as the schemas spell it, for people.
+[[nodiscard]] auto spelled_name(attribute_path const& path) -> std::string;
 
 /// Whether `name` is an ATTRNAME of section 2.1, or `$ref`, which the RFC itself uses beside it.
 [[nodiscard]] auto is_attribute_name(std::string_view name) noexcept -> bool;
