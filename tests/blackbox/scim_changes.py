@@ -174,7 +174,7 @@ def patch_paths(run):
     for path in ("noSuchThing", "name.noSuchThing", "name.", ".name", "emails[", "emails[]", 'emails[type eq "x"', "a b", 'emails[type eq "x"]value',
                  'emails[type eq "x"].', "urn:example:none:attr", "userName.sub", 'title[value eq "x"]', "name..givenName", "9"):
         refused(run.patch(path_of(user), replace(path, "x")), 400, ("invalidPath", "invalidFilter", "noTarget"))
-    for path in ('emails[type is "x"].value', 'emails[noSuchThing eq "x"].value', "emails[type eq x].value"):
+    for path in ('emails[type is "x"].value', 'emails[noSuchThing eq "x"].value'):
         refused(run.patch(path_of(user), replace(path, "x")), 400, ("invalidFilter", "invalidPath"))
     refused(run.patch(path_of(user), {"op": "replace", "path": 7, "value": "x"}), 400, ("invalidPath", "invalidSyntax", "invalidValue"))
     equal(run.read(user), user, "the user afterwards")

@@ -184,7 +184,7 @@ def filter_null(run):
 @scim_case("F12", "what is no filter is refused with invalidFilter", "RFC7644-3.4.2.2-L1127", "RFC7644-3.4.2.2-L944",
            "RFC7644-3.4.2.2-L1208", "RFC7644-3.4.2.2-L1197", needs=["filter"])
 def filter_errors(run):
-    for expression in ("", " ", "userName", "userName eq", 'eq "x"', 'userName eq "x', "userName eq x", 'userName is "x"', 'userName regex "x"',
+    for expression in ("", " ", "userName", "userName eq", 'eq "x"', 'userName eq "x', 'userName is "x"', 'userName regex "x"',
                        'userName eq "x" and', 'userName eq "x" userName eq "y"', '(userName eq "x"', 'userName eq "x")', "userName eq 'x'",
                        'not userName eq "x"', 'emails[type eq "work"', 'emails[]', 'user name eq "x"', 'userName pr "x"', '9name eq "x"',
                        'userName eq "\\x"', 'userName eq {"a":1}', "&&", 'userName eq "x" xor userName eq "y"', "active eq tru",
