@@ -638,17 +638,23 @@ TYPED_TEST_P(directory_contract, answers_as_a_plain_directory_does) {
   plain_directory plain;
   std::mt19937 random(7);
   auto const below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  auto const word = [&] {
+  auto const word = [&](std::string const& mark = "") {
     static constexpr std::array<std::string_view, 8> parts = {"a", "b",   "Ab", "é",
                                                               "É", "ann", "z",  "\xf0\x9f\x98\x80"};
     std::string text;
     for (auto left = 1 + below(3); left > 0; --left) {
       text += parts[below(parts.size())];
     }
+    text += mark;
     return below(40) == 0 ? text + std::string(300, 'x') + std::to_string(below(3)) : text;
   };
+  // Unique: that is left to the one who writes.
+  std::vector<std::string> names;
+  auto const some_name = [&] {
+    return names.emplace_back(word("-" + std::to_string(names.size())));
+  };
   auto const some_user = [&](std::string id) {
-    person p{.id = std::move(id), .user_name = word()};
+    person p{.id = std::move(id), .user_name = some_name()};
     p.display_name = below(3) == 0 ? "" : word();
     p.title = below(2) == 0 ? "" : word();
     for (auto left = below(4); left > 0; --left) {
@@ -739,7 +745,11 @@ TYPED_TEST_P(directory_contract, answers_as_a_plain_directory_does) {
       auto const someone = quoted(member ? plain.id_of(*member) : "nobody");
       bool const user = &type == &this->users_;
       switch (below(depth > 0 ? 14 : 10)) {
-        case 0: return (user ? "userName " : "displayName ") + op + " " + quoted(word());
+        case 0:
+          return user ? "userName " + op + " " +
+                            quoted(names.empty() || below(2) == 0 ? word()
+                                                                  : names[below(names.size())])
+                      : "displayName " + op + " " + quoted(word());
         case 1: return "displayName " + op + " " + quoted(word());
         case 2: return "displayName pr";
         case 3: return "id eq " + someone;
@@ -987,7 +997,7 @@ TYPED_TEST_P(directory_contract, walks_past_everyone_once_while_others_write) {
     std::mt19937_64 random(5);
     for (std::uint64_t step = 0; !over; ++step) {
       auto const id = id_of(static_cast<int>(random() % static_cast<unsigned>(rows)) / 10 * 10);
-      auto const name = name_of(random());
+      auto const name = name_of(random()) + "-" + std::to_string(step);
       EXPECT_TRUE(writing(*where, "acme", [&](directory_writer& writer) {
         if (step % 3 == 0) {
           auto const added = user_of({.id = "new" + std::to_string(step), .user_name = name});

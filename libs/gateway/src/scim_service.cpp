@@ -191,7 +191,11 @@ auto not_found(std::string_view what) -> error {
   return {404, scim_type::none, "There is no such " + std::string(what) + "."};
 }
 
-auto unavailable(store::store_error const& /*error*/) -> error {
+auto unavailable(store::store_error const& error) -> scim::error {
+  if (error.fault == store::store_fault::in_doubt) {
+    return {503, scim_type::none,
+            "The directory does not say whether the change was made: look before you try again."};
+  }
   return {503, scim_type::none, "The directory cannot be used at the moment."};
 }
 

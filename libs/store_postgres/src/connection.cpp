@@ -415,9 +415,13 @@ auto connection::read_flight(std::size_t statements) -> outcome<std::vector<rows
         case PGRES_PIPELINE_SYNC: break;
         default: {
           auto const* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+          auto const* const severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
           auto const text = error_text(PQresultErrorMessage(result));
           sqlstate_ = state != nullptr ? state : "";
-          if (PQstatus(handle_.get()) != CONNECTION_OK) {
+          // FATAL, PANIC, and what libpq says itself when the server is gone: no Sync follows, although the
+          // connection may still look as if it were there. An error in place of the Sync is one of no statement.
+          if (severity == nullptr || severity != std::string_view("ERROR") || is_sync ||
+              PQstatus(handle_.get()) != CONNECTION_OK) {
             return failure(lost(text));
           }
           if (!first_error) {

@@ -130,6 +130,8 @@ class connection {
   [[nodiscard]] auto send(std::string const& sql, parameters const& values = parameters())
       -> outcome<void>;
   /// What the statements gave, in order; the first error when there was one. Then those behind it were not run.
+  /// After an error the connection is in sync, and the server has said ERROR to one of the statements; in any other case
+  /// it is broken.
   [[nodiscard]] auto finish() -> outcome<std::vector<rows>>;
   /// Has the server work through what was sent, and looks at the answers before the next statement. Errors are not told.
   void leave();

@@ -20,6 +20,7 @@ namespace {
 constexpr int key_format = 1;
 /// How many resources one transaction reads while indexes are built.
 constexpr std::int64_t build_rows = 2'000;
+constexpr std::string_view unique_violation = "23505";
 
 [[nodiscard]] auto is_multi_valued(scim::index_definition const& index) noexcept -> bool {
   return index.path.parent->multi_valued ||
@@ -38,6 +39,12 @@ struct wanted_index {
   std::size_t number = 0;  // of the indexes of the type
   bool sorts = false;      // the second slot of an attribute with several values
 };
+
+/// Whether the server keeps its keys unique. Ids have an index of their own, by the whole id.
+[[nodiscard]] auto is_unique(wanted_index const& wanted, scim::model_type const& type) -> bool {
+  auto const& index = type.indexes[wanted.number];
+  return index.unique && !wanted.sorts && index.name != "id";
+}
 
 [[nodiscard]] auto wanted_indexes(scim::model_type const& type) -> std::vector<wanted_index> {
   std::vector<wanted_index> all;
@@ -76,6 +83,7 @@ struct stored_index {
                            stored_index const& stored) -> bool {
   auto const& index = type.indexes[wanted.number];
   return stored.complete && index.name == stored.name && wanted.sorts == stored.sorts &&
+         is_unique(wanted, type) == (stored.slot >= unique_slot_min) &&
          definition_of(index) == stored.definition;
 }
 
@@ -118,6 +126,25 @@ struct new_index {
   wanted_index what;
 };
 
+/// What is said when two resources have a value that should be unique.
+[[nodiscard]] auto not_unique(connection& server, scim::model_type const& type,
+                              scim::index_definition const& index, std::int64_t index_id,
+                              std::string const& key, std::int64_t rid) -> store::store_error {
+  auto const ids = server.ask(
+      std::string("SELECT id FROM resource WHERE rid = $3 OR rid IN"
+                  " (SELECT rid FROM entry WHERE index_id = $1 AND key = $2) ORDER BY rid LIMIT 2"),
+      parameters(index_id, key, rid));
+  if (!ids || ids->size() < 2) {
+    return server.error(store_fault::unavailable, ids ? "a resource is gone" : ids.error().text);
+  }
+  return server.error(
+      store_fault::damaged,
+      "two resources of the type \"" + type.definition.type().name + "\" have the same \"" +
+          index.path.leaf()->name + "\", which the schema says is unique: their ids are \"" +
+          std::string(ids->octets(0, 0)) + "\" and \"" + std::string(ids->octets(1, 0)) +
+          "\". Start with a schema in which it is not unique, change one of them, and start again");
+}
+
 [[nodiscard]] auto build_indexes(connection& server, scim::model_type const& type,
                                  std::int64_t part, std::vector<new_index> const& made)
     -> outcome<void> {
@@ -132,6 +159,7 @@ struct new_index {
     std::vector<std::int64_t> indexes;
     std::vector<std::string> keys;
     std::vector<std::int64_t> rids;
+    std::vector<std::size_t> numbers;  // of their indexes
     for (int i = 0; i < found.size(); ++i) {
       from = found.number(i, 0);
       TIDEGATE_TRY(auto const resource, parse_stored(server, from, found.octets(i, 1)));
@@ -141,14 +169,29 @@ struct new_index {
             indexes.push_back(part << slot_shift | index.slot);
             keys.push_back(entry.key);
             rids.push_back(from);
+            numbers.push_back(entry.index);
           }
         }
       }
     }
-    TIDEGATE_TRY_VOID(server.ask(
+    auto inserted = server.ask(
         std::string("INSERT INTO entry (index_id, key, rid)"
                     " SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[])"),
-        parameters(indexes, std::vector<std::string_view>(keys.begin(), keys.end()), rids)));
+        parameters(indexes, std::vector<std::string_view>(keys.begin(), keys.end()), rids));
+    if (!inserted && server.sqlstate() == unique_violation) {
+      // One after the other, to say which.
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        auto one =
+            server.ask(std::string("INSERT INTO entry (index_id, key, rid) VALUES ($1, $2, $3)"),
+                       parameters(indexes[i], keys[i], rids[i]));
+        if (!one && server.sqlstate() == unique_violation) {
+          return failure(
+              not_unique(server, type, type.indexes[numbers[i]], indexes[i], keys[i], rids[i]));
+        }
+        TIDEGATE_TRY_VOID(std::move(one));
+      }
+    }
+    TIDEGATE_TRY_VOID(std::move(inserted));
   }
   return {};
 }
@@ -184,20 +227,22 @@ struct new_index {
     taken.insert(index.slot);
   }
   std::vector<new_index> made;
-  std::int64_t slot = 0;
   for (auto const& wanted : changes.missing) {
+    bool const unique = is_unique(wanted, type);
+    auto slot = unique ? unique_slot_min : 0;
     while (taken.contains(slot)) {
       ++slot;
     }
-    if (slot > slot_max) {
+    if (slot > (unique ? slot_max : unique_slot_min - 1)) {
       return failure(server.error(store_fault::full, "too many indexes of " + name));
     }
+    taken.insert(slot);
     auto const& index = type.indexes[wanted.number];
     TIDEGATE_TRY_VOID(server.ask(
         std::string("INSERT INTO directory_index (type, name, sorts, slot, definition, complete)"
                     " VALUES ($1, $2, $3, $4, $5, false)"),
         parameters(name, index.name, wanted.sorts, slot, definition_of(index))));
-    made.push_back({slot++, wanted});
+    made.push_back({slot, wanted});
   }
   for (auto const part : parts) {
     TIDEGATE_TRY_VOID(build_indexes(server, type, part, made));

@@ -19,9 +19,11 @@
 ///   at stays as it is until the commit, unique values too.
 /// - `entry` has a row for each value in an index. `index_id` is the part and then the slot of the index, which
 ///   `directory_index` says. The index of an attribute with several values has a second slot, under which every resource stands
-///   once, by the value that sorts.
+///   once, by the value that sorts. Slots from 128 are those of indexes that are unique: the server refuses a key that
+///   another resource has there, and the program has looked for it before.
 /// - `directory_state.generation` grows when indexes change; every transaction looks whether it is as it knows it. Who writes
 ///   shares a lock that who changes indexes has alone.
+/// - `directory_writer` has a row for each thread that writes, with the number of its last transaction: `write_mark`.
 /// - `block` says how many resources there are in each 1,024 rids, to go far without reading them.
 /// - `member` lies together by group in the order in which members were added; by `member_of` the groups of a
 ///   member are found, and whether it is one.
@@ -33,6 +35,7 @@ inline constexpr int slot_shift = 8;
 inline constexpr std::int64_t part_max = (std::int64_t{1} << (63 - part_shift)) - 2;
 inline constexpr std::int64_t sequence_max = (std::int64_t{1} << part_shift) - 1;
 inline constexpr std::int64_t slot_max = (std::int64_t{1} << slot_shift) - 1;
+inline constexpr std::int64_t unique_slot_min = 128;
 
 /// The lowest rid of a part is one more.
 [[nodiscard]] constexpr auto rid_base(std::int64_t part) noexcept -> std::int64_t {

@@ -41,6 +41,17 @@ constexpr auto statements_size = static_cast<std::size_t>(sql::how_many);
   return all;
 }
 
+[[nodiscard]] auto tenant_lock(std::string_view tenant) -> std::int64_t {
+  return lock_key("directory tenant " + std::string(tenant));
+}
+
+/// Whether an error of the statement COMMIT says that the transaction was rolled back. 08: a connection was lost, perhaps one
+/// behind ours; 57P: the server ends; 40003: it says itself that it does not know.
+[[nodiscard]] auto says_rolled_back(std::string const& sqlstate) noexcept -> bool {
+  return sqlstate.size() == 5 && !sqlstate.starts_with("08") && !sqlstate.starts_with("57P") &&
+         sqlstate != "40003";
+}
+
 [[nodiscard]] auto signed_of(std::uint64_t rid) noexcept -> std::int64_t {
   return static_cast<std::int64_t>(rid);
 }
@@ -59,6 +70,15 @@ auto statement_text(sql which) noexcept -> std::string_view {
     case sql::rollback: return "ROLLBACK";
     case sql::lock_tenant:
       return "SELECT pg_advisory_xact_lock_shared($1::bigint), pg_advisory_xact_lock($2::bigint)";
+    case sql::wait_for_tenant: return "SELECT pg_advisory_xact_lock($1::bigint)";
+    case sql::mark_write:
+      return "INSERT INTO directory_writer (name, number, used)"
+             " VALUES ($1::bytea, $2::bigint, now())"
+             " ON CONFLICT (name) DO UPDATE SET number = excluded.number, used = excluded.used";
+    // It writes, so that its commit waits for all that the commit it looks for should have waited for.
+    case sql::find_write:
+      return "UPDATE directory_writer SET used = now()"
+             " WHERE name = $1::bytea AND number = $2::bigint RETURNING number";
     case sql::savepoint: return "SAVEPOINT work";
     case sql::release: return "RELEASE SAVEPOINT work";
     case sql::undo: return "ROLLBACK TO SAVEPOINT work";
@@ -273,11 +293,10 @@ void directory_session::end_read() {
 auto directory_session::begin_write(std::string_view tenant) -> outcome<void> {
   writing_ = true;
   savepoint_ = false;
+  in_doubt_ = false;
   blocks_.clear();
   TIDEGATE_TRY_VOID(send(sql::begin_write));
-  TIDEGATE_TRY_VOID(
-      send(sql::lock_tenant,
-           parameters(index_lock(), lock_key("directory tenant " + std::string(tenant)))));
+  TIDEGATE_TRY_VOID(send(sql::lock_tenant, parameters(index_lock(), tenant_lock(tenant))));
   TIDEGATE_TRY_VOID(begin(tenant));
   if (!indexes_.are_all) {
     return failure(server_.error(store_fault::unavailable, other_indexes));
@@ -325,7 +344,7 @@ auto directory_session::undo_work() -> outcome<void> {
   return {};
 }
 
-auto directory_session::commit() -> outcome<void> {
+auto directory_session::commit(write_mark const& mark) -> outcome<void> {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     auto const& part = parts_[i];
     if (part && part != parts_begun_[i]) {
@@ -341,12 +360,13 @@ auto directory_session::commit() -> outcome<void> {
     }
     TIDEGATE_TRY_VOID(send(sql::update_blocks, parameters(ids, changes)));
   }
+  TIDEGATE_TRY_VOID(send(sql::mark_write, parameters(mark.writer, mark.number)));
   if (server_.is_broken()) {
     return failure(server_.error(store_fault::unavailable, "the connection is lost"));
   }
   auto done = ask(sql::commit);
-  in_doubt_ = !done && server_.is_broken();
   if (!done) {
+    in_doubt_ = server_.is_broken() || !says_rolled_back(server_.sqlstate());
     return failure(std::move(done).error());
   }
   if (std::string_view(PQcmdStatus(const_cast<PGresult*>(done->get()))) != "COMMIT") {
@@ -367,6 +387,19 @@ void directory_session::rollback() {
   if (send(sql::rollback)) {
     std::ignore = server_.finish();
   }
+}
+
+auto directory_session::was_committed(std::string_view tenant, write_mark const& mark)
+    -> outcome<bool> {
+  TIDEGATE_TRY_VOID(send(sql::begin_write));
+  TIDEGATE_TRY_VOID(send(sql::wait_for_tenant, parameters(tenant_lock(tenant))));
+  TIDEGATE_TRY(auto const found, ask(sql::find_write, parameters(mark.writer, mark.number)));
+  if (found.size() == 0) {
+    rollback();
+    return false;
+  }
+  TIDEGATE_TRY_VOID(ask(sql::commit));
+  return true;
 }
 
 auto directory_session::may_try_again() const noexcept -> bool {

@@ -29,6 +29,9 @@ enum class sql : std::uint8_t {
   commit,
   rollback,
   lock_tenant,
+  wait_for_tenant,
+  mark_write,
+  find_write,
   savepoint,
   release,
   undo,
@@ -73,6 +76,16 @@ enum class sql : std::uint8_t {
 
 [[nodiscard]] auto statement_text(sql which) noexcept -> std::string_view;
 
+/// By what a transaction that writes is found again when its commit was sent and the answer did not come.
+///
+/// It has a row of its writer, which it sets to its number. Whether it was committed is asked under the lock of the
+/// tenant, which the transaction has until its end: so it is not under way any more, and what the row says is final, also
+/// on a server that took over.
+struct write_mark {
+  std::string writer;  ///< of no other
+  std::int64_t number = 0;
+};
+
 /// A connection to the server of a directory, and the work that is done on it. For one thread.
 ///
 /// A transaction that reads is for one work: `begin_read`, `end_read`. One that writes is for several of the same tenant:
@@ -93,10 +106,14 @@ class directory_session final : public store::directory_writer {
   void begin_work(bool is_alone);
   [[nodiscard]] auto keep_work() -> outcome<void>;
   [[nodiscard]] auto undo_work() -> outcome<void>;
-  [[nodiscard]] auto commit() -> outcome<void>;
+  [[nodiscard]] auto commit(write_mark const& mark) -> outcome<void>;
   void rollback();
-  /// Whether a commit was sent whose answer did not come.
+  /// Whether a commit was sent, and the answer was neither that it was made nor that it was rolled back.
   [[nodiscard]] auto is_in_doubt() const noexcept -> bool { return in_doubt_; }
+  /// Whether the transaction with this mark was committed, as durably as any other. It has ended when this says no. Not within a
+  /// transaction.
+  [[nodiscard]] auto was_committed(std::string_view tenant, write_mark const& mark)
+      -> outcome<bool>;
   /// Whether nothing was made and the same may go well another time.
   [[nodiscard]] auto may_try_again() const noexcept -> bool;
   [[nodiscard]] auto is_broken() const noexcept -> bool { return server_.is_broken(); }

@@ -5,6 +5,7 @@
 #include "schema.hpp"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 namespace tidegate::store_postgres {
@@ -18,6 +19,22 @@ namespace {
 constexpr std::size_t transaction_max = 48;
 /// How many times a write is made again when the server or the connection gets in the way.
 constexpr int attempts_max = 5;
+/// Rows of writers that wrote nothing for so long are not asked for any more.
+constexpr char const* drop_old_writers =
+    "DELETE FROM directory_writer WHERE used < now() - interval '1 day'";
+
+/// Of a writer that there was not before.
+[[nodiscard]] auto new_mark() -> write_mark {
+  std::random_device random;
+  write_mark mark;
+  for (int i = 0; i < 4; ++i) {
+    auto const number = random();
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      mark.writer += static_cast<char>(number >> shift & 0xffU);
+    }
+  }
+  return mark;
+}
 
 }  // namespace
 
@@ -29,7 +46,9 @@ directory::threads::threads(directory_options options, server_settings settings,
   threads_.reserve(options_.connections);
   for (std::size_t i = 0; i < options_.connections; ++i) {
     threads_.emplace_back(
-        [this, session = std::exchange(first, nullptr)]() mutable { run(std::move(session)); });
+        [this, slot = session_slot{std::exchange(first, nullptr), new_mark()}]() mutable {
+          run(std::move(slot));
+        });
   }
 }
 
@@ -39,6 +58,7 @@ directory::threads::~threads() {
     stopping_ = true;
   }
   queued_.notify_all();
+  stop_.notify_all();
   for (auto& thread : threads_) {
     thread.join();
   }
@@ -84,7 +104,7 @@ void directory::threads::write(std::string_view tenant, write_work work, write_a
   queued_.notify_one();
 }
 
-void directory::threads::run(session_slot session) {
+void directory::threads::run(session_slot slot) {
   std::unique_lock lock(mutex_);
   auto const all = options_.connections;
   // Those who write may wait for other gateways, and then half of the threads still read.
@@ -105,7 +125,7 @@ void directory::threads::run(session_slot session) {
       writes_waiting_ -= some;
       ++writing_;
       lock.unlock();
-      make_writes(session, tenant, jobs);
+      make_writes(slot, tenant, jobs);
       lock.lock();
       --writing_;
       // References to what is in the map stay good, whatever was added meanwhile.
@@ -119,7 +139,7 @@ void directory::threads::run(session_slot session) {
       reads_.pop_front();
       ++reading_;
       lock.unlock();
-      make_read(session, std::move(job));
+      make_read(slot, std::move(job));
       lock.lock();
       --reading_;
     } else {
@@ -134,11 +154,11 @@ void directory::threads::run(session_slot session) {
 
 // ---- connecting ----
 
-auto directory::threads::connect(session_slot& session) -> outcome<void> {
-  if (session && !session->is_broken()) {
+auto directory::threads::connect(session_slot& slot) -> outcome<void> {
+  if (slot.session && !slot.session->is_broken()) {
     return {};
   }
-  session.reset();
+  slot.session.reset();
   {
     std::lock_guard const lock(down_mutex_);
     if (steady::now() < down_until_) {
@@ -153,16 +173,17 @@ auto directory::threads::connect(session_slot& session) -> outcome<void> {
     return failure(down_error_);
   }
   failures_ = 0;
-  session = *std::move(made);
+  slot.session = *std::move(made);
   return {};
 }
 
 // ---- reads ----
 
-void directory::threads::make_read(session_slot& session, read_job job) {
+void directory::threads::make_read(session_slot& slot, read_job job) {
   // A connection that broke since it was last used is noticed here: then there is another one.
   for (int attempt = 0;; ++attempt) {
-    auto begun = connect(session);
+    auto begun = connect(slot);
+    auto& session = slot.session;
     if (begun) {
       begun = session->begin_read(job.tenant);
     }
@@ -185,20 +206,19 @@ void directory::threads::make_read(session_slot& session, read_job job) {
 
 // ---- writes ----
 
-void directory::threads::make_writes(session_slot& session, std::string const& tenant,
+void directory::threads::make_writes(session_slot& slot, std::string const& tenant,
                                      std::span<write_job> jobs) {
-  auto made = transact(session, tenant, jobs);
-  bool const in_doubt = session && session->is_in_doubt();
-  if (!made && !in_doubt && session && jobs.size() > 1) {
+  auto const made = transact(slot, tenant, jobs);
+  if (!made && !made.error().is_in_doubt && slot.session && jobs.size() > 1) {
     for (auto& job : jobs) {
       // An error of one is its own.
-      if (auto alone = transact(session, tenant, {&job, 1}); !alone) {
-        job.made = std::move(alone);
+      if (auto const alone = transact(slot, tenant, {&job, 1}); !alone) {
+        job.made = failure(alone.error().error);
       }
     }
   } else if (!made) {
     for (auto& job : jobs) {
-      job.made = made;
+      job.made = failure(made.error().error);
     }
   }
   for (auto& job : jobs) {
@@ -206,25 +226,75 @@ void directory::threads::make_writes(session_slot& session, std::string const& t
   }
 }
 
-auto directory::threads::transact(session_slot& session, std::string const& tenant,
-                                  std::span<write_job> jobs) -> outcome<void> {
+auto directory::threads::transact(session_slot& slot, std::string const& tenant,
+                                  std::span<write_job> jobs) -> result<void, write_failure> {
+  ++slot.mark.number;
   for (int attempt = 1;; ++attempt) {
-    TIDEGATE_TRY_VOID(connect(session));
-    auto made = make_once(*session, tenant, jobs);
-    if (made) {
+    auto made = connect(slot);
+    if (!made) {
+      return failure(write_failure{std::move(made).error()});
+    }
+    made = make_once(slot, tenant, jobs);
+    auto& session = slot.session;
+    bool is_made = made.has_value();
+    // Before the rollback, which may find the connection broken.
+    bool const is_in_doubt = !is_made && session->is_in_doubt();
+    bool again = false;
+    if (is_in_doubt) {
+      session->rollback();
+      auto const found = was_committed(slot, tenant);
+      if (!found) {
+        return failure(write_failure{found.error(), true});
+      }
+      // Work has made its answer when it was called last: that is the one which was committed.
+      is_made = *found;
+      again = true;
+    } else if (!is_made) {
+      session->rollback();
+      again = session->may_try_again();
+    }
+    if (is_made) {
       transactions_.fetch_add(1, std::memory_order_relaxed);
       writes_.fetch_add(jobs.size(), std::memory_order_relaxed);
       return {};
     }
-    session->rollback();
-    if (!session->may_try_again() || attempt == attempts_max) {
-      return made;
+    if (!again || attempt == attempts_max) {
+      return failure(write_failure{std::move(made).error()});
     }
   }
 }
 
-auto directory::threads::make_once(directory_session& session, std::string const& tenant,
+auto directory::threads::was_committed(session_slot& slot, std::string const& tenant)
+    -> outcome<bool> {
+  auto const deadline = steady::now() + options_.timeout;
+  for (int attempt = 0;; ++attempt) {
+    auto connected = connect(slot);
+    outcome<bool> found = connected ? slot.session->was_committed(tenant, slot.mark)
+                                    : failure(std::move(connected).error());
+    if (found) {
+      return found;
+    }
+    if (slot.session) {
+      slot.session->rollback();
+    }
+    auto const again = steady::now() + backoff(attempt);
+    std::unique_lock lock(mutex_);
+    if (again >= deadline || stop_.wait_until(lock, again, [&] { return stopping_; })) {
+      // The old transaction may still have the row: the next one must not wait for it.
+      slot.mark = new_mark();
+      return failure(store_error{
+          store_fault::in_doubt,
+          settings_.name +
+              ": the connection was lost while a change was committed, and the server does not "
+              "say whether it was made: " +
+              found.error().text});
+    }
+  }
+}
+
+auto directory::threads::make_once(session_slot& slot, std::string const& tenant,
                                    std::span<write_job> jobs) -> outcome<void> {
+  auto& session = *slot.session;
   TIDEGATE_TRY_VOID(session.begin_write(tenant));
   bool const is_alone = jobs.size() == 1;
   bool any = false;
@@ -247,7 +317,7 @@ auto directory::threads::make_once(directory_session& session, std::string const
     }
   }
   if (any) {
-    return session.commit();
+    return session.commit(slot.mark);
   }
   session.rollback();
   return {};
@@ -263,6 +333,7 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
     // Building an index takes as long as it takes.
     TIDEGATE_TRY(auto server, connection::open(settings, std::chrono::hours(1), {}));
     TIDEGATE_TRY_VOID(update_indexes(server, *model));
+    TIDEGATE_TRY_VOID(server.ask(std::string(drop_old_writers)));
   }
   TIDEGATE_TRY(auto first, directory_session::open(settings, options.timeout, model));
   return std::unique_ptr<directory>(new directory(std::make_unique<threads>(

@@ -39,7 +39,16 @@ class directory::threads {
 
  private:
   using steady = std::chrono::steady_clock;
-  using session_slot = std::unique_ptr<directory_session>;
+  /// What a thread has.
+  struct session_slot {
+    std::unique_ptr<directory_session> session;
+    write_mark mark;  // of its last transaction that wrote
+  };
+  /// Why a transaction failed. In doubt: it may have been made all the same.
+  struct write_failure {
+    store::store_error error;
+    bool is_in_doubt = false;
+  };
   struct read_job {
     std::string tenant;
     read_work work;
@@ -50,16 +59,19 @@ class directory::threads {
     outcome<void> made;
   };
 
-  void run(session_slot session);
-  void make_read(session_slot& session, read_job job);
-  void make_writes(session_slot& session, std::string const& tenant, std::span<write_job> jobs);
+  void run(session_slot slot);
+  void make_read(session_slot& slot, read_job job);
+  void make_writes(session_slot& slot, std::string const& tenant, std::span<write_job> jobs);
   /// All of them in one transaction. An error is one of the transaction, and nothing was made, unless it is in doubt.
-  [[nodiscard]] auto transact(session_slot& session, std::string const& tenant,
-                              std::span<write_job> jobs) -> outcome<void>;
-  [[nodiscard]] auto make_once(directory_session& session, std::string const& tenant,
+  [[nodiscard]] auto transact(session_slot& slot, std::string const& tenant,
+                              std::span<write_job> jobs) -> result<void, write_failure>;
+  [[nodiscard]] auto make_once(session_slot& slot, std::string const& tenant,
                                std::span<write_job> jobs) -> outcome<void>;
+  /// Whether a transaction whose commit is in doubt was made. Asks until the server says so, or for as long as a statement may
+  /// take.
+  [[nodiscard]] auto was_committed(session_slot& slot, std::string const& tenant) -> outcome<bool>;
   /// Connects where there is no connection that works. While the server is down, only now and then.
-  [[nodiscard]] auto connect(session_slot& session) -> outcome<void>;
+  [[nodiscard]] auto connect(session_slot& slot) -> outcome<void>;
   [[nodiscard]] auto stopped_or_full(bool is_full, char const* what) const -> store::store_error;
 
   directory_options options_;
@@ -75,6 +87,7 @@ class directory::threads {
 
   std::mutex mutex_;
   std::condition_variable queued_;
+  std::condition_variable stop_;
   std::deque<read_job> reads_;
   std::unordered_map<std::string, std::deque<write_job>> tenants_;  // whose writes wait or are made
   std::deque<std::string> ready_;  // tenants whose writes may be made

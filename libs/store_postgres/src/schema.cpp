@@ -15,7 +15,7 @@ using store::store_fault;
 namespace {
 
 /// What made each version from the one before. What has been released is never changed: another one is added.
-constexpr std::array<char const*, 3> migrations = {
+constexpr std::array<char const*, 4> migrations = {
     // 1: SCIM directories; what is true of the tables is said in directory_schema.hpp. Rows that are changed again and
     // again have room on their page for it.
     "CREATE TABLE part (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant bytea NOT NULL,"
@@ -99,6 +99,35 @@ constexpr std::array<char const*, 3> migrations = {
     "END $$",
     // 3: unknown outcomes are listed, the newest first.
     "CREATE INDEX idempotency_unknown ON idempotency_record (due) WHERE state = 2",
+    // 4: an id is there once in its part, and a key once in the indexes that are unique; writes leave a mark by which they
+    // are found again. Versions before could make a resource twice when the connection was lost at the commit:
+    // of those with one id the first is kept, which is the one that was found and changed since, and it gets the
+    // groups of the others.
+    "LOCK TABLE part, resource, block, entry, member IN SHARE ROW EXCLUSIVE MODE;"
+    "CREATE TABLE doubled AS SELECT rid, kept FROM"
+    " (SELECT rid, min(rid) OVER (PARTITION BY rid >> 40, id) AS kept FROM resource) AS r"
+    " WHERE rid <> kept;"
+    "UPDATE member AS m SET member_rid = d.kept FROM doubled AS d WHERE m.member_rid = d.rid"
+    " AND NOT EXISTS (SELECT FROM member AS o WHERE o.group_rid = m.group_rid AND"
+    " (o.member_rid = d.kept OR o.member_rid IN"
+    " (SELECT b.rid FROM doubled AS b WHERE b.kept = d.kept AND b.rid < d.rid)));"
+    "DELETE FROM member WHERE group_rid IN (SELECT rid FROM doubled)"
+    " OR member_rid IN (SELECT rid FROM doubled);"
+    "UPDATE resource AS r SET in_groups = true FROM doubled AS d WHERE r.rid = d.kept;"
+    "UPDATE block AS b SET count = b.count - d.doubles FROM"
+    " (SELECT rid >> 10 AS id, count(*) AS doubles FROM doubled GROUP BY 1) AS d"
+    " WHERE b.id = d.id;"
+    "UPDATE part AS p SET count = p.count - d.doubles FROM"
+    " (SELECT rid >> 40 AS id, count(*) AS doubles FROM doubled GROUP BY 1) AS d"
+    " WHERE p.id = d.id;"
+    "DELETE FROM entry WHERE rid IN (SELECT rid FROM doubled);"
+    "DELETE FROM resource WHERE rid IN (SELECT rid FROM doubled);"
+    "DROP TABLE doubled;"
+    "CREATE UNIQUE INDEX resource_id ON resource ((rid >> 40), id);"
+    "CREATE UNIQUE INDEX entry_unique ON entry (index_id, key)"
+    " WHERE index_id & 128 <> 0 AND key <> '\\x02';"
+    "CREATE TABLE directory_writer (name bytea PRIMARY KEY, number bigint NOT NULL,"
+    " used timestamptz NOT NULL) WITH (fillfactor = 50)",
 };
 constexpr auto newest_version = static_cast<std::int64_t>(migrations.size());
 

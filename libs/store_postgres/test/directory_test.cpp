@@ -176,6 +176,116 @@ TEST_F(store_postgres_directory, builds_indexes_that_are_new_and_drops_those_tha
       << "it agrees with the tables again";
 }
 
+// ---- unique ----
+
+/// The tables as version 3 had them.
+constexpr char const* back_to_version_3 =
+    "SET search_path TO tidegate; DROP INDEX resource_id; DROP INDEX entry_unique;"
+    "DROP TABLE directory_writer; DELETE FROM schema_version WHERE version > 3;"
+    "UPDATE entry SET index_id = index_id - 100 WHERE index_id & 255 >= 128;"
+    "UPDATE directory_index SET slot = slot - 100 WHERE slot >= 128;";
+
+TEST_F(store_postgres_directory, refuses_a_second_resource_with_the_same_id_or_unique_value) {
+  auto const where = open_one();
+  auto const add = [&](std::string const& tenant, json const& resource, model_type const& type) {
+    return writing(
+               *where, tenant,
+               [&](directory_writer& writer) { return insert(writer, type, resource).has_value(); })
+        .has_value();
+  };
+  EXPECT_TRUE(add("acme", user_of({.id = "a", .user_name = "ann"}), users_));
+  EXPECT_FALSE(add("acme", user_of({.id = "a", .user_name = "bob"}), users_));
+  EXPECT_FALSE(add("acme", user_of({.id = "b", .user_name = "ANN"}), users_));
+  EXPECT_TRUE(add("other", user_of({.id = "a", .user_name = "ann"}), users_)) << "another tenant";
+  EXPECT_TRUE(add("acme", group_of("a", "ann"), groups_)) << "another type";
+  EXPECT_TRUE(add("acme", group_of("b", "ann"), groups_)) << "names of groups are not unique";
+  // Nor can another one get the value.
+  auto const bob = added(*where, "acme", users_, user_of({.id = "b", .user_name = "bob"}));
+  auto const renamed = user_of({.id = "b", .user_name = "ann"});
+  EXPECT_FALSE(writing(*where, "acme", [&](directory_writer& writer) {
+    return writer.update(users_, bob, to_string(renamed), index_entries(users_, renamed))
+        .has_value();
+  }));
+  EXPECT_EQ(found_by(*where, users_, "userName eq \"ann\""), std::vector<std::string>{"a"});
+  EXPECT_EQ(found_by(*where, users_, "userName eq \"bob\""), std::vector<std::string>{"b"});
+}
+
+TEST_F(store_postgres_directory, keeps_one_of_the_doubles_that_a_version_before_has_made) {
+  {
+    auto const where = open_one();
+    add_users(*where, users_, 0, 5);
+    auto const first = added(*where, "acme", groups_, group_of("g1", "first"));
+    auto const second = added(*where, "acme", groups_, group_of("g2", "second"));
+    auto const rid = [&](int number) {
+      return reading(*where, "acme", [&](directory_reader& reader) {
+        return (*reader.find(users_, name_of(number)))->rid;
+      });
+    };
+    auto const one = rid(1);
+    auto const three = rid(3);
+    ASSERT_TRUE(writing(*where, "acme", [&](directory_writer& writer) {
+      return writer.add_member(first, one, "") && writer.add_member(second, three, "");
+    }));
+  }
+  // user1 three times and user3 twice; the group "second" has the double of user3.
+  server_.run_sql(
+      std::string(back_to_version_3) +
+          "CREATE TABLE made AS SELECT r.rid AS old, r.rid + 100 * n AS rid, r.id"
+          " FROM resource AS r, generate_series(1, 2) AS n"
+          " WHERE r.id = 'user1' OR (r.id = 'user3' AND n = 1);"
+          "INSERT INTO resource SELECT m.rid, r.id, r.version, r.in_groups, r.text"
+          " FROM made AS m JOIN resource AS r ON r.rid = m.old;"
+          "INSERT INTO entry SELECT e.index_id, e.key, m.rid FROM made AS m"
+          " JOIN entry AS e ON e.rid = m.old;"
+          "INSERT INTO block SELECT rid >> 10, count(*) FROM made GROUP BY 1"
+          " ON CONFLICT (id) DO UPDATE SET count = block.count + excluded.count;"
+          "UPDATE part SET count = count + 3, last_rid = last_rid + 1000 WHERE type = 'User';"
+          "UPDATE member SET member_rid = member_rid + 100 WHERE member_id = 'user3';"
+          "DROP TABLE made",
+      database_);
+  ASSERT_EQ(server_.run_sql("SELECT count(*) FROM tidegate.resource", database_), "10");
+
+  auto const where = open_one();
+  reading(*where, "acme", [&](directory_reader& reader) {
+    EXPECT_EQ(reader.count({.type = &users_})->total, 5U);
+    EXPECT_EQ(reader.scan({.type = &users_, .scan = {{}, 100}})->rows.size(), 5U);
+    for (int const number : {1, 3}) {
+      auto const user = *reader.find(users_, name_of(number));
+      ASSERT_TRUE(user.has_value());
+      auto const groups = reader.groups_of(user->rid);
+      ASSERT_EQ(groups->size(), 1U) << number;
+      EXPECT_EQ(groups->front().id, number == 1 ? "g1" : "g2");
+    }
+  });
+  EXPECT_EQ(found_by(*where, users_, "id eq \"user1\""), std::vector<std::string>{"user1"});
+  EXPECT_EQ(server_.run_sql("SELECT sum(count) FROM tidegate.block", database_), "7");
+  EXPECT_EQ(server_.run_sql("SELECT count(DISTINCT rid) FROM tidegate.entry", database_), "7");
+}
+
+TEST_F(store_postgres_directory, names_two_that_share_a_value_which_has_to_be_unique) {
+  {
+    auto const where = open_one();
+    add_users(*where, users_, 0, 3);
+    added(*where, "acme", users_, user_of({.id = "x", .user_name = "twin"}));
+    added(*where, "acme", users_, user_of({.id = "y", .user_name = "TWI2"}));
+  }
+  server_.run_sql(std::string(back_to_version_3) +
+                      "UPDATE resource SET text = convert_to(replace(convert_from(text, 'UTF8'),"
+                      " 'TWI2', 'TWIN'), 'UTF8')",
+                  database_);
+  auto const error = error_of({.url = url_});
+  EXPECT_EQ(error.fault, store_fault::damaged);
+  for (auto const* const said : {"\"User\"", "\"userName\"", "\"x\"", "\"y\""}) {
+    EXPECT_NE(error.text.find(said), std::string::npos) << error.text;
+  }
+  server_.run_sql(
+      "UPDATE tidegate.resource SET text ="
+      " convert_to(replace(convert_from(text, 'UTF8'), 'TWIN', 'TWI2'), 'UTF8')",
+      database_);
+  auto const where = open_one();
+  EXPECT_EQ(found_by(*where, users_, "userName eq \"twi2\""), std::vector<std::string>{"y"});
+}
+
 // ---- several gateways ----
 
 TEST_F(store_postgres_directory, walks_through_two_gateways_while_a_third_writes) {
@@ -360,9 +470,9 @@ TEST_F(store_postgres_directory, makes_the_others_when_one_of_a_transaction_fail
         "acme",
         [&, i](directory_writer& writer) {
           // Nobody has that rid.
+          person const one{.id = name_of(i), .user_name = name_of(i), .title = "x"};
           return i == 1 ? writer.remove(users_, 1).has_value()
-                        : insert(writer, users_, user_of({.id = name_of(i), .user_name = "x"}))
-                              .has_value();
+                        : insert(writer, users_, user_of(one)).has_value();
         },
         [&, i](auto made) { answers[static_cast<std::size_t>(i)].set_value(std::move(made)); });
   }
@@ -371,7 +481,7 @@ TEST_F(store_postgres_directory, makes_the_others_when_one_of_a_transaction_fail
   EXPECT_TRUE(answers[0].get_future().get());
   EXPECT_EQ(answers[1].get_future().get().error().fault, store_fault::damaged);
   EXPECT_TRUE(answers[2].get_future().get());
-  EXPECT_EQ(found_by(*where, users_, "userName eq \"x\"").size(), 2U);
+  EXPECT_EQ(found_by(*where, users_, "title eq \"x\"").size(), 2U);
 }
 
 TEST_F(store_postgres_directory, changes_thousands_of_members_as_it_changes_three) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store_postgres/idempotency_store.hpp>
 
+#include "support/cut_proxy.hpp"
+#include "support/idempotency_cut.hpp"
 #include "support/idempotency_store_contract.hpp"
 #include "support/postgres_server.hpp"
 
@@ -77,6 +79,23 @@ class store_postgres_idempotency : public testing::Test {
 
   auto sql(std::string const& text) -> std::string { return server_.run_sql(text, database_); }
 };
+
+// ---- cuts ----
+
+TEST_F(store_postgres_idempotency, makes_each_change_once_behind_whichever_octet_it_is_cut) {
+  test_support::cut_proxy proxy(server_.port());
+  auto const direct = open({.url = url_, .clock = [] { return start; }});
+  auto through = url_;
+  through.replace(through.find(std::to_string(server_.port())),
+                  std::to_string(server_.port()).size(), std::to_string(proxy.port()));
+  auto const cuts = change_behind_every_cut(
+      proxy, *direct, [&] { return open({.url = through, .clock = [] { return start; }}); });
+  EXPECT_GT(cuts, test_support::sanitized ? 50U : 500U);
+  EXPECT_EQ(sql("SELECT count(*) = (SELECT sum(keys) FROM tidegate.idempotency_scope)"
+                " FROM tidegate.idempotency_record"),
+            "t");
+  RecordProperty("cuts", std::to_string(cuts));
+}
 
 // ---- several gateways ----
 

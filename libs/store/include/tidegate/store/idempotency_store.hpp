@@ -27,6 +27,7 @@ enum class store_fault : std::uint8_t {
   unavailable,  ///< the disk, the file or the server does not do what it should
   damaged,      ///< what is stored cannot be read
   stopped,      ///< the store is being closed
+  in_doubt,     ///< the change was sent, and it is not known whether it was made
 };
 
 struct store_error {

@@ -31,8 +31,8 @@ struct directory_options {
 /// tried alone. Reads have a transaction of their own each, see one state, and wait for nobody.
 ///
 /// Work that writes is called again where the connection was lost before it was committed, or where the server says that the
-/// transaction should be tried again. Where the connection is lost while it is committed, nobody knows: the answer
-/// is `unavailable`.
+/// transaction should be tried again. Where the connection is lost while it is committed, the server is asked whether
+/// it was, for up to `timeout`; then the answer is `in_doubt`.
 ///
 /// Where too many wait, or the directory is being closed, `work` of a read and `answer` of a write get the error before the
 /// call returns, and `work` of a write is not called.
