@@ -166,8 +166,9 @@ auto exchange::is_overloaded() -> bool {
   }
   {
     std::lock_guard const lock(load->mutex);
-    share_ = load->guard.capacity();
-    if (load->guard.admits(load->in_flight)) {
+    auto const now = worker_.loop.now();
+    share_ = load->guard.capacity(now);
+    if (load->guard.admits(load->in_flight, now)) {
       ++load->in_flight;
       load_ = load;
       return false;

@@ -147,7 +147,7 @@ void append_content_head(std::string& out, int status, std::string_view content_
   wire::append_field(out, "Content-Length", content_octets);
 }
 
-auto runtime::make(config settings, policy_ids& ids)
+auto runtime::make(config settings, policy_ids& ids, upstream_loads& loads)
     -> result<std::shared_ptr<runtime const>, std::string> {
   auto const matches = matches_of(settings);
   auto out = std::make_shared<runtime>(
@@ -162,7 +162,7 @@ auto runtime::make(config settings, policy_ids& ids)
   for (auto const& upstream_settings : out->settings.upstreams) {
     auto& made = out->upstreams.emplace_back(upstream{&upstream_settings, nullptr, {}, {}});
     if (upstream_settings.overload) {
-      made.load = std::make_shared<upstream_load>(*upstream_settings.overload);
+      made.load = loads.of(upstream_settings.name, *upstream_settings.overload);
     }
     for (auto const& server : upstream_settings.servers) {
       TIDEGATE_TRY(auto resolved, resolve(server, upstream_settings.tls));

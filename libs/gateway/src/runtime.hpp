@@ -74,9 +74,36 @@ struct upstream_load {
   explicit upstream_load(overload_config const& settings)
       : guard({settings.max_in_flight, settings.target_latency}) {}
 
+  /// Of a reload; what is in flight and what was learnt stays.
+  void use(overload_config const& settings) {
+    std::lock_guard const lock(mutex);
+    guard.use({settings.max_in_flight, settings.target_latency});
+  }
+
   std::mutex mutex;
   ratelimit::overload_guard guard;
   std::int64_t in_flight = 0;
+};
+
+/// The loads of upstreams by name, so that they stay the same over reloads. One that no runtime has any more
+/// is forgotten.
+class upstream_loads {
+ public:
+  /// One that is there keeps its settings: they are changed when the reload can no longer fail.
+  [[nodiscard]] auto of(std::string const& name, overload_config const& settings)
+      -> std::shared_ptr<upstream_load> {
+    std::erase_if(loads_, [](auto const& each) { return each.second.expired(); });
+    auto& known = loads_[name];
+    auto load = known.lock();
+    if (!load) {
+      load = std::make_shared<upstream_load>(settings);
+      known = load;
+    }
+    return load;
+  }
+
+ private:
+  std::map<std::string, std::weak_ptr<upstream_load>> loads_;
 };
 
 struct upstream {
@@ -105,7 +132,7 @@ struct runtime {
   std::string description_html;
 
   /// Reads certificates and resolves the names of servers, which may take time. An error is one line for people.
-  [[nodiscard]] static auto make(config settings, policy_ids& ids)
+  [[nodiscard]] static auto make(config settings, policy_ids& ids, upstream_loads& loads)
       -> result<std::shared_ptr<runtime const>, std::string>;
 };
 

@@ -258,6 +258,7 @@ struct server::state {
   access_log log;  // outlives the workers, whose last lines it writes
   shared_state shared;
   policy_ids ids;
+  upstream_loads loads;
   std::vector<worker_thread> threads;
   std::unique_ptr<config_desk> desk;
   std::unique_ptr<admin_service> admin;
@@ -291,7 +292,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
   auto made = std::make_unique<state>(options, std::move(open));
   auto const count = static_cast<std::size_t>(settings.workers.value_or(
       static_cast<std::int64_t>(std::max(std::thread::hardware_concurrency(), 1U))));
-  TIDEGATE_TRY(auto used, runtime::make(std::move(settings), made->ids));
+  TIDEGATE_TRY(auto used, runtime::make(std::move(settings), made->ids, made->loads));
   TIDEGATE_TRY(auto file, access_log::open(used->settings.access_log));
 
   for (std::size_t i = 0; i < count; ++i) {
@@ -403,7 +404,8 @@ auto server::state::look_at_reload() -> reload_outcome {
     return failure(reload_refusal{{}, schemas.error()});
   }
   auto ids_then = ids;
-  if (auto const used = runtime::make(*std::move(next), ids_then); !used) {
+  auto loads_then = loads;
+  if (auto const used = runtime::make(*std::move(next), ids_then, loads_then); !used) {
     return failure(reload_refusal{{}, used.error()});
   }
   return changes;
@@ -441,12 +443,17 @@ auto server::state::load() -> result<config, reload_refusal> {
 
 auto server::state::take_over(config next) -> result<void, std::string> {
   next.effective = effective_after(next);
-  TIDEGATE_TRY(auto used, runtime::make(std::move(next), ids));
+  TIDEGATE_TRY(auto used, runtime::make(std::move(next), ids, loads));
   TIDEGATE_TRY(auto file, access_log::open(used->settings.access_log));
   TIDEGATE_TRY_VOID(see_to_idempotency(*used));
   TIDEGATE_TRY_VOID(see_to_directory(*used));
   TIDEGATE_TRY_VOID(see_to_bridges(*used));
   log.use(std::move(file));
+  for (auto const& upstream : used->upstreams) {
+    if (upstream.load) {
+      upstream.load->use(*upstream.settings->overload);
+    }
+  }
   for (auto& each : threads) {
     each.loop->post([&each, used] { each.works->use(used); });
   }

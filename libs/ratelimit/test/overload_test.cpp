@@ -16,11 +16,11 @@ constexpr auto begin = instant(1000s);
 
 TEST(ratelimit_overload, admits_up_to_its_bound_while_all_is_well) {
   overload_guard guard({.max_in_flight = 3});
-  EXPECT_TRUE(guard.admits(2));
-  EXPECT_FALSE(guard.admits(3));
+  EXPECT_TRUE(guard.admits(2, begin));
+  EXPECT_FALSE(guard.admits(3, begin));
   guard.answered(10s, true, 3, begin);
   EXPECT_EQ(guard.limit(), 3) << "no latency is aimed at";
-  EXPECT_EQ(guard.capacity(), 1);
+  EXPECT_EQ(guard.capacity(begin), 1);
 }
 
 TEST(ratelimit_overload, lowers_the_limit_once_for_the_answers_of_one_time) {
@@ -31,7 +31,57 @@ TEST(ratelimit_overload, lowers_the_limit_once_for_the_answers_of_one_time) {
   EXPECT_EQ(guard.limit(), 60);
   guard.answered(300ms, true, 60, begin + 201ms);
   EXPECT_EQ(guard.limit(), 45);
-  EXPECT_EQ(guard.capacity(), 0.45);
+  EXPECT_EQ(guard.capacity(begin + 201ms), 0.45);
+}
+
+TEST(ratelimit_overload, tells_of_its_whole_capacity_again_though_the_limit_is_not_used) {
+  overload_guard guard({.max_in_flight = 100, .target_latency = 200ms});
+  guard.answered(300ms, true, 80, begin);
+  EXPECT_EQ(guard.capacity(begin), 0.6);
+  // Polite clients send one at a time now.
+  for (auto now = begin; now < begin + 5s; now += 10ms) {
+    guard.answered(10ms, true, 1, now);
+  }
+  EXPECT_EQ(guard.capacity(begin + 1s), 0.6) << "more signs may come";
+  EXPECT_DOUBLE_EQ(guard.capacity(begin + 5500ms), 0.8) << "half of the way after half of the time";
+  EXPECT_EQ(guard.capacity(begin + 10s), 1);
+  EXPECT_EQ(guard.capacity(begin + 1h), 1);
+  EXPECT_EQ(guard.limit(), 60) << "nobody needs more";
+  EXPECT_EQ(guard.capacity(begin - 1s), 0.6) << "a clock that steps back";
+}
+
+TEST(ratelimit_overload, tells_of_less_for_as_long_as_there_are_signs_of_overload) {
+  overload_guard guard({.max_in_flight = 10});
+  guard.answered(1ms, false, 10, begin);
+  EXPECT_EQ(guard.limit(), 7);
+  auto const lowered = guard.capacity(begin);
+  EXPECT_EQ(lowered, 0.75);
+  // Who comes beyond the limit is refused.
+  EXPECT_FALSE(guard.admits(7, begin + 9s));
+  EXPECT_EQ(guard.capacity(begin + 9s), lowered);
+  EXPECT_TRUE(guard.admits(6, begin + 14s));
+  EXPECT_GT(guard.capacity(begin + 14s), lowered);
+  // So is a failure that does not lower the limit, being one of many.
+  guard.answered(1ms, false, 7, begin + 15s);
+  auto const limit = guard.limit();
+  guard.answered(1ms, false, 7, begin + 15s + 500ms);
+  EXPECT_EQ(guard.limit(), limit);
+  EXPECT_EQ(guard.capacity(begin + 15s + 500ms), guard.capacity(begin + 15s));
+}
+
+TEST(ratelimit_overload, keeps_what_it_has_learnt_under_other_settings) {
+  overload_guard guard({.max_in_flight = 100});
+  guard.use({.max_in_flight = 50});
+  EXPECT_EQ(guard.limit(), 50) << "it was not lowered";
+  guard.answered(1ms, false, 40, begin);
+  EXPECT_EQ(guard.limit(), 30);
+  guard.use({.max_in_flight = 200});
+  EXPECT_EQ(guard.limit(), 30);
+  EXPECT_EQ(guard.capacity(begin), 0.15);
+  guard.use({.max_in_flight = 20, .target_latency = 10ms});
+  EXPECT_EQ(guard.limit(), 20);
+  guard.answered(11ms, true, 20, begin + 10s);
+  EXPECT_EQ(guard.limit(), 15) << "the new latency";
 }
 
 TEST(ratelimit_overload, lowers_the_limit_for_failures_too_but_never_below_one) {
@@ -41,7 +91,7 @@ TEST(ratelimit_overload, lowers_the_limit_for_failures_too_but_never_below_one) 
     guard.answered(1ms, false, 10, now += 1s);
   }
   EXPECT_EQ(guard.limit(), 1);
-  EXPECT_TRUE(guard.admits(0));
+  EXPECT_TRUE(guard.admits(0, now));
 }
 
 TEST(ratelimit_overload, recovers_as_answers_are_good_again_and_the_limit_is_used) {
@@ -81,7 +131,7 @@ TEST(ratelimit_overload, finds_how_much_a_service_takes_within_a_latency) {
       }
       under_way.pop();
     }
-    if (guard.admits(static_cast<std::int64_t>(under_way.size()))) {
+    if (guard.admits(static_cast<std::int64_t>(under_way.size()), now)) {
       auto& server = *std::min_element(free_at.begin(), free_at.end());
       server = std::max(server, now) + 10ms;
       under_way.push({server, now});

@@ -24,17 +24,23 @@ struct overload_settings {
 /// The limit grows by one for as many good answers as it has, as long as it is made use of, and falls by a
 /// quarter for a bad one, not more often than once in a time in which the answers to what was sent before can
 /// have come. It never falls below one, so that there is always a request to show that the service is well.
+///
+/// What clients are told recovers by itself: those who obey it send less, so that the limit is not used and
+/// does not grow.
 class overload_guard {
  public:
   /// Where no bound is set, the limit still has one.
   static constexpr std::int64_t in_flight_default = 10'000;
+  /// So long after the last sign of overload all of the capacity is told again.
+  static constexpr std::chrono::nanoseconds recovery{std::chrono::seconds(10)};
 
   explicit overload_guard(overload_settings const& settings) noexcept;
 
-  /// May another request go while so many are under way?
-  [[nodiscard]] auto admits(std::int64_t in_flight) const noexcept -> bool {
-    return in_flight < limit();
-  }
+  /// Goes on with other settings. A limit that was lowered stays, but is not above the new bound.
+  void use(overload_settings const& settings) noexcept;
+
+  /// May another request go while so many are under way? A refusal is a sign of overload.
+  [[nodiscard]] auto admits(std::int64_t in_flight, instant now) noexcept -> bool;
   /// An answer came, or none did in time. `well`: the service did not fail. `in_flight` as of then, with
   /// this one.
   void answered(std::chrono::nanoseconds latency, bool well, std::int64_t in_flight,
@@ -43,14 +49,17 @@ class overload_guard {
   [[nodiscard]] auto limit() const noexcept -> std::int64_t {
     return static_cast<std::int64_t>(limit_);
   }
-  /// How much of the usual there is now, from 0 to 1: for `advertisement::share`.
-  [[nodiscard]] auto capacity() const noexcept -> double { return limit_ / most_; }
+  /// How much of the usual there is now, from 0 to 1: for `advertisement::share`. For a second after the last
+  /// sign of overload, which is a bad answer or a refusal, it is the limit's share of its bound. From there
+  /// it rises to 1, which it is `recovery` after that sign.
+  [[nodiscard]] auto capacity(instant now) const noexcept -> double;
 
  private:
   std::optional<std::chrono::nanoseconds> target_latency_;
   double most_;
   double limit_;
   instant lowered_until_{instant::min()};  // no further step down before
+  instant overloaded_at_{instant::min()};  // the last sign of it
 };
 
 }  // namespace tidegate::ratelimit
