@@ -57,6 +57,24 @@ TEST_F(config_command, says_every_fault_with_its_place_and_exits_with_2) {
   EXPECT_THAT(answer.err, testing::HasSubstr("\n" + file + ":3:58: there is no policy \"q\""));
 }
 
+TEST_F(config_command, refuses_a_plain_partition_key_of_a_credential) {
+  for (auto const* const source :
+       {"header:authorization", "header:Proxy-Authorization", "header:x-api-key", "header:api-key",
+        "header:x-auth-token", "query:api_key", "query:access_token", "cookie:id"}) {
+    auto const answer = check(
+        "policies: {p: {quota: 1, window: 1s, partition-key: plain, partition: [path, " +
+        std::string(source) + "]}}\nroutes: [{match: {path: /**}, service: echo, limits: [p]}]\n");
+    EXPECT_EQ(answer.status, 2) << source;
+    EXPECT_THAT(answer.err, testing::HasSubstr(":1:38: partition-key: \"plain\" would tell \""))
+        << source;
+  }
+  auto const fine = check(
+      "policies: {p: {quota: 1, window: 1s, partition-key: plain, partition: [path, "
+      "header:x-tenant]}}\n"
+      "routes: [{match: {path: /**}, service: echo, limits: [p]}]\n");
+  EXPECT_EQ(fine.status, 0) << fine.err;
+}
+
 TEST_F(config_command, exits_with_2_when_there_is_nothing_to_read) {
   EXPECT_EQ(run({TIDEGATE_BINARY, "check"}).status, 2);
   auto const missing = run({TIDEGATE_BINARY, "check", "-c", "/nonexistent/t.yaml"});

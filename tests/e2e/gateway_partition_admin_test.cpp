@@ -266,7 +266,7 @@ TEST(gateway_partition_admin, shows_the_other_quota_in_older_fields_too) {
   for (std::string const draft : {"draft-09", "draft-07"}) {
     gateway const with(
         "policies: {burst: {quota: 2, window: 1h, algorithm: fixed, partition: [header:x-api-key, "
-        "method], partition-key: plain}}\n"
+        "method], partition-key: hashed}}\n"
         "routes: [{match: {path: /**}, service: echo, limits: [burst]}]\n"
         "fields: {ratelimit: " +
         draft + ", legacy: true}\n");
@@ -276,9 +276,9 @@ TEST(gateway_partition_admin, shows_the_other_quota_in_older_fields_too) {
     auto const seen = use(with);
     EXPECT_EQ(seen.field("X-RateLimit-Limit"), "50");
     EXPECT_EQ(seen.field("X-RateLimit-Remaining"), "49");
-    EXPECT_EQ(
+    EXPECT_THAT(
         seen.field("RateLimit-Policy"),
-        draft == "draft-09" ? "\"burst\";q=50;w=3600;pk=:c3dvcmRmaXNoCkdFVA==:" : "50;w=3600");
+        testing::StartsWith(draft == "draft-09" ? "\"burst\";q=50;w=3600;pk=:" : "50;w=3600"));
     EXPECT_THAT(seen.field("RateLimit"),
                 HasSubstr(draft == "draft-09" ? "r=49" : "limit=50, remaining=49"));
   }

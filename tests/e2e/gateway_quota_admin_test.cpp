@@ -68,12 +68,12 @@ TEST(gateway_quota_admin, tells_the_hottest_partitions_and_hides_what_may_be_sec
 TEST(gateway_quota_admin, goes_on_to_tell_of_a_partition_that_is_blocked) {
   gateway const running(
       "policies:\n"
-      "  p: {quota: 1, window: 1m, partition: [header:x-api-key], partition-key: plain,\n"
+      "  p: {quota: 1, window: 1m, partition: [header:x-name], partition-key: plain,\n"
       "      abuse: {refusals: 2, within: 1m, block: 10m}}\n"
       "routes: [{match: {path: /**}, service: echo, limits: [p]}]\n");
   // One is admitted, two are refused by quota, and the others because of those.
   for (int i = 0; i < 23; ++i) {
-    (void)running.get("/a", "X-Api-Key: greedy\r\n");
+    (void)running.get("/a", "X-Name: greedy\r\n");
   }
   auto const body = running.admin("/api/v1/partitions?policy=p").body;
   EXPECT_THAT(body, HasSubstr(R"("value":"greedy")"));

@@ -411,8 +411,8 @@ TEST(gateway_partitions, have_the_documented_hashed_key) {
 
 TEST(gateway_partitions, have_a_plain_key_when_asked_for) {
   gateway const with(echo_config(
-      "p: {quota: 9, window: 1h, partition: [header:x-api-key], partition-key: plain}", "p"));
-  EXPECT_THAT(with.get("/", "X-Api-Key: abc\r\n").field("RateLimit"), HasSubstr(";pk=:YWJj:"));
+      "p: {quota: 9, window: 1h, partition: [header:x-tenant], partition-key: plain}", "p"));
+  EXPECT_THAT(with.get("/", "X-Tenant: abc\r\n").field("RateLimit"), HasSubstr(";pk=:YWJj:"));
   EXPECT_THAT(with.get("/").field("RateLimit"), HasSubstr(";pk=::"));
 }
 

@@ -55,7 +55,7 @@ async function fillDirectory() {
 async function client(until, path, key, each, options = () => ({})) {
   for (let i = 0; Date.now() < until; ++i) {
     const { headers, ...more } = options(i);
-    await (await fetch(`${gateway}${path}`, { ...more, headers: { "X-API-Key": key, ...headers } })).arrayBuffer();
+    await (await fetch(`${gateway}${path}`, { ...more, headers: { "X-Shop": key, ...headers } })).arrayBuffer();
     await pause(each * (1.4 + Math.sin(Date.now() / 6000 + key.length)));
   }
 }

@@ -793,6 +793,12 @@ class config_reader {
     auto const abuse = read_abuse(from);
     bool const leases = take(from, "counting", read_choice) == "lease";
     auto const failure = take(from, "on-store-failure", read_choice);
+    if (auto const secret = std::ranges::find_if(sources, ratelimit::is_credential);
+        form == "plain" && secret != sources.end()) {
+      fault(from.place_of("partition-key"),
+            "partition-key: \"plain\" would tell " + shown(to_string(*secret)) +
+                ", which is a credential, in every response; allowed: none, hashed");
+    }
     if (!policy) {
       return std::nullopt;
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <vector>
 
 namespace tidegate::gateway {
 
@@ -253,7 +254,9 @@ constexpr option table[] = {
      .type = choice,
      .initial = "none",
      .words = "none|hashed|plain",
-     .doc = "What clients are told of their partition in `pk`."},
+     .doc = "What clients are told of their partition in `pk`. `plain` is refused for credentials: "
+            "cookies, and fields and parameters with names such as `authorization`, `x-api-key`, "
+            "`access_token`."},
     {.path = "policies.enforce",
      .type = choice,
      .initial = "true",
@@ -707,6 +710,21 @@ auto milliseconds_text(std::int64_t value) -> std::string {
   return format_duration(std::chrono::milliseconds(value));
 }
 
+/// Examples that the bounds of the option allow.
+auto durations_within(option const& option) -> std::string {
+  std::vector<std::string_view> examples = {"500ms", "10s", "5m", "24h", "7d"};
+  std::erase_if(examples, [&](std::string_view each) {
+    auto const value = *parse_duration(each) / std::chrono::milliseconds(1);
+    return value < option.min || value > option.max;
+  });
+  std::string out;
+  for (auto const& each : examples) {
+    out += each == examples.front() ? "" : each == examples.back() ? " or " : ", ";
+    out += each;
+  }
+  return out;
+}
+
 auto number_text(std::int64_t value) -> std::string {
   return std::to_string(value);
 }
@@ -717,7 +735,7 @@ auto allowed_besides_words(option const& option) -> std::string {
     case boolean: return "true or false";
     case integer: return "a number" + range(option, number_text);
     case duration:
-      return "a duration such as 500ms, 10s, 5m, 24h or 7d" + range(option, milliseconds_text);
+      return "a duration such as " + durations_within(option) + range(option, milliseconds_text);
     case size: return "a size such as 512, 64KiB or 10MiB" + range(option, format_size);
     case quota:
       return "a number" + range(option, number_text) + "; a size such as 10MiB for content-bytes";

@@ -417,9 +417,8 @@ auto const fault_rows = std::vector<fault_row>{
     {"a_negative_duration", with("http: {idle-timeout: -1s}\n"), {"2:22: idle-timeout: \"-1s\""}},
     {"a_duration_of_nothing",
      with("http: {idle-timeout: 0s}\n"),
-     {"2:22: idle-timeout: \"0s\" is out of range; allowed: a duration such as 500ms, 10s, 5m, 24h "
-      "or "
-      "7d, 1ms to 1d"}},
+     {"2:22: idle-timeout: \"0s\" is out of range; allowed: a duration such as 500ms, 10s, 5m or "
+      "24h, 1ms to 1d"}},
     {"an_endless_duration",
      with("http: {idle-timeout: 999999999999d}\n"),
      {"2:22: idle-timeout: "}},
@@ -543,15 +542,26 @@ auto const fault_rows = std::vector<fault_row>{
      {"3:14: quota: a size is for unit content-bytes"}},
     {"half_a_second",
      with_policy("quota: 1, window: 500ms"),
-     {"3:25: window: \"500ms\" is out of"}},
+     {"3:25: window: \"500ms\" is out of range; allowed: a duration such as 10s, 5m, 24h or 7d, 1s "
+      "to 366d"}},
     {"one_and_a_half_seconds",
      with_policy("quota: 1, window: 1500ms"),
      {"3:25: window: not in whole seconds"}},
     {"a_window_of_two_years",
      with_policy("quota: 1, window: 730d"),
-     {"3:25: window: \"730d\" is out of range; allowed: a duration such as 500ms, 10s, 5m, 24h or "
-      "7d, 1s "
+     {"3:25: window: \"730d\" is out of range; allowed: a duration such as 10s, 5m, 24h or 7d, 1s "
       "to 366d"}},
+    {"a_bearer_token_in_every_response",
+     with_policy("quota: 1, window: 1s, partition: [path, header:authorization], partition-key: "
+                 "plain"),
+     {"3:70: partition-key: \"plain\" would tell \"header:authorization\", which is a credential, "
+      "in every response; allowed: none, hashed"}},
+    {"a_cookie_in_every_response",
+     with_policy("quota: 1, window: 1s, partition: [cookie:user], partition-key: plain"),
+     {"partition-key: \"plain\" would tell \"cookie:user\""}},
+    {"an_api_key_of_the_query_in_every_response",
+     with_policy("quota: 1, window: 1s, partition: [query:api_key], partition-key: plain"),
+     {"partition-key: \"plain\" would tell \"query:api_key\""}},
     {"a_window_for_slots",
      with_policy("quota: 1, unit: concurrent-requests, window: 1s"),
      {"3:44: window: not for concurrent-requests"}},

@@ -177,6 +177,28 @@ auto parse_partition_source(std::string_view text)
   return source;
 }
 
+auto is_credential(partition_source const& source) -> bool {
+  if (source.kind == partition_source_kind::cookie) {
+    return true;
+  }
+  if (source.kind != partition_source_kind::header && source.kind != partition_source_kind::query) {
+    return false;
+  }
+  // API-Key, api_key and apiKey are one name.
+  std::string name;
+  for (char const c : source.name) {
+    if (c != '-' && c != '_' && c != '.') {
+      name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+  }
+  constexpr std::array<std::string_view, 5> whole = {"key", "auth", "xauth", "sig", "pwd"};
+  constexpr std::array<std::string_view, 14> parts = {
+      "authorization", "apikey",     "accesskey", "authkey", "secret", "token",     "password",
+      "passwd",        "credential", "session",   "cookie",  "jwt",    "signature", "clientcert"};
+  return std::ranges::find(whole, name) != whole.end() ||
+         std::ranges::any_of(parts, [&](auto part) { return name.contains(part); });
+}
+
 auto name_of(partition_key_form form) noexcept -> std::string_view {
   switch (form) {
     case partition_key_form::none: return "none";

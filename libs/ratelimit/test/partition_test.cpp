@@ -121,6 +121,23 @@ TEST(ratelimit_partition_source, refuses_what_is_none_and_says_where) {
   }
 }
 
+TEST(ratelimit_partition_source, tells_credentials_by_their_names) {
+  for (auto const* const text :
+       {"header:authorization", "header:proxy-authorization", "header:x-api-key", "header:api-key",
+        "header:apikey", "header:X-Auth-Token", "header:cookie", "header:x-csrf-token",
+        "header:x-amz-security-token", "header:x-session-id", "header:client-cert", "query:api_key",
+        "query:apiKey", "query:access_token", "query:token", "query:key", "query:client_secret",
+        "query:sig", "cookie:anything"}) {
+    EXPECT_TRUE(is_credential(*parse_partition_source(text))) << text;
+  }
+  for (auto const* const text :
+       {"client-ip", "principal", "path", "route", "method", "host", "header:x-tenant",
+        "header:x-name", "header:user-agent", "header:accept-language", "header:x-monkey",
+        "query:page", "query:author"}) {
+    EXPECT_FALSE(is_credential(*parse_partition_source(text))) << text;
+  }
+}
+
 TEST(ratelimit_partition_source, says_what_is_allowed) {
   EXPECT_EQ(to_string(partition_source_error{unknown_source, 0}),
             "no such source; allowed are client-ip, header:NAME, query:NAME, cookie:NAME, method, "

@@ -41,6 +41,11 @@ struct partition_source {
 /// As it is written: `client-ip`, `header:x-api-key`.
 [[nodiscard]] auto to_string(partition_source const& source) -> std::string;
 
+/// Whether the value of a source lets in: a cookie, and a field or parameter whose name says so, such as
+/// `authorization`, `x-api-key`, `x-auth-token`, `access_token`. Clients are not told such a value: a
+/// partition key has nothing sensitive in it (draft-09, section 6.1).
+[[nodiscard]] auto is_credential(partition_source const& source) -> bool;
+
 /// Why a text names no source.
 enum class partition_source_fault : std::uint8_t {
   unknown_source,
