@@ -456,10 +456,39 @@ TEST_F(gateway_idempotency, is_described_for_people_and_programs) {
       with.get("/.well-known/tidegate").body,
       HasSubstr(R"("idempotency":{"routes":[{"route":"/a","required":true,"methods":["POST",)"
                 R"("PATCH"],"scope":["header:authorization"],"key-format":"any",)"
-                R"("key-length-max":255,"replayed-for":3600,"remembered-for":608400}])"));
+                R"("key-length-max":255,"replayed-for":3600,"remembered-for":608400,)"));
   auto const page = with.get("/.well-known/tidegate", "Accept: text/html\r\n").body;
   EXPECT_THAT(page, HasSubstr("<dt id=\"outcome-unknown\">"));
   EXPECT_THAT(page, HasSubstr("for 3600 seconds"));
+}
+
+TEST_F(gateway_idempotency, is_described_with_what_makes_a_request_the_same_and_who_owns_a_key) {
+  origin api;
+  gateway const usual(keyed_config(api.url(), data_, "anonymous: refuse"));
+  EXPECT_THAT(usual.get("/.well-known/tidegate").body,
+              HasSubstr(R"("anonymous":"refuse","fingerprint":"body","in-flight":"conflict",)"
+                        R"("replay-cost":0})"));
+  auto const page = usual.get("/.well-known/tidegate", "Accept: text/html\r\n").body;
+  EXPECT_THAT(page,
+              HasSubstr("The same key with another value of header:authorization is another"));
+  EXPECT_THAT(page, HasSubstr("A request without it cannot have a key: it is refused."));
+  EXPECT_THAT(page, HasSubstr("its method, path and query and every octet of its content"));
+  EXPECT_THAT(page, HasSubstr("another is refused with 409"));
+}
+
+TEST_F(gateway_idempotency, is_described_with_the_values_that_count_and_that_duplicates_wait) {
+  origin api;
+  gateway const with(keyed_config(
+      api.url(), data_,
+      "anonymous: allow, scope: [header:x-user, client-ip], fingerprint: {json: [/order/id, "
+      "/sum]}, in-flight: wait, key-format: uuidv7, key-age-max: 1h, replay-cost: 2"));
+  EXPECT_THAT(with.get("/.well-known/tidegate").body,
+              HasSubstr(R"("anonymous":"allow","fingerprint":{"json":["/order/id","/sum"]},)"
+                        R"("in-flight":"wait","key-age-max":3600,"replay-cost":2})"));
+  auto const page = with.get("/.well-known/tidegate", "Accept: text/html\r\n").body;
+  EXPECT_THAT(page, HasSubstr("<code>/order/id</code>, <code>/sum</code>"));
+  EXPECT_THAT(page, HasSubstr("another waits for its answer."));
+  EXPECT_THAT(page, HasSubstr("without any of them owns its key together with all others"));
 }
 
 TEST_F(gateway_idempotency, refuses_a_second_process_on_its_file) {

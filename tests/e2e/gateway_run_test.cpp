@@ -262,6 +262,37 @@ TEST(gateway_description, is_json_for_programs_and_html_for_people) {
   EXPECT_EQ(post.field("Allow"), "GET, HEAD");
 }
 
+TEST(gateway_description, says_what_counts_what_it_costs_and_how_much_may_come_at_once) {
+  gateway const with(
+      "policies:\n"
+      "  even: {quota: 60, window: 1m, algorithm: gcra, burst: 5, count: successful}\n"
+      "  day: {quota: 1000, window: 1d, algorithm: fixed}\n"
+      "  slots: {quota: 3, unit: concurrent-requests}\n"
+      "  watched: {quota: 3, window: 1m, enforce: shadow}\n"
+      "routes:\n"
+      "  - {name: search, match: {path: /v1/**, methods: [GET, POST], host: api.example}, service: "
+      "echo, limits: [even, watched, day],\n"
+      "     cost: {default: 2, \"POST /v1/search\": 5, \"GET /v1/free/**\": 0}}\n"
+      "  - {name: open, match: {path: /open}, service: echo, limits: [watched]}\n"
+      "  - {name: held, match: {path: /held}, service: echo, limits: [slots]}\n");
+  auto const json = with.get("/.well-known/tidegate").body;
+  EXPECT_THAT(json, HasSubstr(R"("name":"even","quota":60,"unit":"requests","window":60,)"
+                              R"("algorithm":"gcra","burst":5,"count":"successful")"));
+  EXPECT_THAT(json, HasSubstr(R"("window":86400,"algorithm":"fixed","count":"all")"));
+  EXPECT_THAT(json, HasSubstr(R"("routes":[{"route":"search","path":"/v1/**","methods":["GET",)"
+                              R"("POST"],"host":"api.example","limits":["even","day"],)"
+                              R"("cost":{"default":2,"rules":[{"methods":["POST"],)"
+                              R"("path":"/v1/search","cost":5},{"methods":["GET"],)"
+                              R"("path":"/v1/free/**","cost":0}]}},)"
+                              R"({"route":"held","path":"/held","limits":["slots"],)"
+                              R"("cost":{"default":1,"rules":[]}}])"));
+  auto const html = with.get("/.well-known/tidegate", "Accept: text/html\r\n").body;
+  EXPECT_THAT(html,
+              AllOf(HasSubstr("At most 5 at once"), HasSubstr("status from 400 on costs nothing"),
+                    HasSubstr("<code>POST /v1/search</code>: 5"), HasSubstr("All others: 2"),
+                    HasSubstr("A request counts until its response has ended")));
+}
+
 TEST(gateway_description, is_hidden_only_by_a_route_that_is_meant_to) {
   gateway const of_everything(echo_with_quota(10));
   EXPECT_THAT(of_everything.get("/.well-known/tidegate").body, StartsWith("{\"policies\":["));

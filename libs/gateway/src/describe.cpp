@@ -80,6 +80,37 @@ constexpr std::array all_codes = {
     idempotency::problem_code::body_too_large,   idempotency::problem_code::too_many_keys,
     idempotency::problem_code::store_unavailable};
 
+/// Which content makes two requests the same, by `routes[].idempotency.fingerprint`.
+auto fingerprint_as_json(idempotency::fingerprint_rule const& rule) -> std::string {
+  if (!rule.pointers().empty()) {
+    std::vector<std::string> texts;
+    for (auto const& pointer : rule.pointers()) {
+      texts.emplace_back(pointer.text());
+    }
+    return "{\"json\":" + json_list(texts) + "}";
+  }
+  return rule == idempotency::fingerprint_rule::none()   ? "\"none\""
+         : rule == idempotency::fingerprint_rule::json() ? "\"json\""
+                                                         : "\"body\"";
+}
+
+auto fingerprint_as_html(idempotency::fingerprint_rule const& rule) -> std::string {
+  std::string out = "its method, path and query";
+  if (!rule.pointers().empty()) {
+    out += " and these values of its JSON content:";
+    for (auto const& pointer : rule.pointers()) {
+      out += &pointer == rule.pointers().data() ? " <code>" : ", <code>";
+      append_html(out, pointer.text());
+      out += "</code>";
+    }
+  } else if (rule == idempotency::fingerprint_rule::json()) {
+    out += " and its JSON content, whatever the order of members and the white space";
+  } else if (!(rule == idempotency::fingerprint_rule::none())) {
+    out += " and every octet of its content";
+  }
+  return out;
+}
+
 void append_keys_as_json(std::string& out, config const& settings) {
   out += ",\"idempotency\":{\"routes\":[";
   auto const* between = "";
@@ -98,7 +129,16 @@ void append_keys_as_json(std::string& out, config const& settings) {
     http::append_json_string(out, idempotency::name_of(keys.key.format));
     out += ",\"key-length-max\":" + std::to_string(keys.key.length_max) +
            ",\"replayed-for\":" + std::to_string(keys.policy.ttl.count()) + ",\"remembered-for\":" +
-           std::to_string((keys.policy.ttl + keys.policy.tombstone).count()) + "}";
+           std::to_string((keys.policy.ttl + keys.policy.tombstone).count()) +
+           ",\"anonymous\":" + (keys.anonymous ? "\"allow\"" : "\"refuse\"") +
+           ",\"fingerprint\":" + fingerprint_as_json(keys.fingerprint) +
+           ",\"in-flight\":" + (keys.policy.wait_in_flight ? "\"wait\"" : "\"conflict\"");
+    if (keys.key.age_max) {
+      out += ",\"key-age-max\":" +
+             std::to_string(
+                 std::chrono::duration_cast<std::chrono::seconds>(*keys.key.age_max).count());
+    }
+    out += ",\"replay-cost\":" + std::to_string(keys.replay_cost) + "}";
   }
   out += "],\"errors\":[";
   between = "";
@@ -133,11 +173,35 @@ void append_keys_as_html(std::string& out, config const& settings) {
       out += " that is a ";
       out += idempotency::name_of(keys.key.format);
     }
-    out += ", and belongs to whoever has the same ";
-    append_html(out, joined(names_of(keys.scope)));
-    out += ". An answer is given again for " + std::to_string(keys.policy.ttl.count()) +
+    if (keys.key.age_max) {
+      out += ", made at most " +
+             std::to_string(
+                 std::chrono::duration_cast<std::chrono::seconds>(*keys.key.age_max).count()) +
+             " seconds ago";
+    }
+    out += ". ";
+    if (keys.scope.empty()) {
+      out += "All clients own their keys together.";
+    } else {
+      out += "The same key with another value of ";
+      append_html(out, joined(names_of(keys.scope)));
+      out += " is another key. A request without ";
+      out += keys.scope.size() == 1 ? "it" : "any of them";
+      out += keys.anonymous ? " owns its key together with all others of that kind."
+                            : " cannot have a key: it is refused.";
+    }
+    out += "</p>\n<p>A request with the same key is the same request when it has the same of " +
+           fingerprint_as_html(keys.fingerprint) +
+           "; else it is refused with 422. While the first one is carried out, another " +
+           (keys.policy.wait_in_flight
+                ? "waits for its answer."
+                : "is refused with 409; with <code>Prefer: wait=SECONDS</code> it waits for the "
+                  "answer.") +
+           " An answer is given again for " + std::to_string(keys.policy.ttl.count()) +
            " seconds; the key is remembered for " +
-           std::to_string((keys.policy.ttl + keys.policy.tombstone).count()) + ".</p>\n";
+           std::to_string((keys.policy.ttl + keys.policy.tombstone).count()) +
+           ". An answer that is given again costs " +
+           (keys.replay_cost == 0 ? "nothing" : std::to_string(keys.replay_cost)) + ".</p>\n";
   }
   out += "<h2>Errors</h2>\n<dl>\n";
   for (auto const code : all_codes) {
@@ -150,6 +214,111 @@ void append_keys_as_html(std::string& out, config const& settings) {
   out += "</dl>\n";
 }
 
+/// The route counts what is sent to it.
+auto is_limited(route_config const& route, config const& settings) -> bool {
+  return std::ranges::any_of(route.limits,
+                             [&](auto position) { return !settings.policies[position].shadow; });
+}
+
+auto limits_of(route_config const& route, config const& settings) -> std::vector<std::string> {
+  std::vector<std::string> names;
+  for (auto const position : route.limits) {
+    if (!settings.policies[position].shadow) {
+      names.push_back(settings.policies[position].name);
+    }
+  }
+  return names;
+}
+
+/// What a request costs, in the order in which the rules are tried (draft-07, section 2.2).
+void append_costs_as_json(std::string& out, config const& settings) {
+  out += ",\"routes\":[";
+  auto const* between = "";
+  for (auto const& route : settings.routes) {
+    if (!is_limited(route, settings)) {
+      continue;
+    }
+    out += between;
+    between = ",";
+    out += "{\"route\":";
+    http::append_json_string(out, route.name);
+    out += ",\"path\":";
+    http::append_json_string(out, route.match.path);
+    if (!route.match.methods.empty()) {
+      out += ",\"methods\":" + json_list(route.match.methods);
+    }
+    if (!route.match.host.empty()) {
+      out += ",\"host\":";
+      http::append_json_string(out, route.match.host);
+    }
+    out += ",\"limits\":" + json_list(limits_of(route, settings)) +
+           ",\"cost\":{\"default\":" + std::to_string(route.cost.otherwise) + ",\"rules\":[";
+    auto const* between_rules = "";
+    for (auto const& rule : route.cost.rules) {
+      out += std::string(between_rules) + "{\"methods\":" + json_list(rule.match.methods) +
+             ",\"path\":";
+      between_rules = ",";
+      http::append_json_string(out, rule.match.path);
+      out += ",\"cost\":" + std::to_string(rule.cost) + "}";
+    }
+    out += "]}}";
+  }
+  out += "]";
+}
+
+void append_costs_as_html(std::string& out, config const& settings) {
+  out +=
+      "<h1>What requests cost</h1>\n<p>Of policies that count requests, in units. Of the rules of "
+      "a route the first that fits is taken.</p>\n";
+  for (auto const& route : settings.routes) {
+    if (!is_limited(route, settings)) {
+      continue;
+    }
+    out += "<h2>";
+    append_html(out, route.name);
+    out += "</h2>\n<p>Counted by ";
+    append_html(out, joined(limits_of(route, settings)));
+    out += ".</p>\n<ul>\n";
+    for (auto const& rule : route.cost.rules) {
+      out += "<li><code>";
+      append_html(out, joined(rule.match.methods) + " " + rule.match.path);
+      out += "</code>: " + std::to_string(rule.cost) + "</li>\n";
+    }
+    out += "<li>" + std::string(route.cost.rules.empty() ? "Every request" : "All others") + ": " +
+           std::to_string(route.cost.otherwise) + "</li>\n</ul>\n";
+  }
+}
+
+/// How units may be spent within the window (draft-07, sections 2.2 and 2.3).
+auto distribution_of(policy_config const& policy) -> std::string {
+  switch (policy.policy.algorithm()) {
+    case ratelimit::algorithm::fixed:
+      return "A window begins with the first request in it; within it the quota may be spent in "
+             "any way.";
+    case ratelimit::algorithm::sliding:
+      return "Windows follow one another. What was spent in the one before counts in proportion "
+             "to how much of it is less than a window ago.";
+    case ratelimit::algorithm::gcra: break;
+  }
+  return "At most " + std::to_string(policy.policy.burst()) +
+         " at once; units come back one by one, evenly over the window.";
+}
+
+auto what_counts(policy_config const& policy) -> std::string {
+  std::string out;
+  switch (policy.policy.unit()) {
+    case ratelimit::quota_unit::content_bytes:
+      out = "The content of requests and responses counts, in octets.";
+      break;
+    case ratelimit::quota_unit::concurrent_requests:
+      return "A request counts until its response has ended.";
+    default: out = "Requests count with what they cost.";
+  }
+  return out + (policy.count == counted::successful
+                    ? " A request whose response has a status from 400 on costs nothing."
+                    : " All of them count, whatever the status of the response.");
+}
+
 }  // namespace
 
 void append_policy_members(std::string& out, policy_config const& policy) {
@@ -160,6 +329,11 @@ void append_policy_members(std::string& out, policy_config const& policy) {
   if (has_window(policy)) {
     out += ",\"window\":" + std::to_string(policy.policy.window().count()) + ",\"algorithm\":";
     http::append_json_string(out, name_of(policy.policy.algorithm()));
+    if (policy.policy.algorithm() == ratelimit::algorithm::gcra) {
+      out += ",\"burst\":" + std::to_string(policy.policy.burst());
+    }
+    out += std::string(",\"count\":") +
+           (policy.count == counted::successful ? "\"successful\"" : "\"all\"");
   }
   out += std::string(",\"enforced\":") + (policy.shadow ? "false" : "true") +
          ",\"partition\":" + ratelimit::describe_as_json(policy.partition);
@@ -176,6 +350,7 @@ auto describe_as_json(config const& settings) -> std::string {
     out += "}";
   }
   out += "]";
+  append_costs_as_json(out, settings);
   if (uses_keys(settings)) {
     append_keys_as_json(out, settings);
   }
@@ -202,10 +377,15 @@ auto describe_as_html(config const& settings) -> std::string {
       out += name_of(policy.policy.algorithm());
       out += ")";
     }
-    out += ".</p>\n<p>";
+    out += ". " + what_counts(policy);
+    if (has_window(policy)) {
+      out += " " + distribution_of(policy);
+    }
+    out += "</p>\n<p>";
     append_html(out, ratelimit::describe(policy.partition));
     out += "</p>\n";
   }
+  append_costs_as_html(out, settings);
   if (uses_keys(settings)) {
     append_keys_as_html(out, settings);
   }

@@ -52,6 +52,11 @@ class fingerprint_rule {
   [[nodiscard]] auto text() const noexcept -> std::string const& { return text_; }
   [[nodiscard]] static auto parse(std::string_view text) -> std::optional<fingerprint_rule>;
 
+  /// The values that count, of a rule that names some.
+  [[nodiscard]] auto pointers() const noexcept -> std::span<json_pointer const> {
+    return pointers_;
+  }
+
   /// How long the text of a rule can be.
   static constexpr std::size_t text_octets_max = 1 + pointers_max * (json_pointer::octets_max + 5);
 
