@@ -51,8 +51,8 @@ auto dropped(gateway const& of) -> double {
 TEST(gateway_draft_09, is_on_every_response_of_a_limited_route) {
   limited_api limited(fixed_10, "p");
   int left = 10;
-  for (auto const* const status :
-       {"200 OK", "204 No Content", "404 Not Found", "500 Oh", "503 Later"}) {
+  for (auto const* const status : {"200 OK", "204 No Content", "301 Moved", "401 Who",
+                                   "404 Not Found", "500 Oh", "503 Later"}) {
     auto const answer = limited.answered(closing(status));
     --left;
     EXPECT_EQ(answer.field("RateLimit-Policy"), R"("p";q=10;w=60)") << status;
@@ -64,7 +64,7 @@ TEST(gateway_draft_09, is_on_every_response_of_a_limited_route) {
   auto const failed = limited.answered("nonsense\r\n\r\n");
   EXPECT_EQ(failed.status(), 502);
   EXPECT_EQ(failed.field("RateLimit-Policy"), R"("p";q=10;w=60)");
-  EXPECT_THAT(failed.field("RateLimit"), MatchesRegex("\"p\";r=4;t=[0-9]+"));
+  EXPECT_THAT(failed.field("RateLimit"), MatchesRegex("\"p\";r=2;t=[0-9]+"));
 }
 
 TEST(gateway_draft_09, has_one_line_each_in_the_order_of_limits) {
@@ -92,14 +92,32 @@ TEST(gateway_draft_09, leaves_ratelimit_out_of_a_redirect_while_nothing_remains)
   EXPECT_EQ(second.field("RateLimit-Policy"), R"("p";q=2;w=60)");
 }
 
-TEST(gateway_draft_09, leaves_ratelimit_out_of_a_redirect_while_nothing_remains_with_the_server) {
-  limited_api limited(fixed_10, "p");
-  auto const answer = limited.answered(closing("302 Found",
-                                               "Location: /b\r\n"
-                                               "RateLimit-Policy: \"theirs\";q=5;w=30\r\n"
-                                               "RateLimit: \"theirs\";r=0;t=3\r\n"));
-  EXPECT_EQ(answer.count("RateLimit"), 0U);
-  EXPECT_EQ(answer.field("RateLimit-Policy"), R"("p";q=10;w=60, "theirs";q=5;w=30)");
+TEST(gateway_draft_09, leaves_only_its_own_exhausted_items_out_of_a_redirect) {
+  limited_api limited(
+      "p: {quota: 1, window: 1m, algorithm: fixed}, q: {quota: 9, window: 1h, algorithm: fixed, "
+      "count: successful}",
+      "p, q");
+  auto const answer =
+      limited.answered(closing("302 Found",
+                               "Location: /b\r\n"
+                               "RateLimit-Policy: \"theirs\";q=5;w=30, \"p\";q=9;w=60\r\n"
+                               "RateLimit: \"theirs\";r=0;t=3, \"p\";r=4;t=5, \"q\";r=0;t=7\r\n"));
+  EXPECT_EQ(answer.field("RateLimit"), R"("q";r=0;t=3600, "theirs";r=0;t=3, "p";r=4;t=5)");
+  EXPECT_EQ(answer.field("RateLimit-Policy"), R"("p";q=1;w=60, "q";q=9;w=3600, "theirs";q=5;w=30)");
+}
+
+TEST(gateway_draft_09, takes_care_of_redirects_that_are_followed_only) {
+  for (auto const* const status : {"301 Moved", "302 Found", "303 See Other",
+                                   "307 Temporary Redirect", "308 Permanent Redirect"}) {
+    limited_api limited("p: {quota: 1, window: 1m, algorithm: fixed}", "p");
+    auto const answer = limited.answered(closing(status, "Location: /b\r\n"));
+    EXPECT_EQ(answer.count("RateLimit"), 0U) << status;
+    EXPECT_EQ(answer.field("RateLimit-Policy"), R"("p";q=1;w=60)") << status;
+  }
+  for (auto const* const status : {"300 Multiple Choices", "304 Not Modified"}) {
+    limited_api limited("p: {quota: 1, window: 1m, algorithm: fixed}", "p");
+    EXPECT_EQ(limited.answered(closing(status)).field("RateLimit"), R"("p";r=0;t=60)") << status;
+  }
 }
 
 TEST(gateway_draft_09, leaves_nothing_out_of_other_responses_while_nothing_remains) {
@@ -156,11 +174,84 @@ TEST(gateway_merge, drops_malformed_fields_and_counts_that) {
   EXPECT_EQ(dropped(limited.with), 1);
 }
 
-TEST(gateway_merge, happens_on_a_route_without_limits_too) {
-  limited_api limited(fixed_10, "");
-  auto const answer = limited.answered(closing("200 OK", "RateLimit: \"theirs\";r=2;t=3\r\n"));
-  EXPECT_EQ(answer.field("RateLimit"), R"("theirs";r=2;t=3)");
+TEST(gateway_merge, leaves_the_fields_alone_on_a_route_without_limits) {
+  limited_api limited(fixed_10, "", "legacy: true");
+  // The items of RFC 9651 make a field malformed by RFC 8941, on which the draft stands.
+  auto const answer =
+      limited.answered(closing("301 Moved",
+                               "Location: /b\r\n"
+                               "RateLimit-Policy: \"a\" ; q=5\r\n"
+                               "RateLimit: \"a\";r=0;t=10;acme-until=@1659578233\r\n"
+                               "RateLimit: \"b\";r=0;acme-note=%\"f%c3%bc\"\r\n"
+                               "X-RateLimit-Limit: 7\r\n"));
+  EXPECT_EQ(answer.field("RateLimit-Policy"), R"("a" ; q=5)");
+  EXPECT_EQ(answer.field("RateLimit"), R"("a";r=0;t=10;acme-until=@1659578233)");
+  EXPECT_EQ(answer.count("RateLimit"), 2U) << "two lines as they came";
+  EXPECT_EQ(answer.field("X-RateLimit-Limit"), "7");
+  EXPECT_EQ(dropped(limited.with), 0);
+}
+
+TEST(gateway_merge, leaves_the_fields_alone_where_limits_are_in_the_shadow_only) {
+  limited_api limited("p: {quota: 10, window: 1m, enforce: shadow}", "p");
+  auto const answer = limited.answered(closing("200 OK", "RateLimit: \"a\" ; r=2\r\n"));
+  EXPECT_EQ(answer.field("RateLimit"), R"("a" ; r=2)");
   EXPECT_EQ(answer.count("RateLimit-Policy"), 0U);
+}
+
+TEST(gateway_merge, keeps_both_items_where_the_unit_differs) {
+  limited_api limited(fixed_10, "p");
+  auto const answer =
+      limited.answered(closing("200 OK",
+                               "RateLimit-Policy: \"p\";q=1000;qu=\"content-bytes\";w=10\r\n"
+                               "RateLimit: \"p\";r=7;t=3\r\n"));
+  EXPECT_EQ(answer.field("RateLimit-Policy"),
+            R"("p";q=10;w=60, "p";q=1000;qu="content-bytes";w=10)");
+  EXPECT_EQ(answer.field("RateLimit"), R"("p";r=9;t=60, "p";r=7;t=3)");
+}
+
+TEST(gateway_merge, keeps_both_items_where_the_partition_key_differs) {
+  limited_api limited("p: {quota: 10, window: 1m, algorithm: fixed, partition-key: hashed}", "p");
+  auto const theirs =
+      limited.answered(closing("200 OK",
+                               "RateLimit-Policy: \"p\";q=5;w=60;pk=:QkJCQg==:\r\n"
+                               "RateLimit: \"p\";r=0;t=55;pk=:QkJCQg==:, \"p\";r=1;t=2\r\n"));
+  EXPECT_THAT(theirs.field("RateLimit-Policy"),
+              MatchesRegex(R"("p";q=10;w=60;pk=:[^:]+:, "p";q=5;w=60;pk=:QkJCQg==:)"));
+  auto const limit = theirs.field("RateLimit");
+  EXPECT_THAT(limit,
+              MatchesRegex(R"("p";r=9;t=60;pk=:[^:]+:, "p";r=0;t=55;pk=:QkJCQg==:, "p";r=1;t=2)"));
+  // The key that is ours is one with ours.
+  auto const key = limit.substr(limit.find(";pk="), limit.find(',') - limit.find(";pk="));
+  auto const same = limited.answered(closing("200 OK", "RateLimit: \"p\";r=3;t=99" + key + "\r\n"));
+  EXPECT_EQ(same.field("RateLimit"), "\"p\";r=3;t=99" + key);
+}
+
+TEST(gateway_merge, forwards_whatever_the_server_is_presumed_to_do) {
+  limited_api limited(fixed_10, "p");
+  for (auto const* const status : {"200 OK", "429 Too Many Requests", "200 OK"}) {
+    // It is sent on each time, though the server has said that it will refuse.
+    auto const answer = limited.answered(
+        closing(status, "Retry-After: 3600\r\nRateLimit: \"theirs\";r=0;t=3600\r\n"));
+    EXPECT_EQ(answer.status(), std::string_view(status).starts_with("429") ? 429 : 200);
+    EXPECT_THAT(answer.field("RateLimit"), testing::EndsWith(R"("theirs";r=0;t=3600)"));
+  }
+}
+
+TEST(gateway_merge, spends_units_of_the_server_but_not_of_the_client_when_a_request_is_sent_again) {
+  limited_api limited(fixed_10, "p");
+  auto client = limited.with.connect();
+  client.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  auto server = limited.api.accept();
+  (void)server.read_request();
+  server.send(response("200 OK", ""));
+  EXPECT_THAT(client.read_response().field("RateLimit"), MatchesRegex(R"("p";r=9;t=[0-9]+)"));
+  client.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  (void)server.read_request();
+  server.close();
+  auto again = limited.api.accept();
+  (void)again.read_request();
+  again.send(response("200 OK", ""));
+  EXPECT_THAT(client.read_response().field("RateLimit"), MatchesRegex(R"("p";r=8;t=[0-9]+)"));
 }
 
 TEST(gateway_merge, takes_the_closest_to_exhaustion_in_draft_07) {
@@ -194,6 +285,42 @@ TEST(gateway_merge, leaves_the_fields_alone_with_ratelimit_none) {
 }
 
 // ---- draft-07, legacy, none ----
+
+TEST(gateway_draft_07, is_on_every_response_of_a_limited_route) {
+  limited_api limited(fixed_10, "p", "ratelimit: draft-07");
+  int left = 10;
+  for (auto const* const status : {"200 OK", "204 No Content", "206 Partial Content",
+                                   "304 Not Modified", "404 Not Found", "500 Oh", "503 Later"}) {
+    auto const answer = limited.answered(closing(status));
+    --left;
+    EXPECT_EQ(answer.field("RateLimit-Policy"), "10;w=60") << status;
+    EXPECT_THAT(answer.field("RateLimit"),
+                MatchesRegex("limit=10, remaining=" + std::to_string(left) + ", reset=[0-9]+"))
+        << status;
+  }
+}
+
+TEST(gateway_draft_07, leaves_ratelimit_out_of_a_redirect_while_nothing_remains_of_ours) {
+  limited_api limited("p: {quota: 1, window: 1m}, q: {quota: 9, window: 1h}", "p, q",
+                      "ratelimit: draft-07");
+  auto const ours = limited.answered(closing("302 Found", "Location: /b\r\n"));
+  EXPECT_EQ(ours.count("RateLimit"), 0U) << "no other limit in the place of the lowest";
+  EXPECT_EQ(ours.field("RateLimit-Policy"), "1;w=60, 9;w=3600");
+
+  limited_api other("p: {quota: 1, window: 1m}", "p", "ratelimit: draft-07");
+  auto const theirs = other.answered(
+      closing("302 Found", "Location: /b\r\nRateLimit: limit=100, remaining=0, reset=5\r\n"));
+  EXPECT_EQ(theirs.field("RateLimit"), "limit=100, remaining=0, reset=5");
+}
+
+TEST(gateway_draft_07, passes_on_a_window_of_0_and_units_of_the_server_as_they_are) {
+  limited_api limited(fixed_10, "p", "ratelimit: draft-07");
+  auto const older = limited.answered(closing("200 OK", "RateLimit-Policy: 3;w=0\r\n"));
+  EXPECT_EQ(older.field("RateLimit-Policy"), "10;w=60, 3;w=0");
+  auto const newer = limited.answered(
+      closing("200 OK", "RateLimit-Policy: \"b\";q=7;qu=\"content-bytes\";w=5\r\n"));
+  EXPECT_EQ(newer.field("RateLimit-Policy"), R"(10;w=60, 7;w=5;qu="content-bytes")");
+}
 
 TEST(gateway_draft_07, has_the_policy_closest_to_exhaustion) {
   limited_api limited(

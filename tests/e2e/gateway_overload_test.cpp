@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 namespace tidegate::e2e {
 namespace {
@@ -32,13 +33,32 @@ TEST(gateway_overload, answers_503_while_too_many_are_under_way_and_charges_noth
   EXPECT_EQ(refused.field("Content-Type"), "application/problem+json");
   EXPECT_NE(refused.body.find("#temporary-reduced-capacity"), std::string::npos) << refused.body;
   EXPECT_EQ(refused.field("Retry-After"), "1");
-  EXPECT_EQ(refused.field("RateLimit"), R"("daily";r=1000;t=86400)");
+  EXPECT_EQ(refused.field("RateLimit"), R"("daily";r=1000)")
+      << "no reset is the moment of Retry-After";
   server.send(answer("200 OK"));
   EXPECT_EQ(client.read_response().status(), 200);
   client.send("GET /b HTTP/1.1\r\nHost: a.example\r\n\r\n");
   (void)server.read_request();
   server.send(answer("200 OK"));
   EXPECT_EQ(client.read_response().field("RateLimit"), R"("daily";r=999;t=86400)");
+}
+
+TEST(gateway_overload, invites_nobody_before_an_exhausted_quota_has_more) {
+  origin api;
+  gateway const with(
+      "upstreams: {api: {servers: [\"" + api.url() +
+      "\"], overload: {max-in-flight: 1}}}\n"
+      "policies: {one: {quota: 1, window: 1d, algorithm: fixed}, more: {quota: 9, window: 1h}}\n"
+      "routes: [{match: {path: /**}, upstream: api, limits: [one, more]}]\n");
+  auto client = with.connect();
+  client.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  auto server = api.accept();
+  (void)server.read_request();
+  auto const refused = with.get("/a");
+  EXPECT_EQ(refused.status(), 503);
+  EXPECT_EQ(refused.field("Retry-After"), "86400");
+  EXPECT_THAT(refused.field("RateLimit"),
+              testing::StartsWith(R"("one";r=0;t=86400, "more";r=8;t=)"));
 }
 
 TEST(gateway_overload, advertises_less_after_the_upstream_failed) {

@@ -228,7 +228,7 @@ TEST(gateway_quota, gives_unsuccessful_requests_back) {
     }
     (void)server.read_request();
     server.send(response(status, ""));
-    EXPECT_EQ(parameter(client.read_response().field("RateLimit"), "r"), 1) << status;
+    EXPECT_EQ(parameter(client.read_response().field("RateLimit"), "r"), 2) << status;
   }
   for (int i = 0; i < 2; ++i) {
     client.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
@@ -306,8 +306,57 @@ TEST(gateway_quota, blocks_abuse_and_says_so) {
           R"("type":"https://iana.org/assignments/http-problem-types#abnormal-usage-detected")"));
   EXPECT_THAT(std::stoi(blocked.field("Retry-After")), AllOf(Ge(590), Le(600)));
   EXPECT_EQ(blocked.field("RateLimit-Policy"), R"("p";q=1;w=3600)");
+  EXPECT_EQ(blocked.field("RateLimit"), "\"p\";r=0;t=" + blocked.field("Retry-After"));
   EXPECT_EQ(with.metric(R"(tidegate_decisions_total{policy="p",decision="blocked"})"), 1);
   EXPECT_EQ(with.get("/a", "X-Key: 2\r\n").status(), 200) << "another partition";
+}
+
+TEST(gateway_quota, says_until_when_a_partition_is_blocked_from_the_refusal_on_that_blocks_it) {
+  gateway const with(
+      echo_config("p: {quota: 1, window: 20s, algorithm: fixed, "
+                  "abuse: {refusals: 1, within: 1m, block: 10m}}, "
+                  "q: {quota: 9, window: 1h, algorithm: fixed}",
+                  "p, q"));
+  EXPECT_EQ(with.get("/a").status(), 200);
+  auto const last = with.get("/a");
+  expect_refused_by(last, "\"p\"");
+  EXPECT_EQ(last.field("Retry-After"), "600");
+  EXPECT_EQ(last.field("RateLimit"), R"("p";r=0;t=600, "q";r=8;t=3600)");
+  auto const blocked = with.get("/a");
+  EXPECT_THAT(blocked.body, HasSubstr("#abnormal-usage-detected"));
+  EXPECT_THAT(blocked.body, HasSubstr(R"("violated-policies":["p"])"));
+  EXPECT_EQ(blocked.field("RateLimit"),
+            "\"p\";r=0;t=" + blocked.field("Retry-After") + R"(, "q";r=8;t=3600)");
+}
+
+TEST(gateway_quota, names_every_policy_that_blocks_and_waits_for_the_last) {
+  gateway const with(
+      echo_config("p: {quota: 1, window: 20s, algorithm: fixed, "
+                  "abuse: {refusals: 1, within: 1m, block: 10m}}, "
+                  "q: {quota: 1, window: 30s, algorithm: fixed, "
+                  "abuse: {refusals: 1, within: 1m, block: 20m}}",
+                  "p, q"));
+  EXPECT_EQ(with.get("/a").status(), 200);
+  EXPECT_EQ(with.get("/a").field("Retry-After"), "1200");
+  auto const blocked = with.get("/a");
+  EXPECT_THAT(blocked.body, HasSubstr(R"("violated-policies":["p","q"])"));
+  EXPECT_THAT(std::stoi(blocked.field("Retry-After")), AllOf(Ge(1190), Le(1200)));
+}
+
+TEST(gateway_quota, has_no_reset_beside_a_retry_after_that_no_quota_is_the_reason_of) {
+  origin api;
+  gateway const with(upstream_config(api.url(),
+                                     "slots: {quota: 1, unit: concurrent-requests}, "
+                                     "long: {quota: 9, window: 1h, algorithm: fixed}",
+                                     "slots, long"));
+  auto client = with.connect();
+  client.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  auto server = api.accept();
+  (void)server.read_request();
+  auto const refused = with.get("/b");
+  expect_refused_by(refused, "\"slots\"");
+  EXPECT_EQ(refused.field("Retry-After"), "1");
+  EXPECT_EQ(refused.field("RateLimit"), R"("slots";r=0, "long";r=8)");
 }
 
 // ---- partitions ----

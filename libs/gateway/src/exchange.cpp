@@ -357,7 +357,7 @@ void exchange::upstream_head(wire::response_head const& head) {
   auto& lines = worker_.field_lines;
   lines.clear();
   append_limit_fields(lines, &head, status_);
-  client_->send_head(head, runtime_->settings->fields_made_anew, lines);
+  client_->send_head(head, route_of().fields_made_anew, lines);
 }
 
 void exchange::upstream_body(std::string_view bytes, std::uint64_t content_octets) {

@@ -214,13 +214,22 @@ class exchange final : private upstream_user {
   [[nodiscard]] auto end_keyed() -> client_stream*;
   [[nodiscard]] auto is_blocked() -> bool;
   [[nodiscard]] auto is_overloaded() -> bool;
+  /// How the policies stand, for an answer that none of them is the reason of.
+  void look();
   void look_at_all();
+  /// Counts refusals by quota of partitions that are watched for abuse.
+  void count_refusals();
   void refuse_by_quota();
   void refuse_without_store();
   void refuse(ratelimit::problem_type type, std::string_view content,
               std::chrono::nanoseconds retry_after, std::string_view content_head = {});
-  void advertise_all(bool admitted);
-  void append_limit_fields(std::string& out, wire::response_head const* origin, int status);
+  /// `given_back`: with what `count: successful` gives back.
+  void advertise_all(bool admitted, bool given_back = false);
+  /// Without `resets`, RateLimit of draft-09 has no `t`.
+  void append_limit_fields(std::string& out, wire::response_head const* origin, int status,
+                           bool resets = true);
+  void append_ratelimit(std::string& out, wire::response_head const* origin, bool is_redirect,
+                        std::span<ratelimit::quota_policy_view const> policies, bool resets);
   void append_forwarding_lines(std::string& lines, wire::request_head const& request,
                                client_address const& from, bool is_trusted);
   void forward(wire::request_head const& request, std::string_view path,

@@ -213,7 +213,7 @@ auto exchange::bridge_head(wire::response_head const& head) -> bool {
   }
   status_ = head.status();
   answered_at_ = worker_.loop.now();
-  auto const& drop = runtime_->settings->fields_made_anew;
+  auto const& drop = route_of().fields_made_anew;
   for (auto const& field : head.fields()) {
     if (!is_left_out(field.known) && !wire::is_of_connection(head, field) &&
         !drop.contains(field.known)) {

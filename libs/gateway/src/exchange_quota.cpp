@@ -9,7 +9,6 @@
 #include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/ratelimit/merge.hpp>
-#include <tidegate/ratelimit/read.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -50,11 +49,15 @@ using wire::known_field;
   return value;
 }
 
-/// True when a RateLimit field says of one of its limits that nothing remains.
-[[nodiscard]] auto says_exhausted(std::string_view field) -> bool {
-  auto const read = ratelimit::read_limits({&field, 1});
-  return read &&
-         std::ranges::any_of(read->limits, [](auto const& limit) { return limit.remaining == 0; });
+/// A redirection that a client follows by itself (RFC 9110, section 15.4): not 300, 304 and 305.
+[[nodiscard]] auto is_followed(int status) -> bool {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+void append_line(std::string& out, std::string_view name, std::string_view value) {
+  if (!value.empty()) {
+    wire::append_field(out, name, value);
+  }
 }
 
 }  // namespace
@@ -148,14 +151,18 @@ void exchange::use_overrides() {
   }
 }
 
-/// For a refusal that no quota is the reason of: how they stand.
-void exchange::look_at_all() {
+void exchange::look() {
   for (std::size_t i = 0; i < route_of().limits.size(); ++i) {
     results_[i] = {};
+    results_[i].decision.admitted = true;
     results_[i].decision.left = worker_.quotas
                                     ? worker_.quotas->look(shared_charge_of(i), worker_.loop.now())
                                     : worker_.shared.quotas.look(charges_[i], worker_.loop.now());
   }
+}
+
+void exchange::look_at_all() {
+  look();
   advertise_all(true);
 }
 
@@ -167,8 +174,9 @@ auto exchange::is_overloaded() -> bool {
   {
     std::lock_guard const lock(load->mutex);
     auto const now = worker_.loop.now();
+    bool const is_admitted = load->guard.admits(load->in_flight, now);
     share_ = load->guard.capacity(now);
-    if (load->guard.admits(load->in_flight, now)) {
+    if (is_admitted) {
       ++load->in_flight;
       load_ = load;
       return false;
@@ -179,37 +187,62 @@ auto exchange::is_overloaded() -> bool {
   auto& content = worker_.text;
   content.clear();
   ratelimit::append_problem(content, ratelimit::problem_type::temporary_reduced_capacity, {});
-  refuse(ratelimit::problem_type::temporary_reduced_capacity, content, 1s);
+  auto retry_after = std::chrono::nanoseconds(1s);
+  for (std::size_t i = 0, view = 0; i < route_of().limits.size(); ++i) {
+    if (!route_of().limits[i].policy->shadow) {
+      auto const reset = views_[view++].reset.value_or(0s);
+      if (results_[i].decision.left.remaining == 0) {  // it would be refused for that before
+        retry_after = std::max(retry_after, reset);
+      }
+    }
+  }
+  refuse(ratelimit::problem_type::temporary_reduced_capacity, content, retry_after);
   return true;
 }
 
 auto exchange::is_blocked() -> bool {
   std::span const limits = route_of().limits;
+  auto const now = worker_.loop.now();
+  std::array<std::chrono::nanoseconds, limits_max> blocked{};
+  bool is_any = false;
   for (std::size_t i = 0; i < limits.size(); ++i) {
     auto const& policy = *limits[i].policy;
-    if (!policy.abuse || policy.shadow) {
-      continue;
-    }
-    auto const state = worker_.shared.quotas.peek<ratelimit::refusal_state>(
-        abuse_domain + limits[i].id, charges_[i].partition, worker_.loop.now());
-    if (auto const left = ratelimit::blocked_for(state, worker_.loop.now()); left > 0ns) {
-      route_->policies[i]->blocked.add();
-      look_at_all();
-      // It stays among the hottest for as long as it comes.
-      ratelimit::verdict refused{.left = results_[i].decision.left};
-      refused.left.reset = std::max(refused.left.reset, left);
-      route_->policies[i]->hottest.count(charges_[i].partition, refused, worker_.loop.now());
-      auto const name = std::string_view(policy.name);
-      log_decision("blocked", {&name, 1});
-      auto& content = worker_.text;
-      content.clear();
-      ratelimit::append_problem(content, ratelimit::problem_type::abnormal_usage_detected,
-                                {&name, 1});
-      refuse(ratelimit::problem_type::abnormal_usage_detected, content, left);
-      return true;
+    if (policy.abuse && !policy.shadow) {
+      auto const state = worker_.shared.quotas.peek<ratelimit::refusal_state>(
+          abuse_domain + limits[i].id, charges_[i].partition, now);
+      blocked[i] = ratelimit::blocked_for(state, now);
+      is_any = is_any || blocked[i] > 0ns;
     }
   }
-  return false;
+  if (!is_any) {
+    return false;
+  }
+  look();
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (blocked[i] > 0ns) {
+      route_->policies[i]->blocked.add();
+      names.emplace_back(limits[i].policy->name);
+      auto& decided = results_[i].decision;
+      decided = {false, {0, blocked[i]}, blocked[i]};
+      // It stays among the hottest for as long as it comes.
+      route_->policies[i]->hottest.count(charges_[i].partition, decided, now);
+    }
+  }
+  advertise_all(false);
+  auto retry_after = 0ns;
+  for (std::size_t i = 0, view = 0; i < limits.size(); ++i) {
+    if (!limits[i].policy->shadow) {
+      auto const reset = views_[view++].reset.value_or(blocked[i]);
+      retry_after = blocked[i] > 0ns ? std::max(retry_after, reset) : retry_after;
+    }
+  }
+  log_decision("blocked", names);
+  auto& content = worker_.text;
+  content.clear();
+  ratelimit::append_problem(content, ratelimit::problem_type::abnormal_usage_detected, names);
+  refuse(ratelimit::problem_type::abnormal_usage_detected, content, retry_after);
+  return true;
 }
 
 void exchange::find_costs(wire::request_head const& request, std::string_view path) {
@@ -282,32 +315,48 @@ auto exchange::admit(holdable const* what) -> admission {
   return admission::over;
 }
 
-void exchange::refuse_by_quota() {
+void exchange::count_refusals() {
   std::span const limits = route_of().limits;
   auto const now = worker_.loop.now();
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const& policy = *limits[i].policy;
+    auto& decided = results_[i].decision;
+    if (!policy.abuse || policy.shadow || decided.admitted) {
+      continue;
+    }
+    auto blocked = 0ns;
+    worker_.shared.quotas.update<ratelimit::refusal_state>(
+        abuse_domain + limits[i].id, charges_[i].partition, now,
+        [&](ratelimit::refusal_state& state) {
+          state = ratelimit::count_refusal(*policy.abuse, state, now).next;
+          blocked = ratelimit::blocked_for(state, now);
+          return ratelimit::expires(state);
+        });
+    if (blocked > 0ns) {  // from this refusal on
+      decided.left.remaining = 0;
+      decided.retry = std::max(decided.retry, blocked);
+    }
+  }
+}
+
+void exchange::refuse_by_quota() {
+  std::span const limits = route_of().limits;
+  if (route_of().watches_abuse) {
+    count_refusals();
+  }
   advertise_all(false);
   auto retry_after = 0ns;
   limit const* last = nullptr;
   std::size_t refusals = 0;
   for (std::size_t i = 0, view = 0; i < limits.size(); ++i) {
-    auto const& policy = *limits[i].policy;
-    if (policy.shadow) {
+    if (limits[i].policy->shadow) {
       continue;
     }
     auto const reset = views_[view++].reset.value_or(1s);
-    if (results_[i].decision.admitted) {
-      continue;
-    }
-    last = &limits[i];
-    ++refusals;
-    retry_after = std::max({retry_after, reset, 1ns});
-    if (policy.abuse) {
-      worker_.shared.quotas.update<ratelimit::refusal_state>(
-          abuse_domain + limits[i].id, charges_[i].partition, now,
-          [&](ratelimit::refusal_state& state) {
-            state = ratelimit::count_refusal(*policy.abuse, state, now).next;
-            return ratelimit::expires(state);
-          });
+    if (!results_[i].decision.admitted) {
+      last = &limits[i];
+      ++refusals;
+      retry_after = std::max({retry_after, reset, 1ns});
     }
   }
   if (refusals == 1) {
@@ -329,7 +378,7 @@ void exchange::refuse_by_quota() {
   refuse(ratelimit::problem_type::quota_exceeded, content, retry_after);
 }
 
-void exchange::advertise_all(bool admitted) {
+void exchange::advertise_all(bool admitted, bool given_back) {
   std::span const limits = route_of().limits;
   views_count_ = 0;
   auto const random = worker_.random();
@@ -360,19 +409,27 @@ void exchange::advertise_all(bool admitted) {
       auto const begin = i == 0 ? 0 : key_ends[i - 1];
       key = std::string_view(partition_keys_).substr(begin, key_ends[i] - begin);
     }
+    auto left = decided.left;
+    if (given_back && policy.count == counted::successful) {
+      left.remaining = std::min(left.remaining + charges_[i].cost, charges_[i].policy->cost_max());
+    }
     ratelimit::policy_outcome const outcome{
-        charges_[i].policy, decided.left, decided.retry, !admitted && !decided.admitted, how, key};
+        charges_[i].policy, left, decided.retry, !admitted && !decided.admitted, how, key};
     views_[views_count_++] = ratelimit::advertise(outcome, random);
   }
 }
 
-void exchange::append_limit_fields(std::string& out, wire::response_head const* origin,
-                                   int status) {
+void exchange::append_limit_fields(std::string& out, wire::response_head const* origin, int status,
+                                   bool resets) {
   auto const& fields = runtime_->settings->settings.fields;
-  if (route_ == nullptr) {
+  // Where we say nothing, what an upstream says passes as it is.
+  if (route_ == nullptr || route_of().policies.empty()) {
     return;
   }
   auto const& route = route_of();
+  if (charged_ && status >= 400 && route.gives_back) {
+    advertise_all(true, true);
+  }
   std::span<ratelimit::service_limit_view const> const views{views_.data(), views_count_};
   std::span<ratelimit::quota_policy_view const> policies = route.policies;
   std::vector<ratelimit::quota_policy_view> changed;
@@ -385,32 +442,16 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
     }
     policies = changed;
   }
-  bool const is_redirect = status >= 300 && status < 400;
-  bool const is_exhausted =
-      std::ranges::any_of(views, [](auto const& view) { return view.remaining == 0; });
-  if (fields.ratelimit && origin != nullptr &&
-      (origin->has(known_field::ratelimit) || origin->has(known_field::ratelimit_policy))) {
-    std::string policy;
-    std::string limit;
-    std::vector<std::string_view> more_lines;
-    auto const policy_lines = lines_of(*origin, known_field::ratelimit_policy, worker_.lines);
-    auto const limit_lines = lines_of(*origin, known_field::ratelimit, more_lines);
-    auto const dropped = ratelimit::merge_fields({policy_lines, limit_lines}, policies, views,
-                                                 *fields.ratelimit, policy, limit);
-    if (dropped.policy || dropped.limit) {
-      worker_.metrics->origin_fields_dropped.add();
+  policies = policies.first(views.size());  // all, or none where nobody knows how they stand
+  if (fields.ratelimit) {
+    bool const has_theirs = origin != nullptr && (origin->has(known_field::ratelimit) ||
+                                                  origin->has(known_field::ratelimit_policy));
+    bool const is_redirect = is_followed(status);
+    if (has_theirs || is_redirect || !resets || !changed.empty()) [[unlikely]] {
+      append_ratelimit(out, has_theirs ? origin : nullptr, is_redirect, policies, resets);
+    } else if (!views.empty()) {
+      route.fields.append_lines(out, views);
     }
-    if (!policy.empty()) {
-      wire::append_field(out, "RateLimit-Policy", policy);
-    }
-    if (!limit.empty() && !(is_redirect && says_exhausted(limit))) {
-      wire::append_field(out, "RateLimit", limit);
-    }
-  } else if (fields.ratelimit && !changed.empty()) {
-    ratelimit::prepared_fields(policies, *fields.ratelimit)
-        .append_lines(out, views, !(is_redirect && is_exhausted));
-  } else if (fields.ratelimit && !views.empty()) {
-    route.fields.append_lines(out, views, !(is_redirect && is_exhausted));
   }
   if (fields.legacy) {
     if (auto const closest = ratelimit::find_expiring_limit(policies, views)) {
@@ -422,12 +463,67 @@ void exchange::append_limit_fields(std::string& out, wire::response_head const* 
   }
 }
 
+/// Both fields, where RateLimit may say less than RateLimit-Policy, and with those of an upstream.
+void exchange::append_ratelimit(std::string& out, wire::response_head const* origin,
+                                bool is_redirect,
+                                std::span<ratelimit::quota_policy_view const> policies,
+                                bool resets) {
+  auto const version = *runtime_->settings->settings.fields.ratelimit;
+  std::span<ratelimit::service_limit_view const> const views{views_.data(), views_count_};
+  std::vector<ratelimit::quota_policy_view> shown_policies;
+  std::vector<ratelimit::service_limit_view> shown;
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    if (!is_redirect || views[i].remaining != 0) {
+      shown_policies.push_back(policies[i]);
+      shown.push_back(views[i]);
+    }
+  }
+  if (version == ratelimit::draft::draft_07) {
+    // It has one limit, which is the lowest: no other is shown in its place.
+    if (shown.size() < views.size()) {
+      shown_policies.clear();
+      shown.clear();
+    }
+  } else if (!resets) {
+    for (auto& view : shown) {
+      view.reset.reset();
+    }
+  }
+  std::string policy;
+  std::string limit;
+  if (origin == nullptr) {
+    ratelimit::append_policies(policy, policies, views, version);
+    ratelimit::append_limits(limit, shown_policies, shown, version);
+  } else {
+    std::vector<std::string_view> more_lines;
+    auto const policy_lines = lines_of(*origin, known_field::ratelimit_policy, worker_.lines);
+    auto const limit_lines = lines_of(*origin, known_field::ratelimit, more_lines);
+    auto const dropped = ratelimit::merge_fields({policy_lines, limit_lines}, policies, views,
+                                                 version, policy, limit);
+    if (dropped.policy || dropped.limit) {
+      worker_.metrics->origin_fields_dropped.add();
+    }
+    if (shown.size() < views.size()) {
+      std::string same_policy;
+      limit.clear();
+      (void)ratelimit::merge_fields({policy_lines, limit_lines}, shown_policies, shown, version,
+                                    same_policy, limit);
+    }
+  }
+  append_line(out, "RateLimit-Policy", policy);
+  append_line(out, "RateLimit", limit);
+}
+
 void exchange::refuse(ratelimit::problem_type type, std::string_view content,
                       std::chrono::nanoseconds retry_after, std::string_view content_head) {
   auto& lines = worker_.field_lines;
   lines.clear();
   status_ = ratelimit::status_of(type);
-  append_limit_fields(lines, nullptr, status_);
+  // Where no policy says when to come back, Retry-After alone does (draft-09, section 6).
+  bool const is_a_reset =
+      std::any_of(views_.begin(), views_.begin() + static_cast<std::ptrdiff_t>(views_count_),
+                  [&](auto const& view) { return view.reset == retry_after; });
+  append_limit_fields(lines, nullptr, status_, is_a_reset);
   wire::append_parts(lines, "Retry-After: ",
                      static_cast<std::uint64_t>(ratelimit::seconds_until(retry_after)), "\r\n");
   auto* const client = end(content.size());

@@ -50,8 +50,20 @@ void add_other_names(std::vector<std::string>& names,
   }
 }
 
+auto made_anew_by(fields_config const& settings) -> wire::field_set {
+  using enum wire::known_field;
+  wire::field_set made;
+  if (settings.ratelimit) {
+    made |= {ratelimit, ratelimit_policy};
+  }
+  if (settings.legacy) {
+    made |= {x_ratelimit_limit, x_ratelimit_remaining, x_ratelimit_reset};
+  }
+  return made;
+}
+
 auto make_route(route_config const& settings, config const& all, policy_ids& ids) -> route {
-  route out{&settings, cost_table(settings.cost), {}, {}, {}, {}, {}};
+  route out{&settings, cost_table(settings.cost), {}, {}, {}, {}, {}, {}};
   if (settings.idempotency) {
     out.scope_fields = fields_of(settings.idempotency->scope);
     add_other_names(out.other_names, settings.idempotency->scope);
@@ -87,6 +99,9 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
                               nullptr});
     }
   }
+  if (!out.policies.empty()) {
+    out.fields_made_anew = made_anew_by(all.fields);
+  }
   if (all.fields.ratelimit) {
     out.fields = ratelimit::prepared_fields(out.policies, *all.fields.ratelimit);
   }
@@ -100,18 +115,6 @@ auto head_limits_of(http_config const& settings) -> wire::head_limits {
   return {static_cast<std::size_t>(settings.max_uri) + rest_of_request_line,
           static_cast<std::size_t>(settings.max_header_size),
           static_cast<std::size_t>(settings.max_headers)};
-}
-
-auto made_anew_by(fields_config const& settings) -> wire::field_set {
-  using enum wire::known_field;
-  wire::field_set made;
-  if (settings.ratelimit) {
-    made |= {ratelimit, ratelimit_policy};
-  }
-  if (settings.legacy) {
-    made |= {x_ratelimit_limit, x_ratelimit_remaining, x_ratelimit_reset};
-  }
-  return made;
 }
 
 auto resolve(upstream_server const& server, upstream_tls const& tls)
@@ -151,7 +154,7 @@ auto runtime::make(config settings, policy_ids& ids, upstream_loads& loads)
     -> result<std::shared_ptr<runtime const>, std::string> {
   auto const matches = matches_of(settings);
   auto out = std::make_shared<runtime>(
-      runtime{std::move(settings), router(matches), {}, {}, {}, {}, {}, {}, {}, {}});
+      runtime{std::move(settings), router(matches), {}, {}, {}, {}, {}, {}, {}});
   for (auto const& listen : out->settings.listen) {
     auto& tls = out->listener_tls.emplace_back();
     if (listen.tls) {
@@ -178,7 +181,6 @@ auto runtime::make(config settings, policy_ids& ids, upstream_loads& loads)
   }
   out->trusted_proxies = http::cidr_set(out->settings.trusted_proxies);
   out->head_limits = head_limits_of(out->settings.http);
-  out->fields_made_anew = made_anew_by(out->settings.fields);
   out->description_json = describe_as_json(out->settings);
   out->description_html = describe_as_html(out->settings);
   return out;

@@ -60,6 +60,8 @@ struct route {
   /// Fields besides the known ones that this gateway reads or writes here, in lower case: what some read
   /// as one of them is not sent on.
   std::vector<std::string> other_names;
+  /// What an upstream says of its own limits and we say in its place; nothing where we say nothing.
+  wire::field_set fields_made_anew;
   bool gives_back = false;     ///< a charge may have to be corrected after the response
   bool tells_keys = false;     ///< a policy has a partition key that clients see
   bool watches_abuse = false;  ///< a policy does
@@ -126,9 +128,8 @@ struct runtime {
   std::vector<upstream> upstreams;
   std::vector<std::optional<engine::tls_context>> listener_tls;  ///< in the order of `listen`
   http::cidr_set trusted_proxies;
-  wire::head_limits head_limits;     ///< of requests
-  wire::field_set fields_made_anew;  ///< of an upstream's response
-  std::string description_json;      ///< of /.well-known/tidegate
+  wire::head_limits head_limits;  ///< of requests
+  std::string description_json;   ///< of /.well-known/tidegate
   std::string description_html;
 
   /// Reads certificates and resolves the names of servers, which may take time. An error is one line for people.

@@ -30,7 +30,10 @@ constexpr std::int64_t second = 1'000'000'000;
   if (!(share < 1)) {
     return remaining;
   }
-  return static_cast<std::int64_t>(static_cast<double>(remaining) * std::max(share, 0.0));
+  auto const told =
+      static_cast<std::int64_t>(static_cast<double>(remaining) * std::max(share, 0.0));
+  // Nothing would mean: until the reset, which may be a day away.
+  return share > 0 && remaining > 0 ? std::max<std::int64_t>(told, 1) : told;
 }
 
 [[nodiscard]] auto is_concurrent(policy_outcome const& outcome) noexcept -> bool {

@@ -70,14 +70,76 @@ template <class Append>
 
 // ── draft-09 ──
 
+[[nodiscard]] auto is_same_unit(std::string_view a, std::string_view b) noexcept -> bool {
+  auto const unit = quota_unit_named(a);
+  return unit == quota_unit_named(b) && (unit != quota_unit::other || a == b);
+}
+
 [[nodiscard]] auto have_same_unit(comment_parameters const& a, comment_parameters const& b) noexcept
     -> bool {
   auto name = [](comment_parameters const& policy) -> std::string_view {
     auto const* unit = policy.find("qu");
     return unit == nullptr ? "requests" : unit->as_string().text();
   };
-  auto const unit = quota_unit_named(name(a));
-  return unit == quota_unit_named(name(b)) && (unit != quota_unit::other || name(a) == name(b));
+  return is_same_unit(name(a), name(b));
+}
+
+/// Items without a partition key are of one partition as well.
+[[nodiscard]] auto have_same_key(comment_parameters const& a, comment_parameters const& b) noexcept
+    -> bool {
+  auto const* const of_a = a.find("pk");
+  auto const* const of_b = b.find("pk");
+  return of_a == nullptr || of_b == nullptr ? of_a == of_b : *of_a == *of_b;
+}
+
+/// In which unit the origin counts what it calls by the name and partition key of one of ours. An item of
+/// RateLimit does not say: the policy of that name and key does, else the policies of that name, else it
+/// is the default.
+class unit_of_origin {
+ public:
+  explicit unit_of_origin(sf::string_view own) noexcept : own_(own.text()) {}
+
+  void add(quota_policy const& policy, bool same_key) noexcept {
+    auto const use = is_same_unit(own_, policy.unit_name) ? seen::same : seen::other;
+    note(by_name_, use);
+    if (same_key) {
+      note(by_key_, use);
+    }
+  }
+  /// Not where policies contradict each other.
+  [[nodiscard]] auto is_ours() const noexcept -> bool {
+    auto const found = by_key_ != seen::none ? by_key_ : by_name_;
+    return found == seen::none ? is_same_unit(own_, "requests") : found == seen::same;
+  }
+
+ private:
+  enum class seen : std::uint8_t { none, same, other };
+  static void note(seen& before, seen now) noexcept {
+    before = before == seen::other ? before : now;
+  }
+
+  std::string_view own_;
+  seen by_name_ = seen::none;
+  seen by_key_ = seen::none;
+};
+
+/// For each of our policies whether the origin counts in the same unit.
+[[nodiscard]] auto find_shared_units(std::span<quota_policy_view const> ours,
+                                     std::span<service_limit_view const> limits,
+                                     policy_field const& theirs) -> std::vector<bool> {
+  std::vector<bool> shared;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    unit_of_origin unit(ours[i].unit);
+    for (auto const& policy : theirs.policies) {
+      auto const name =
+          theirs.version == draft::draft_07 ? origin_name.text() : std::string_view(policy.name);
+      if (name == ours[i].name.text()) {
+        unit.add(policy, policy.partition_key == limits[i].partition_key);
+      }
+    }
+    shared.push_back(unit.is_ours());
+  }
+  return shared;
 }
 
 /// What keeps to all policies of one name: the lowest quota, in the window that makes it the slowest rate.
@@ -184,16 +246,17 @@ void restrict_limit(comment_parameters& ours, comment_parameters const& theirs) 
   return {named(limits.model.limits.front())};
 }
 
-/// Puts `theirs` behind `ours`, or calls `restrict` with the index of the one of ours that `match` takes
-/// for the same.
+/// Puts `theirs` behind `ours`, or calls `restrict` with the index of the one of ours that `match`, which
+/// gets the index too, takes for the same.
 template <class Match, class Restrict>
 void put_together(field_list& ours, field_list theirs, Match match, Restrict restrict) {
   auto const own_size = static_cast<std::ptrdiff_t>(ours.size());
   for (auto& member : theirs) {
     auto const& item = item_of(member);
     auto const last = ours.begin() + own_size;
+    std::size_t i = 0;
     auto const same =
-        std::find_if(ours.begin(), last, [&](auto& own) { return match(item_of(own), item); });
+        std::find_if(ours.begin(), last, [&](auto& own) { return match(i++, item_of(own), item); });
     if (same != last) {
       restrict(static_cast<std::size_t>(same - ours.begin()), item.parameters);
     } else {
@@ -209,8 +272,9 @@ void put_policies_together(field_list& ours, field_list theirs) {
   }
   put_together(
       ours, std::move(theirs),
-      [](field_item const& own, field_item const& their) {
-        return own.value == their.value && have_same_unit(own.parameters, their.parameters);
+      [](std::size_t /*i*/, field_item const& own, field_item const& their) {
+        return own.value == their.value && have_same_unit(own.parameters, their.parameters) &&
+               have_same_key(own.parameters, their.parameters);
       },
       [&](std::size_t i, comment_parameters const& their) {
         constexpr std::array<std::string_view, 3> settled{"q", "qu", "w"};
@@ -222,10 +286,14 @@ void put_policies_together(field_list& ours, field_list theirs) {
   }
 }
 
-void put_limits_together(field_list& ours, field_list theirs) {
+void put_limits_together(field_list& ours, field_list theirs,
+                         std::vector<bool> const& shared_units) {
   put_together(
       ours, std::move(theirs),
-      [](field_item const& own, field_item const& their) { return own.value == their.value; },
+      [&](std::size_t i, field_item const& own, field_item const& their) {
+        return own.value == their.value && shared_units[i] &&
+               have_same_key(own.parameters, their.parameters);
+      },
       [&](std::size_t i, comment_parameters const& their) {
         restrict_limit(item_of(ours[i]).parameters, their);
       });
@@ -338,8 +406,9 @@ auto merge_fields(origin_fields const& origin, std::span<quota_policy_view const
   }
   auto our_limits =
       own_items([&](std::string& text) { append_limits(text, policies, limits, version); });
+  auto const shared_units = find_shared_units(policies, limits, their_policies.model);
   put_policies_together(our_policies, named_policies(std::move(their_policies), their_limits));
-  put_limits_together(our_limits, named_limits(std::move(their_limits)));
+  put_limits_together(our_limits, named_limits(std::move(their_limits)), shared_units);
   sf::serialize(our_policies, policy_out);
   sf::serialize(our_limits, limit_out);
   return dropped;

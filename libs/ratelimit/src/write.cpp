@@ -315,12 +315,12 @@ void prepared_fields::append_limits(std::string& out,
   }
 }
 
-void prepared_fields::append_lines(std::string& out, std::span<service_limit_view const> limits,
-                                   bool with_limits) const {
+void prepared_fields::append_lines(std::string& out,
+                                   std::span<service_limit_view const> limits) const {
   assert(limits.size() == parts_.size());
   bool const tells_keys = std::ranges::any_of(
       limits, [](service_limit_view const& limit) { return limit.partition_key.has_value(); });
-  if (with_limits && !lines_text_.empty() && !tells_keys) {
+  if (!lines_text_.empty() && !tells_keys) {
     append_usual_lines(out, limits);
     return;
   }
@@ -336,9 +336,7 @@ void prepared_fields::append_lines(std::string& out, std::span<service_limit_vie
     }
   };
   append_line(policies_name, [&] { append_policies(out, limits); });
-  if (with_limits) {
-    append_line(limits_name, [&] { append_limits(out, limits); });
-  }
+  append_line(limits_name, [&] { append_limits(out, limits); });
 }
 
 /// What most responses have: draft-09, without partition keys. Room is made once for all of it.

@@ -68,7 +68,7 @@ TEST(ratelimit_merge, puts_theirs_after_ours_with_all_their_parameters) {
                        R"("origin";acme;t=7;r=3;pk=::, "bytes";r=0)");
 }
 
-TEST(ratelimit_merge, takes_the_lower_r_and_the_later_t_of_one_name) {
+TEST(ratelimit_merge, takes_the_lower_r_and_the_later_t_of_one_name_and_key) {
   struct row {
     service_limit_view ours;
     std::string_view theirs;
@@ -83,12 +83,26 @@ TEST(ratelimit_merge, takes_the_lower_r_and_the_later_t_of_one_name) {
            {{.remaining = 5}, R"("a";r=4;t=0)", R"("a";r=4;t=0)"},
            {{.remaining = 5, .reset = 10s}, R"("a";r=4)", R"("a";r=4;t=10)"},
            {{.remaining = 5}, R"("a";r=4)", R"("a";r=4)"},
+           {{.remaining = 5, .reset = 10s}, R"("a";x;r=4;y=1)", R"("a";r=4;t=10;x;y=1)"},
+           {{.remaining = 5, .partition_key = "k"},
+            R"("a";r=4;t=1;pk=:aw==:)",
+            R"("a";r=4;pk=:aw==:;t=1)"},
+           // Another partition has a quota of its own: both items stay, ours first.
            {{.remaining = 5, .reset = 10s},
             R"("a";x;r=4;y=1;pk=:aGk=:)",
-            R"("a";r=4;t=10;x;y=1;pk=:aGk=:)"},
+            R"("a";r=5;t=10, "a";x;r=4;y=1;pk=:aGk=:)"},
            {{.remaining = 5, .partition_key = "k"},
-            R"("a";r=4;t=1;pk=:aGk=:)",
-            R"("a";r=4;pk=:aw==:;t=1)"},
+            R"("a";r=0;t=1;pk=:aGk=:)",
+            R"("a";r=5;pk=:aw==:, "a";r=0;t=1;pk=:aGk=:)"},
+           {{.remaining = 5, .partition_key = "k"},
+            R"("a";r=4;t=1)",
+            R"("a";r=5;pk=:aw==:, "a";r=4;t=1)"},
+           {{.remaining = 5, .partition_key = "k"},
+            R"("a";r=9;t=55;pk=:QQ==:, "a";r=3;t=20;pk=:aw==:, "a";r=1;pk=:Qg==:)",
+            R"("a";r=3;pk=:aw==:;t=20, "a";r=9;t=55;pk=:QQ==:, "a";r=1;pk=:Qg==:)"},
+           {{.remaining = 5, .reset = 60s},
+            R"("a";r=9;t=55;pk=:QQ==:, "a";r=3;t=20;pk=:Qg==:)",
+            R"("a";r=5;t=60, "a";r=9;t=55;pk=:QQ==:, "a";r=3;t=20;pk=:Qg==:)"},
            {{.remaining = 5, .reset = 1s},
             R"("a";r=4;x=1, "b";r=1, "a";r=3;t=9;x=2;y)",
             R"("a";r=3;t=9;x=1;y, "b";r=1)"},
@@ -97,6 +111,69 @@ TEST(ratelimit_merge, takes_the_lower_r_and_the_later_t_of_one_name) {
     EXPECT_EQ(merge({}, {theirs}, {{.name = "a", .quota = 9, .window = 60s}}, {ours}).limit,
               expected)
         << theirs;
+  }
+}
+
+TEST(ratelimit_merge, compares_limits_of_one_unit_only) {
+  struct row {
+    char const* what;
+    sf::string_view unit;
+    lines policy;
+    std::string_view limit;
+    std::string_view out;
+  };
+  for (auto const& [what, unit, policy, limit, expected] : {
+           row{"the unit of the policy",
+               "requests",
+               {R"("a";q=1000;qu="content-bytes";w=10)"},
+               R"("a";r=7;t=3)",
+               R"("a";r=50;t=60, "a";r=7;t=3)"},
+           {"the same one",
+            "content-bytes",
+            {R"("a";q=1000;qu="content-bytes";w=10)"},
+            R"("a";r=7;t=3)",
+            R"("a";r=7;t=60)"},
+           {"the default, spelled out",
+            "requests",
+            {R"("a";q=1000;qu="requests";w=10)"},
+            R"("a";r=7;t=3)",
+            R"("a";r=7;t=60)"},
+           {"no policy: the default",
+            "content-bytes",
+            {R"("b";q=1000;qu="content-bytes";w=10)"},
+            R"("a";r=7;t=3)",
+            R"("a";r=50;t=60, "a";r=7;t=3)"},
+           {"no policy of that key: that of the name",
+            "requests",
+            {R"("a";q=1000;qu="content-bytes";pk=:QQ==:)"},
+            R"("a";r=7;t=3)",
+            R"("a";r=50;t=60, "a";r=7;t=3)"},
+           {"the policy of the key before others of the name",
+            "requests",
+            {R"("a";q=1000;qu="content-bytes";pk=:QQ==:, "a";q=5)"},
+            R"("a";r=7;t=3)",
+            R"("a";r=7;t=60)"},
+           {"policies of two units",
+            "requests",
+            {R"("a";q=5, "a";q=1000;qu="content-bytes")"},
+            R"("a";r=7;t=3)",
+            R"("a";r=50;t=60, "a";r=7;t=3)"},
+           {"units that nobody has registered",
+            "tokens",
+            {R"("a";q=5;qu="coins")"},
+            R"("a";r=7;t=3)",
+            R"("a";r=50;t=60, "a";r=7;t=3)"},
+           {"the same one of those",
+            "tokens",
+            {R"("a";q=5;qu="tokens")"},
+            R"("a";r=7;t=3)",
+            R"("a";r=7;t=60)"},
+       }) {
+    EXPECT_EQ(merge(policy, {limit}, {{.name = "a", .quota = 99, .unit = unit, .window = 60s}},
+                    {{.remaining = 50, .reset = 60s}})
+                  .limit,
+              expected)
+        << what;
   }
 }
 
@@ -157,8 +234,12 @@ TEST(ratelimit_merge, makes_one_policy_of_one_name_that_keeps_to_both) {
             R"("a";q=9;qu="tokens";w=60, "a";q=5;w=60;qu="coins")"},
            // Comments stay.
            {{.name = "a", .quota = 9, .window = 60s},
+            R"("a";acme-burst=3;q=5;w=60;y)",
+            R"("a";q=5;w=60;acme-burst=3;y)"},
+           // Quotas are of a partition key.
+           {{.name = "a", .quota = 9, .window = 60s},
             R"("a";acme-burst=3;q=5;w=60;pk=:aGk=:;y)",
-            R"("a";q=5;w=60;acme-burst=3;pk=:aGk=:;y)"},
+            R"("a";q=9;w=60, "a";acme-burst=3;q=5;w=60;pk=:aGk=:;y)"},
        }) {
     EXPECT_EQ(merge({theirs}, {}, {ours}, {{.remaining = 1}}).policy, expected) << theirs;
   }

@@ -66,7 +66,7 @@ struct policy_outcome {
 ///
 /// 1. `t` is the limiter's reset, or for a violated policy the time until the request would be admitted.
 ///    Concurrent requests have none.
-/// 2. `share` lowers `r`, rounded down.
+/// 2. `share` lowers `r`, rounded down; a share above 0 leaves one unit of what there is.
 /// 3. With `max_rate`, `t` is at least 1 and `r` at most what that rate gives in the whole seconds of
 ///    `t`. Where that is less than one unit though there is one, `r` is 1 and `t` the time it takes.
 /// 4. `t` becomes later by 0 to `jitter`, as `randomness` says, of which all bits count.

@@ -35,12 +35,13 @@ inline constexpr sf::string_view origin_name = "upstream";
 ///
 /// In draft-09:
 /// - An item of the origin keeps all its parameters in their order.
-/// - An item with the name of one of ours becomes one with it, where ours stands: with the lower `r` and
-///   the later `t`, our `pk` if there is one, and the origin's comments after ours.
-/// - Policies with the name and the unit of one of ours become one with it too: with the lowest `q`, and
-///   with the `w` that makes it the slowest of their rates, rounded up. So whoever keeps to it keeps to
-///   all. If a policy without a window has the lowest `q`, there is no `w`. With another unit the numbers
-///   cannot be compared, so the origin's item is kept as it is.
+/// - An item of RateLimit with the name, unit and partition key of one of ours becomes one with it, where
+///   ours stands: with the lower `r` and the later `t`, and the origin's comments after ours. Its unit is
+///   that of the origin's policy with this name and key, else of those with this name, else `requests`.
+///   With another unit or key the numbers cannot be compared: both items stay, ours first.
+/// - Policies with the name, unit and partition key of one of ours become one with it too: with the lowest
+///   `q`, and with the `w` that makes it the slowest of their rates, rounded up. So a client that keeps to
+///   it keeps to all. If a policy without a window has the lowest `q`, there is no `w`.
 /// - An origin of draft-07 appears as `"upstream"`: `limit` and `reset` as one item of RateLimit, with `r`
 ///   as `limit` where it does not say what remains, and its policies as items of that name. Where it
 ///   sent no policies, `limit` is the `q` of one without a window.

@@ -106,10 +106,9 @@ class prepared_fields {
   void append_policies(std::string& out, std::span<service_limit_view const> limits) const;
   void append_limits(std::string& out, std::span<service_limit_view const> limits) const;
 
-  /// Appends both as complete lines, `RateLimit-Policy: ` and the value and an end of line, then RateLimit
-  /// if `with_limits`. A field without a value is left out.
-  void append_lines(std::string& out, std::span<service_limit_view const> limits,
-                    bool with_limits) const;
+  /// Appends both as complete lines, `RateLimit-Policy: ` and the value and an end of line, then
+  /// RateLimit. A field without a value is left out.
+  void append_lines(std::string& out, std::span<service_limit_view const> limits) const;
 
   [[nodiscard]] auto version() const noexcept -> draft { return version_; }
   /// How many policies there are.
