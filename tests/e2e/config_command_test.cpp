@@ -65,7 +65,7 @@ TEST_F(config_command, refuses_a_plain_partition_key_of_a_credential) {
         "policies: {p: {quota: 1, window: 1s, partition-key: plain, partition: [path, " +
         std::string(source) + "]}}\nroutes: [{match: {path: /**}, service: echo, limits: [p]}]\n");
     EXPECT_EQ(answer.status, 2) << source;
-    EXPECT_THAT(answer.err, testing::HasSubstr(":1:38: partition-key: \"plain\" would tell \""))
+    EXPECT_THAT(answer.err, testing::HasSubstr(":1:53: partition-key: \"plain\" would tell \""))
         << source;
   }
   auto const fine = check(

@@ -2,10 +2,12 @@
 //
 // RateLimit fields as clients get them, in both drafts and with what the server behind says of its own.
 #include "gateway.hpp"
+#include "process.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
 
 namespace tidegate::e2e {
@@ -126,6 +128,44 @@ TEST(gateway_draft_09, leaves_nothing_out_of_other_responses_while_nothing_remai
               MatchesRegex("\"p\";r=0;t=[0-9]+"));
 }
 
+constexpr std::string_view with_trailers =
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+    "Trailer: RateLimit , X-Sum,ratelimit-policy\r\n\r\n"
+    "5\r\nhello\r\n0\r\nRateLimit: \"a\";r=1;t=2\r\nX-Sum: 1\r\n"
+    "RateLimit-Policy: \"a\";q=1;w=2\r\n\r\n";
+
+TEST(gateway_draft_09, is_not_in_trailers_of_http_1) {
+  for (auto const* const limits : {"", "p"}) {
+    limited_api limited(fixed_10, limits);
+    auto const answer = limited.answered(with_trailers);
+    EXPECT_EQ(answer.body, "hello");
+    EXPECT_EQ(answer.trailers, "X-Sum: 1\r\n") << limits;
+    EXPECT_EQ(answer.field("Trailer"), "X-Sum") << limits;
+    EXPECT_EQ(answer.count("RateLimit"), *limits == 0 ? 0U : 1U);
+  }
+  // Nor with `ratelimit: none`.
+  limited_api none(fixed_10, "p", "ratelimit: none");
+  EXPECT_EQ(none.answered(with_trailers).trailers, "X-Sum: 1\r\n");
+}
+
+TEST(gateway_draft_09, is_not_in_trailers_of_http_2) {
+  limited_api limited(fixed_10, "p");
+  auto asked = std::async(std::launch::async, [&] {
+    return run({"/usr/bin/env", "curl", "-sSi", "--max-time", "30", "--http2-prior-knowledge", "-H",
+                "TE: trailers", "http://" + limited.with.authority() + "/a"});
+  });
+  auto server = limited.api.accept();
+  (void)server.read_request();
+  server.send(with_trailers);
+  server.shut_down_sending();
+  auto const answer = asked.get();
+  EXPECT_THAT(answer.out, testing::HasSubstr("ratelimit: \"p\";r=9;t=60\r\n"));
+  EXPECT_THAT(answer.out, testing::HasSubstr("hello"));
+  EXPECT_THAT(answer.out, testing::Not(testing::HasSubstr("\"a\";")));
+  EXPECT_THAT(answer.out, testing::Not(testing::HasSubstr("trailer: ")))
+      << "none is sent, so none is promised";
+}
+
 // ---- what the server says of its own ----
 
 TEST(gateway_merge, keeps_the_servers_items_with_all_their_parameters_after_ours) {
@@ -185,7 +225,8 @@ TEST(gateway_merge, leaves_the_fields_alone_on_a_route_without_limits) {
                                "RateLimit: \"b\";r=0;acme-note=%\"f%c3%bc\"\r\n"
                                "X-RateLimit-Limit: 7\r\n"));
   EXPECT_EQ(answer.field("RateLimit-Policy"), R"("a" ; q=5)");
-  EXPECT_EQ(answer.field("RateLimit"), R"("a";r=0;t=10;acme-until=@1659578233)");
+  EXPECT_EQ(answer.field("RateLimit"),
+            R"("a";r=0;t=10;acme-until=@1659578233, "b";r=0;acme-note=%"f%c3%bc")");
   EXPECT_EQ(answer.count("RateLimit"), 2U) << "two lines as they came";
   EXPECT_EQ(answer.field("X-RateLimit-Limit"), "7");
   EXPECT_EQ(dropped(limited.with), 0);

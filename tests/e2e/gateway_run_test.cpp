@@ -268,7 +268,7 @@ TEST(gateway_description, says_what_counts_what_it_costs_and_how_much_may_come_a
       "  even: {quota: 60, window: 1m, algorithm: gcra, burst: 5, count: successful}\n"
       "  day: {quota: 1000, window: 1d, algorithm: fixed}\n"
       "  slots: {quota: 3, unit: concurrent-requests}\n"
-      "  watched: {quota: 3, window: 1m, enforce: shadow}\n"
+      "  watched: {quota: 9, window: 1m, enforce: shadow}\n"
       "routes:\n"
       "  - {name: search, match: {path: /v1/**, methods: [GET, POST], host: api.example}, service: "
       "echo, limits: [even, watched, day],\n"
@@ -277,8 +277,9 @@ TEST(gateway_description, says_what_counts_what_it_costs_and_how_much_may_come_a
       "  - {name: held, match: {path: /held}, service: echo, limits: [slots]}\n");
   auto const json = with.get("/.well-known/tidegate").body;
   EXPECT_THAT(json, HasSubstr(R"("name":"even","quota":60,"unit":"requests","window":60,)"
-                              R"("algorithm":"gcra","burst":5,"count":"successful")"));
-  EXPECT_THAT(json, HasSubstr(R"("window":86400,"algorithm":"fixed","count":"all")"));
+                              R"("algorithm":"gcra",)"));
+  EXPECT_THAT(json, HasSubstr(R"("partition-key":"none"},"count":"successful","burst":5},)"));
+  EXPECT_THAT(json, HasSubstr(R"("partition-key":"none"},"count":"all"},)"));
   EXPECT_THAT(json, HasSubstr(R"("routes":[{"route":"search","path":"/v1/**","methods":["GET",)"
                               R"("POST"],"host":"api.example","limits":["even","day"],)"
                               R"("cost":{"default":2,"rules":[{"methods":["POST"],)"

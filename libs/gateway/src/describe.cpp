@@ -329,14 +329,13 @@ void append_policy_members(std::string& out, policy_config const& policy) {
   if (has_window(policy)) {
     out += ",\"window\":" + std::to_string(policy.policy.window().count()) + ",\"algorithm\":";
     http::append_json_string(out, name_of(policy.policy.algorithm()));
-    if (policy.policy.algorithm() == ratelimit::algorithm::gcra) {
-      out += ",\"burst\":" + std::to_string(policy.policy.burst());
-    }
-    out += std::string(",\"count\":") +
-           (policy.count == counted::successful ? "\"successful\"" : "\"all\"");
   }
   out += std::string(",\"enforced\":") + (policy.shadow ? "false" : "true") +
-         ",\"partition\":" + ratelimit::describe_as_json(policy.partition);
+         ",\"partition\":" + ratelimit::describe_as_json(policy.partition) +
+         ",\"count\":" + (policy.count == counted::successful ? "\"successful\"" : "\"all\"");
+  if (has_window(policy) && policy.policy.algorithm() == ratelimit::algorithm::gcra) {
+    out += ",\"burst\":" + std::to_string(policy.policy.burst());
+  }
 }
 
 auto describe_as_json(config const& settings) -> std::string {

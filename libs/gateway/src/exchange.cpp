@@ -44,6 +44,27 @@ constexpr std::string_view well_known = "/.well-known/";
   }
 }
 
+/// `Trailer` of a response without the names of those that do not go on.
+void append_trailer_names(std::string& lines, std::span<std::string_view const> values) {
+  std::string names;
+  for (auto rest : values) {
+    while (!rest.empty()) {
+      auto const comma = std::min(rest.find(','), rest.size());
+      auto name = rest.substr(0, comma);
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      name.remove_prefix(std::min(name.find_first_not_of(" \t"), name.size()));
+      name = name.substr(0, name.find_last_not_of(" \t") + 1);
+      if (!name.empty() && wire::use_of_trailer({name, "", wire::find_known_field(name)}) ==
+                               wire::trailer_use::forwarded) {
+        names.append(names.empty() ? "" : ", ").append(name);
+      }
+    }
+  }
+  if (!names.empty()) {
+    wire::append_field(lines, "Trailer", names);
+  }
+}
+
 }  // namespace
 
 client_address::client_address(http::ip_address const& address,
@@ -357,7 +378,14 @@ void exchange::upstream_head(wire::response_head const& head) {
   auto& lines = worker_.field_lines;
   lines.clear();
   append_limit_fields(lines, &head, status_);
-  client_->send_head(head, route_of().fields_made_anew, lines);
+  auto drop = route_of().fields_made_anew;
+  if (head.has(known_field::trailer)) [[unlikely]] {
+    drop |= {known_field::trailer};
+    if (client_->wants_framing()) {  // else there are no trailers
+      append_trailer_names(lines, lines_of(head, known_field::trailer, worker_.lines));
+    }
+  }
+  client_->send_head(head, drop, lines);
 }
 
 void exchange::upstream_body(std::string_view bytes, std::uint64_t content_octets) {

@@ -554,14 +554,14 @@ auto const fault_rows = std::vector<fault_row>{
     {"a_bearer_token_in_every_response",
      with_policy("quota: 1, window: 1s, partition: [path, header:authorization], partition-key: "
                  "plain"),
-     {"3:70: partition-key: \"plain\" would tell \"header:authorization\", which is a credential, "
+     {"3:85: partition-key: \"plain\" would tell \"header:authorization\", which is a credential, "
       "in every response; allowed: none, hashed"}},
     {"a_cookie_in_every_response",
      with_policy("quota: 1, window: 1s, partition: [cookie:user], partition-key: plain"),
-     {"partition-key: \"plain\" would tell \"cookie:user\""}},
+     {"3:70: partition-key: \"plain\" would tell \"cookie:user\""}},
     {"an_api_key_of_the_query_in_every_response",
      with_policy("quota: 1, window: 1s, partition: [query:api_key], partition-key: plain"),
-     {"partition-key: \"plain\" would tell \"query:api_key\""}},
+     {"3:72: partition-key: \"plain\" would tell \"query:api_key\""}},
     {"a_window_for_slots",
      with_policy("quota: 1, unit: concurrent-requests, window: 1s"),
      {"3:44: window: not for concurrent-requests"}},
