@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A thousand clients and one quota, by a virtual clock: how much of the quota they use and how many of their
-// requests are refused, with a pacer each and without. `--plot FILE` draws what happens second by second.
+// requests are refused, with a pacer each and without; the same when the quota is spent as they begin. `--plot FILE` draws what happens second by second.
 #include <pacing_simulation.hpp>
 
 #include <algorithm>
@@ -112,6 +112,21 @@ auto main(int argc, char** argv) -> int {
         "unpaced_used=%.4f unpaced_refused=%.4f\n",
         each.name, paced.used, paced.refused_share, other.used, other.refused_share);
     missed = missed || paced.used < 0.98 || paced.refused_share >= 0.01;
+    // All of them begin when the quota is spent, and one alone does.
+    using namespace std::chrono_literals;
+    auto const spent = simulation::run({.algorithm = each.which, .spent_at = -20s});
+    auto const alone = simulation::run({.algorithm = each.which,
+                                        .clients = 1,
+                                        .quota = 100,
+                                        .window = 20s,
+                                        .length = 200s,
+                                        .start_within = 0ms,
+                                        .spent_at = 0ms});
+    std::printf(
+        "bench pacing/%s-spent used=%.4f used_bar=0.9 refused=%.4f alone_used=%.4f "
+        "alone_used_bar=0.9\n",
+        each.name, spent.used_after_reset, spent.refused_share, alone.used_after_reset);
+    missed = missed || spent.used_after_reset < 0.9 || alone.used_after_reset < 0.9;
     chart(svg, 45, top).draw(paced, std::string(each.name) + ", each with a pacer");
     chart(svg, 540, top).draw(other, std::string(each.name) + ", backing off after a 429");
     top += 235;

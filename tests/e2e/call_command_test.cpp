@@ -350,5 +350,37 @@ TEST(call_command, uses_95_percent_of_a_quota_that_eight_share_and_is_hardly_ref
   RecordProperty("refused", std::to_string(refused));
 }
 
+TEST(call_command, uses_90_percent_from_the_first_reset_on_when_it_starts_on_a_spent_quota) {
+  constexpr auto window = 5s;
+  constexpr auto time = 16s;
+  constexpr double quota = 20;
+  gateway const with(
+      "policies:\n"
+      "  fixed: {quota: 20, window: 5s, algorithm: fixed}\n"
+      "  sliding: {quota: 20, window: 5s, algorithm: sliding}\n"
+      "  gcra: {quota: 20, window: 5s, algorithm: gcra}\n"
+      "routes:\n"
+      "  - {match: {path: /fixed}, service: echo, limits: [fixed]}\n"
+      "  - {match: {path: /sliding}, service: echo, limits: [sliding]}\n"
+      "  - {match: {path: /gcra}, service: echo, limits: [gcra]}\n");
+  std::vector<std::pair<std::string, std::future<outcome>>> callers;
+  for (auto const* const algorithm : {"fixed", "sliding", "gcra"}) {
+    auto client = with.connect();
+    for (int i = 0; i < static_cast<int>(quota) + 1; ++i) {
+      client.send("GET /" + std::string(algorithm) + " HTTP/1.1\r\nHost: a\r\n\r\n");
+      (void)client.read_response();
+    }
+    callers.emplace_back(algorithm,
+                         in_background({"--repeat", "1000", "--max-time", "16s",
+                                        "http://" + with.authority() + "/" + algorithm}));
+  }
+  for (auto& [algorithm, caller] : callers) {
+    auto const got = caller.get();
+    auto const reset = algorithm == "gcra" ? 0s : window;
+    auto const allowed = quota * std::chrono::duration<double>(time - reset) / window;
+    EXPECT_GE(static_cast<double>(lines_of(got.out)), 0.9 * allowed) << algorithm << got.err;
+  }
+}
+
 }  // namespace
 }  // namespace tidegate::e2e

@@ -37,7 +37,7 @@ struct reply {
   std::string retry_after;
 };
 
-enum class step : std::uint8_t { wants_to_send, reaches_server, is_answered };
+enum class step : std::uint8_t { wants_to_send, reaches_server, is_answered, is_spent };
 
 struct event {
   instant at;
@@ -68,6 +68,9 @@ class world {
     for (std::size_t who = 0; who < workers_.size(); ++who) {
       add(begin_ + up_to(run_.start_within), step::wants_to_send, who);
     }
+    if (run_.spent_at) {
+      add(begin_ + *run_.spent_at, step::is_spent, 0);
+    }
     while (!events_.empty() && events_.top().at < begin_ + run_.length) {
       auto const next = events_.top();
       events_.pop();
@@ -79,6 +82,7 @@ class world {
           break;
         case step::reaches_server: serve(next.who, next.at); break;
         case step::is_answered: answer(next.who, next.at); break;
+        case step::is_spent: spend_all(next.at); break;
       }
     }
     finish();
@@ -119,6 +123,16 @@ class world {
     add(now + one_way(), step::reaches_server, who);
   }
 
+  void spend_all(instant now) {
+    bucket_ =
+        ratelimit::decide(policy_, bucket_, now, ratelimit::look(policy_, bucket_, now).remaining)
+            .next;
+    // With gcra, quota comes back from now on.
+    reset_ =
+        run_.algorithm == ratelimit::algorithm::gcra ? now : instant(nanoseconds(bucket_.time));
+    reset_ = std::max(reset_, begin_);
+  }
+
   void serve(std::size_t who, instant now) {
     auto const decision = ratelimit::decide(policy_, bucket_, now, 1);
     auto& second = outcome_.seconds[static_cast<std::size_t>((now - begin_) / 1s)];
@@ -127,6 +141,7 @@ class world {
     if (decision.admitted) {
       bucket_ = decision.next;
       ++second.admitted;
+      admitted_after_reset_ += run_.spent_at && now >= reset_ ? 1 : 0;
       ++client_of(who).admitted;
       reply.status = 200;
     } else {
@@ -186,6 +201,9 @@ class world {
     auto const full = windows + (run_.algorithm == ratelimit::algorithm::gcra ? 1 : 0);
     outcome_.used =
         static_cast<double>(outcome_.admitted) / (full * static_cast<double>(run_.quota));
+    auto const rest = std::chrono::duration<double>(begin_ + run_.length - reset_);
+    outcome_.used_after_reset = static_cast<double>(admitted_after_reset_) /
+                                (static_cast<double>(run_.quota) * (rest / run_.window));
     outcome_.refused_share =
         static_cast<double>(outcome_.refused) /
         static_cast<double>(std::max<std::int64_t>(outcome_.admitted + outcome_.refused, 1));
@@ -203,7 +221,9 @@ class world {
   std::vector<reply> replies_;
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
   std::uint64_t order_ = 0;
-  instant begin_{1000s};
+  instant begin_{10000s};
+  instant reset_ = instant::max();  // the first one after all was spent
+  std::int64_t admitted_after_reset_ = 0;
   pacing_outcome outcome_;
 };
 

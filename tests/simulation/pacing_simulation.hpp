@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 /// Many clients and one quota, by a clock that only events move: nothing waits, and the same numbers give
@@ -33,6 +34,9 @@ struct pacing_run {
   std::chrono::milliseconds latency_max{150};
   std::chrono::milliseconds start_within{1000};  ///< clients begin at random within this
   bool with_policy_field = true;
+  /// When another client, which is not among these, spends all that is left at once; before 0 it is the
+  /// time before the clients begin.
+  std::optional<std::chrono::milliseconds> spent_at{};
   ratelimit::pacing_strategy strategy = ratelimit::pacing_strategy::spread;
   std::uint64_t seed = 1;
 };
@@ -45,7 +49,9 @@ struct second_counts {
 struct pacing_outcome {
   std::int64_t admitted = 0;
   std::int64_t refused = 0;
-  double used = 0;           ///< of what the quota gives over the whole run
+  double used = 0;  ///< of what the quota gives over the whole run
+  /// With `spent_at`: of what the quota gives from the first reset after that on.
+  double used_after_reset = 0;
   double refused_share = 0;  ///< of all requests
   std::int64_t fewest = 0;   ///< admitted to one client
   std::int64_t most = 0;

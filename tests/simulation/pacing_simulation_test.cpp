@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace tidegate::simulation {
 namespace {
 
@@ -52,6 +54,103 @@ TEST_P(pacing_simulation, uses_it_with_many_workers_that_share_a_pacer) {
                               .strategy = strategy});
     EXPECT_GE(outcome.used, 0.99);
     EXPECT_LT(outcome.refused_share, 0.001);
+  }
+}
+
+/// Of quotas that one client can use up over a way of 20 ms, and with windows in which whole seconds say enough.
+struct spent_case {
+  std::int64_t quota;
+  std::chrono::seconds window;
+};
+
+auto spent_cases() -> std::vector<spent_case> {
+  std::vector<spent_case> out;
+  for (auto const window : {5s, 10s, 20s, 60s, 600s, 3600s}) {
+    for (std::int64_t const quota : {1, 2, 3, 5, 8, 20, 100, 400, 1000}) {
+      if (quota / window.count() <= 20) {
+        out.push_back({quota, window});
+      }
+    }
+  }
+  return out;
+}
+
+TEST_P(pacing_simulation, uses_90_percent_from_the_first_reset_on_when_it_starts_on_a_spent_quota) {
+  for (auto const& [quota, window] : spent_cases()) {
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      auto const outcome = run({.algorithm = GetParam(),
+                                .clients = 1,
+                                .quota = quota,
+                                .window = window,
+                                .length = 20 * window,
+                                .latency_max = 20ms,
+                                .start_within = 0ms,
+                                .spent_at = -quarter * std::chrono::milliseconds(window) / 4,
+                                .seed = static_cast<std::uint64_t>(quarter)});
+      EXPECT_GE(outcome.used_after_reset, 0.9)
+          << quota << " in " << window.count() << " s, spent " << quarter << " quarters before";
+    }
+  }
+}
+
+TEST_P(pacing_simulation, uses_90_percent_from_the_next_reset_on_when_it_is_spent_by_others_once) {
+  for (auto const& [quota, window] : spent_cases()) {
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      auto const outcome = run({.algorithm = GetParam(),
+                                .clients = 1,
+                                .quota = quota,
+                                .window = window,
+                                .length = 20 * window,
+                                .latency_max = 20ms,
+                                .start_within = 0ms,
+                                .spent_at = (4 + quarter) * std::chrono::milliseconds(window) / 4,
+                                .seed = static_cast<std::uint64_t>(quarter)});
+      EXPECT_GE(outcome.used_after_reset, 0.9)
+          << quota << " in " << window.count() << " s, spent " << quarter << " quarters after";
+    }
+  }
+}
+
+TEST_P(pacing_simulation,
+       uses_half_of_it_where_a_window_is_hardly_longer_than_the_second_that_t_counts) {
+  for (auto const window : {1s, 2s}) {
+    for (std::int64_t const quota : {1, 2, 3, 5, 8, 20}) {
+      auto const outcome = run({.algorithm = GetParam(),
+                                .clients = 1,
+                                .quota = quota,
+                                .window = window,
+                                .length = 20 * window,
+                                .latency_max = 20ms,
+                                .start_within = 0ms,
+                                .spent_at = 0ms});
+      EXPECT_GE(outcome.used_after_reset, 0.5) << quota << " in " << window.count() << " s";
+    }
+  }
+}
+
+TEST_P(pacing_simulation, uses_a_spent_quota_with_several_clients) {
+  for (auto const clients : {2U, 10U, 100U, 1000U}) {
+    auto const outcome = run({.algorithm = GetParam(),
+                              .clients = clients,
+                              .quota = 10 * static_cast<std::int64_t>(clients),
+                              .spent_at = -20s});
+    EXPECT_GE(outcome.used_after_reset, 0.9) << clients;
+    EXPECT_LT(outcome.refused_share, 0.1) << clients;
+    EXPECT_GT(outcome.fewest, 0) << clients;
+  }
+}
+
+TEST_P(pacing_simulation, uses_a_spent_quota_with_many_workers_that_share_a_pacer) {
+  for (auto const workers : {20U, 50U}) {
+    auto const outcome = run({.algorithm = GetParam(),
+                              .clients = 1,
+                              .workers = workers,
+                              .quota = 6000,
+                              .length = 300s,
+                              .start_within = 0ms,
+                              .spent_at = -20s});
+    EXPECT_GE(outcome.used_after_reset, 0.9) << workers;
+    EXPECT_LT(outcome.refused_share, 0.01) << workers;
   }
 }
 

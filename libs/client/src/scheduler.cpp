@@ -140,7 +140,7 @@ auto scheduler::start(instant now) -> exchange* {
       make_ready(in);
       continue;
     }
-    auto const may = in.paces.ask(now);
+    auto const may = in.paces.ask(now, each.wanted.body.size());
     if (!may.go) {
       set_wake(in, may.at);
       continue;
@@ -163,15 +163,17 @@ auto scheduler::start(instant now) -> exchange* {
 
 auto scheduler::retry_after_of(response const& answer, std::chrono::sys_seconds wall_clock) const
     -> std::optional<std::chrono::seconds> {
-  auto const value = answer.fields.find("retry-after");
-  if (!value) {
-    return std::nullopt;
-  }
   // By the clock of the server, if it tells.
   auto const date = answer.fields.find("date");
   auto const now =
       date ? http::parse_http_date(*date, wall_clock).value_or(wall_clock) : wall_clock;
-  return http::parse_retry_after(*value, now);
+  std::optional<std::chrono::seconds> out;
+  for (std::size_t i = 0; i < answer.fields.size(); ++i) {
+    if (same_name(answer.fields[i].name, "retry-after")) {
+      out = std::max(out, http::parse_retry_after(answer.fields[i].value, now));
+    }
+  }
+  return out;
 }
 
 auto scheduler::retries_again(exchange& ended, attempt_end const& how, instant now,
@@ -214,10 +216,12 @@ void scheduler::finish(exchange& ended, attempt_end const& how, instant now,
     for (std::size_t i = 0; i < ended.answer.fields.size(); ++i) {
       field_lines_.push_back(ended.answer.fields[i]);
     }
-    in.paces.answered(
-        ended.ticket,
-        {.status = ended.answer.status, .fields = field_lines_, .wall_clock = wall_clock}, now,
-        random());
+    in.paces.answered(ended.ticket,
+                      {.status = ended.answer.status,
+                       .fields = field_lines_,
+                       .wall_clock = wall_clock,
+                       .content_bytes = ended.answer.body.size()},
+                      now, random());
     // Whoever says so may not know what the server behind it did.
     constexpr std::array unsure = {408, 502, 503, 504};
     ended.may_have_run =

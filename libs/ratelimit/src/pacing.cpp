@@ -41,6 +41,15 @@ constexpr double growth_max = 0.01;
 constexpr nanoseconds lateness = 1ms;
 /// A refused request means that the rate was too high.
 constexpr double refused = 0.8;
+/// How much faster than quota over window a client may go to catch up (draft-09, section 8.5: what remains over
+/// the time to the reset can be far above what the policy means).
+constexpr double catching_up = 1.25;
+/// So many units would have been spent by others if there were any: who sees none of them is alone.
+constexpr double units_to_be_alone = 4;
+/// How much the latest request counts in what one is expected to cost.
+constexpr double newest_weighs = 0.25;
+/// Within this part of a window those come back who know no rate yet, twice as much after each refusal.
+constexpr double first_return = 0.02;
 
 [[nodiscard]] auto seconds(nanoseconds d) noexcept -> double {
   return std::chrono::duration<double>(d).count();
@@ -80,46 +89,6 @@ class few_views {
   std::size_t size_ = 0;
 };
 
-/// What counts of a header section, found in one go.
-struct relevant_lines {
-  few_views limits;
-  few_views policies;
-  few_views dates;
-  std::optional<std::string_view> retry_after;  // the last line
-  bool from_cache = false;
-
-  explicit relevant_lines(std::span<field_line const> fields) {
-    bool has_age = false;
-    for (auto const& [name, value] : fields) {
-      if (same_name(name, "ratelimit")) {
-        limits.push_back(value);
-      } else if (same_name(name, "ratelimit-policy")) {
-        policies.push_back(value);
-      } else if (same_name(name, "retry-after")) {
-        retry_after = value;
-      } else if (same_name(name, "date")) {
-        dates.push_back(value);
-      } else if (same_name(name, "age") && !has_age && !value.empty() &&
-                 value.find_first_not_of("0123456789") == std::string_view::npos) {
-        // A response out of a cache has a positive age (RFC 9111, section 5.1). What is no number is
-        // ignored.
-        has_age = true;
-        from_cache = value.find_first_not_of('0') != std::string_view::npos;
-      }
-    }
-  }
-
-  /// When the response was made, by the clock of the server if it says so.
-  [[nodiscard]] auto made_at(std::chrono::sys_seconds wall_clock) const
-      -> std::chrono::sys_seconds {
-    auto out = wall_clock;
-    for (auto const date : dates.get()) {
-      out = http::parse_http_date(date, wall_clock).value_or(out);
-    }
-    return out;
-  }
-};
-
 /// The policy that a limit belongs to: the one of its name; in draft-07 the one with its quota.
 [[nodiscard]] auto policy_of(service_limit const& limit, policy_field const& field)
     -> quota_policy const* {
@@ -129,6 +98,11 @@ struct relevant_lines {
     }
   }
   return nullptr;
+}
+
+/// The unit of a limit without a policy. Fields from before the drafts have it in the name, if at all.
+[[nodiscard]] auto unit_of_name(std::string_view name) noexcept -> quota_unit {
+  return name.find("token") != std::string_view::npos ? quota_unit::other : quota_unit::requests;
 }
 
 /// Reads one line of draft-09 without a tree, since every response has one. False when there is anything unusual
@@ -170,6 +144,56 @@ struct relevant_lines {
 
 }  // namespace
 
+/// What counts of a header section, found in one go.
+struct pacer::relevant_lines {
+  few_views limits;
+  few_views policies;
+  few_views dates;
+  few_views retry_after;
+  bool from_cache = false;
+
+  explicit relevant_lines(std::span<field_line const> fields) {
+    bool has_age = false;
+    for (auto const& [name, value] : fields) {
+      if (same_name(name, "ratelimit")) {
+        limits.push_back(value);
+      } else if (same_name(name, "ratelimit-policy")) {
+        policies.push_back(value);
+      } else if (same_name(name, "retry-after")) {
+        retry_after.push_back(value);
+      } else if (same_name(name, "date")) {
+        dates.push_back(value);
+      } else if (same_name(name, "age") && !has_age && !value.empty() &&
+                 value.find_first_not_of("0123456789") == std::string_view::npos) {
+        // A response out of a cache has a positive age (RFC 9111, section 5.1). What is no number is
+        // ignored.
+        has_age = true;
+        from_cache = value.find_first_not_of('0') != std::string_view::npos;
+      }
+    }
+  }
+
+  /// When the response was made, by the clock of the server if it says so.
+  [[nodiscard]] auto made_at(std::chrono::sys_seconds wall_clock) const
+      -> std::chrono::sys_seconds {
+    auto out = wall_clock;
+    for (auto const date : dates.get()) {
+      out = http::parse_http_date(date, wall_clock).value_or(out);
+    }
+    return out;
+  }
+
+  /// Of several lines, which one server does not send, the one that wants the longest wait.
+  [[nodiscard]] auto wait(std::chrono::sys_seconds wall_clock) const
+      -> std::optional<std::chrono::seconds> {
+    std::optional<std::chrono::seconds> out;
+    for (auto const value : retry_after.get()) {
+      out = std::max(out, http::parse_retry_after(value, made_at(wall_clock)));
+    }
+    return out;
+  }
+};
+
 auto pacer::interval() const noexcept -> nanoseconds {
   if (options_.strategy == pacing_strategy::burst || rate_ == 0) {
     return options_.interval_min;
@@ -183,13 +207,15 @@ void pacer::set_rate(double rate) noexcept {
   rate_ = std::clamp(rate, 1 / seconds(longest), 1 / seconds(shortest));
 }
 
-auto pacer::allowance_of(known_limit const& limit) const noexcept -> std::int64_t {
+auto pacer::room_of(known_limit const& limit) const noexcept -> double {
   // Requests that were sent later are not in what the server counted, nor those that were overtaken.
   auto const uncounted = static_cast<std::int64_t>(sent_ - limit.ticket) + limit.overtaken;
-  return limit.remaining - std::min(uncounted, limit.remaining);
+  return std::max(
+      static_cast<double>(limit.remaining) - static_cast<double>(uncounted) * limit.cost_of_one(),
+      0.0);
 }
 
-auto pacer::ask(instant now) -> permission {
+auto pacer::ask(instant now, std::uint64_t content_bytes) -> permission {
   constexpr auto only_an_answer = permission{false, 0, instant::max()};
   auto allowed = static_cast<std::int64_t>(std::min<std::size_t>(options_.in_flight_max, 1U << 20));
   if (in_flight_limit_) {
@@ -202,9 +228,17 @@ auto pacer::ask(instant now) -> permission {
   if (under_way >= std::max<std::int64_t>(allowed, 1)) {
     return only_an_answer;
   }
-  auto at = std::max({next_, blocked_until_, after(last_, options_.interval_min)});
+  auto const turn = interval();
+  auto const next = after(turn_, turn);
+  auto at = std::max({next, blocked_until_, after(last_, options_.interval_min)});
   for (auto const& limit : limits_) {
-    if (allowance_of(limit) > 0) {
+    if (limit.per_request == 0 && under_way > 0) {
+      return only_an_answer;  // which tells what a request costs
+    }
+    auto const needed = limit.unit == quota_unit::content_bytes
+                            ? std::max(limit.cost_of_one(), static_cast<double>(content_bytes))
+                            : limit.cost_of_one();
+    if (room_of(limit) >= std::min(needed, limit.quota)) {
       continue;
     }
     if (limit.until <= now && under_way > 0) {
@@ -217,25 +251,24 @@ auto pacer::ask(instant now) -> permission {
     return {false, 0, at};
   }
   // Whoever comes a little late for a turn does not push the following ones back.
-  auto const turn = interval();
-  next_ = after(after(next_, std::max(turn, lateness)) < now ? now : next_, turn);
+  turn_ = after(next, std::max(turn, lateness)) < now ? now : next;
   last_ = now;
-  in_flight_.push_back({++sent_, now});
+  in_flight_.push_back({++sent_, now, content_bytes});
   return {true, sent_, now};
 }
 
-auto pacer::land(std::uint64_t ticket, instant now) -> std::optional<instant> {
+auto pacer::land(std::uint64_t ticket, instant now) -> std::optional<flight> {
   auto const found = std::ranges::find(in_flight_, ticket, &flight::ticket);
   if (found == in_flight_.end()) {
     return std::nullopt;
   }
-  auto const sent = found->sent;
+  auto const landed = *found;
   in_flight_.erase(found);
   for (auto& limit : limits_) {
     limit.overtaken -= ticket < limit.ticket && limit.overtaken > 0 ? 1 : 0;
   }
-  latency_min_ = std::min(latency_min_, std::max(now - sent, nanoseconds(0)));
-  return sent;
+  latency_min_ = std::min(latency_min_, std::max(now - landed.sent, nanoseconds(0)));
+  return landed;
 }
 
 void pacer::failed(std::uint64_t ticket, instant now) {
@@ -259,26 +292,84 @@ void pacer::back_off(instant now, double chance) {
 
 void pacer::answered(std::uint64_t ticket, paced_response const& response, instant now,
                      std::uint64_t randomness) {
-  if (!land(ticket, now)) {
+  auto const landed = land(ticket, now);
+  if (!landed) {
     return;  // not one that was let go, or answered before
   }
   relevant_lines const lines(response.fields);
-  if (lines.from_cache) {
-    return;
-  }
-  auto const is_newest = ticket > newest_;
-  newest_ = std::max(newest_, ticket);
   auto const is_refused = response.status == 429 || response.status == 503;
   auto const chance = std::ldexp(static_cast<double>(randomness >> 11), -53);  // 0 to 1
-  if (options_.strategy == pacing_strategy::spread) {
-    offset_ = std::chrono::duration_cast<nanoseconds>(interval() * chance);
-  }
+  refusals_ = is_refused ? refusals_ + 1 : 0;
+  all_refusals_ += is_refused ? 1 : 0;
+  set_offset(chance);
   if (!is_refused) {
     finding_out_ = false;
     back_offs_ = 0;
   }
   // What the response counts from: when it was made, half of the way ago.
   auto const made = now - latency_min_ / 2;
+  auto const bytes =
+      static_cast<double>(landed->content_bytes) + static_cast<double>(response.content_bytes);
+  bytes_of_one_ =
+      bytes_of_one_ == 0 ? bytes : bytes_of_one_ + (bytes - bytes_of_one_) * newest_weighs;
+  limit_field said;
+  if (!lines.from_cache) {
+    // What a cache kept says nothing about now (draft-09, section 7.3). Status and Retry-After are meant
+    // for whoever gets them, also from there.
+    said = read_said(lines, response);
+    if (ticket > newest_) {
+      newest_ = ticket;
+      learn(said, {ticket,
+                   static_cast<std::int64_t>(
+                       std::min<std::uint64_t>(response.content_bytes, reset_max * reset_max)),
+                   made});
+    } else {
+      lower(said);
+    }
+  }
+  if (is_refused && is_alone()) {
+    turn_ = instant::min();  // it only came too early, and has spent nothing
+  } else if (is_refused && rate_ != 0 && landed->sent > slowed_) {
+    // Those that were under way meanwhile went at the old rate.
+    set_rate(rate_ * refused);
+    slowed_ = now;
+  }
+  auto const retry_after = lines.wait(response.wall_clock);
+  if (retry_after && (is_refused || !said.limits.empty())) {
+    // Wins over the reset, also when it is earlier.
+    for (auto& limit : limits_) {
+      limit.until = std::min(limit.until, after(now, *retry_after));
+    }
+    block(*retry_after, made);
+  } else if (is_refused && std::ranges::none_of(limits_, [&](auto const& limit) {
+               return limit.remaining == 0 && limit.until > now;
+             })) {
+    back_off(now, chance);
+  }
+}
+
+auto pacer::is_alone() const noexcept -> bool {
+  return !limits_.empty() && std::ranges::all_of(limits_, &known_limit::alone);
+}
+
+/// By how much later than others this client comes back after a wait.
+void pacer::set_offset(double chance) noexcept {
+  if (options_.strategy != pacing_strategy::spread) {
+    return;
+  }
+  auto most = rate_ == 0 ? 0 : seconds(interval());
+  if (rate_ == 0 && refusals_ > 0) {
+    for (auto const& limit : limits_) {
+      auto const doubled = std::ldexp(first_return, static_cast<int>(std::min(refusals_, 6U)));
+      most = std::max(most, limit.window * std::min(doubled, 1.0));
+    }
+  } else if (is_alone()) {
+    most = 0;
+  }
+  offset_ = std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(most * chance));
+}
+
+auto pacer::read_said(relevant_lines const& lines, paced_response const& response) -> limit_field {
   limit_field said;
   auto const limit_lines = lines.limits.get();
   if (limit_lines.size() != 1 || !limit_lines.front().starts_with('"') ||
@@ -296,29 +387,7 @@ void pacer::answered(std::uint64_t ticket, paced_response const& response, insta
   if (said.limits.size() > limits_max) {
     said.limits.resize(limits_max);
   }
-  if (is_newest) {
-    learn(said, ticket, made);
-  } else {
-    lower(said);
-  }
-  if (is_refused && rate_ != 0) {
-    set_rate(rate_ * refused);
-  }
-  std::optional<std::chrono::seconds> retry_after;
-  if (lines.retry_after) {
-    retry_after = http::parse_retry_after(*lines.retry_after, lines.made_at(response.wall_clock));
-  }
-  if (retry_after && (is_refused || !said.limits.empty())) {
-    // Wins over the reset, also when it is earlier.
-    for (auto& limit : limits_) {
-      limit.until = std::min(limit.until, after(now, *retry_after));
-    }
-    block(*retry_after, made);
-  } else if (is_refused && std::ranges::none_of(limits_, [&](auto const& limit) {
-               return limit.remaining == 0 && limit.until > now;
-             })) {
-    back_off(now, chance);
-  }
+  return said;
 }
 
 /// A server hardly ever changes its policies: the same line is not read again.
@@ -334,12 +403,15 @@ void pacer::read_policies_anew(std::span<std::string_view const> lines) {
   }
 }
 
-void pacer::learn(limit_field const& limits, std::uint64_t ticket, instant made) {
+void pacer::learn(limit_field const& limits, seen_in const& from) {
+  auto const [ticket, content_bytes, made] = from;
   in_flight_limit_.reset();
-  auto factor = std::numeric_limits<double>::infinity();
-  auto start = std::numeric_limits<double>::infinity();
+  constexpr auto none = std::numeric_limits<double>::infinity();
+  auto start = none;   // where nothing is known of others yet
+  auto wanted = none;  // after what was measured
+  auto floor = none;   // what all limits allow this client, for all that it has seen
   for (auto const& seen : limits.limits) {
-    auto const remaining = seen.remaining.value_or(seen.limit.value_or(0));
+    auto remaining = seen.remaining.value_or(seen.limit.value_or(0));
     if (!seen.reset) {
       auto const room = static_cast<std::int64_t>(in_flight_.size()) + 1;
       in_flight_limit_ =
@@ -360,29 +432,54 @@ void pacer::learn(limit_field const& limits, std::uint64_t ticket, instant made)
       found->partition_key = seen.partition_key;
     }
     auto& limit = *found;
+    auto const* const policy = policy_of(seen, policies_);
+    limit.unit = policy != nullptr ? policy->unit : unit_of_name(seen.name);
+    if (limit.unit == quota_unit::content_bytes) {
+      // A server that counts what it sends can do so only afterwards.
+      remaining = std::max<std::int64_t>(remaining - content_bytes, 0);
+      limit.per_request = std::max(bytes_of_one_, 1.0);
+    } else if (limit.unit == quota_unit::other) {
+      limit.learn_cost(is_new ? 0 : limit.remaining - remaining, ticket);
+    }
+    auto const share = is_new ? 0 : share_of_window(limit);
     limit.remaining = remaining;
     limit.ticket = ticket;
+    limit.own = std::max(limit.own, ticket - all_refusals_);
     limit.overtaken =
         std::ranges::count_if(in_flight_, [&](auto const& other) { return other.ticket < ticket; });
-    // The reset is in whole seconds, rounded up: several of them show the moment more exactly.
-    auto const latest = after(made, wait);
-    if (is_new || limit.reset > latest || limit.reset < latest - 1s) {
-      limit.reset = latest;
-    }
-    limit.until = after(std::min(limit.reset, after(made, options_.wait_max)), offset_);
     limit.quota = std::max(limit.quota, static_cast<double>(std::max<std::int64_t>(remaining, 1)));
     limit.window = std::max({limit.window, seconds(wait), 1.0});
-    if (auto const* const policy = policy_of(seen, policies_)) {
+    if (policy != nullptr) {
+      limit.has_policy = policy->window.has_value();
       limit.quota = static_cast<double>(std::max<std::int64_t>(policy->quota, 1));
       limit.window =
           policy->window ? std::max(static_cast<double>(*policy->window), 1.0) : limit.window;
     }
+    // The reset is in whole seconds, rounded up: several of them show the moment more exactly.
+    auto const latest = after(made, wait);
+    auto const reset_before = limit.reset;
+    if (is_new || limit.reset > latest || limit.reset < latest - 1s) {
+      limit.reset = latest;
+    }
     if (is_new) {
       limit.measure_from(made);
+      limit.begin_window(made);
       start = std::min(start, first_rate(limit, made));
-    } else if (auto const measured = correction(limit, made)) {
-      factor = std::min(factor, *measured);
+      floor = 0;
+    } else if (has_new_window(limit, made)) {
+      limit.reset = reset_before <= made ? latest : limit.reset;
+      limit.measure_from(made);
+      limit.begin_window(made);
+      limit.alone = !sees_others(limit, made).value_or(!limit.alone);
+      start = std::min(start, first_rate(limit, made));
+      floor = std::min(floor, remaining > 0 || limit.alone ? share * spread_rate(limit, made) : 0);
+    } else {
+      auto const others = sees_others(limit, made);
+      limit.alone = !others.value_or(!limit.alone);
+      floor = std::min(floor, others.value_or(true) ? 0 : spread_rate(limit, made));
+      wanted = std::min(wanted, corrected(limit, made).value_or(none));
     }
+    limit.until = after(std::min(limit.reset, after(made, options_.wait_max)), offset_);
   }
   // Of what is not mentioned any more, only what has not been reset yet still holds.
   std::erase_if(limits_, [&](auto const& limit) {
@@ -390,16 +487,19 @@ void pacer::learn(limit_field const& limits, std::uint64_t ticket, instant made)
   });
   if (limits_.empty()) {
     rate_ = 0;  // the server says nothing any more
+    is_measured_ = false;
     return;
   }
-  if (rate_ == 0) {
-    if (!std::isinf(start)) {
-      set_rate(start);
-    }
-  } else if (!std::isinf(factor)) {
+  if (wanted != none) {
     // A rate that was not used up is not too low.
-    set_rate(rate_ * (had_to_wait_ ? factor : std::min(factor, 1.0)));
+    set_rate(had_to_wait_ || rate_ == 0 ? wanted : std::min(wanted, rate_));
     had_to_wait_ = false;
+    is_measured_ = true;
+  } else if (!is_measured_ && start != none && start > 0) {
+    set_rate(start);
+  }
+  if (floor != none && floor > rate_ && (had_to_wait_ || rate_ == 0)) {
+    set_rate(floor);
   }
 }
 
@@ -413,58 +513,155 @@ void pacer::lower(limit_field const& limits) {
   }
 }
 
-auto pacer::first_rate(known_limit const& limit, instant made) const -> double {
-  auto const wait = std::max(seconds(limit.reset - made), 0.5);
+/// The rate at which what remains lasts until the reset, where all of it is for one client: with the last
+/// request the next window begins.
+auto pacer::spread_rate(known_limit const& limit, instant made) -> double {
+  auto const left = std::max(seconds(limit.reset - made), 0.5);
+  auto const refill = limit.requests(limit.quota) / limit.window;
+  auto const remaining = limit.requests(static_cast<double>(limit.remaining));
+  if (limit.refills) {
+    return refill + remaining / std::max(left, limit.window);
+  }
+  auto const rate = (remaining + 1) / left;
+  return limit.has_policy ? std::min(rate, catching_up * refill) : rate;
+}
+
+/// Nothing is known of others yet. 0 when nothing remains: that says nothing about a rate.
+auto pacer::first_rate(known_limit const& limit, instant made) -> double {
+  if (limit.remaining == 0) {
+    return 0;
+  }
+  auto const left = std::max(seconds(limit.reset - made), 0.5);
   // What is gone from the quota may be the work of many or of one: take the middle, on a scale of powers.
-  auto const gone = std::max(limit.quota - static_cast<double>(limit.remaining), 1.0);
-  return std::max(static_cast<double>(limit.remaining) / std::sqrt(gone), 1.0) / wait;
+  auto const gone =
+      std::max(limit.requests(limit.quota - static_cast<double>(limit.remaining)), 1.0);
+  auto const remaining = limit.requests(static_cast<double>(limit.remaining));
+  auto const alone = spread_rate(limit, made);
+  auto const shared = limit.refills ? alone / std::sqrt(gone)
+                                    : std::max((remaining + 1) / std::sqrt(gone), 1.0) / left;
+  // No later than it takes to see whether there are others.
+  auto const tries = limit.requests(limit.quota) / limit.window / units_to_be_alone;
+  return std::min(std::max(shared, tries), alone);
+}
+
+/// What a request costs in a unit that a client cannot count: what was gone after it, others' share included.
+void pacer::known_limit::learn_cost(std::int64_t spent, std::uint64_t now_answered) noexcept {
+  if (ticket == 0) {
+    per_request = 0;
+  }
+  if (spent > 0 && now_answered > ticket) {
+    auto const each = static_cast<double>(spent) / static_cast<double>(now_answered - ticket);
+    per_request = per_request == 0 ? each : per_request + (each - per_request) * newest_weighs;
+  }
 }
 
 void pacer::known_limit::measure_from(instant made) noexcept {
   since = made;
   remaining_then = remaining;
   reset_then = reset;
-  ticket_then = ticket;
+  own_then = own;
 }
 
-auto pacer::correction(known_limit& limit, instant made) const -> std::optional<double> {
+void pacer::known_limit::begin_window(instant made) noexcept {
+  window_since = made;
+  window_remaining = remaining;
+  window_own = own;
+}
+
+/// Whether the quota was filled up since the last measurement. Finds out, too, whether it comes back bit by
+/// bit.
+auto pacer::has_new_window(known_limit& limit, instant made) const -> bool {
   auto const past = seconds(made - limit.since);
-  auto const shrunk = static_cast<double>(limit.remaining_then - limit.remaining);
+  auto const grown = limit.requests(static_cast<double>(limit.remaining - limit.remaining_then));
+  auto const quota = limit.requests(limit.quota);
   // As much as may have come back in the meantime, for all that is known.
-  auto const refill = limit.quota / limit.window;
-  if (-shrunk > 1.5 * refill * past + 1) {  // more than that: a window has begun
+  auto const refill = quota / limit.window;
+  if (grown > 1.5 * refill * past + 1) {
     limit.refills = false;
-    limit.measure_from(made);
-    return std::nullopt;
+    return true;
   }
   // Requests that overtake each other blur what remained when.
   auto const blur = 2.0 * static_cast<double>(in_flight_.size());
-  auto const own = static_cast<double>(limit.ticket - limit.ticket_then);
-  if (shrunk + blur + 2 < own && made < limit.reset_then) {
-    limit.refills = true;
+  auto const own = static_cast<double>(limit.own - limit.own_then);
+  bool const was_reset = limit.reset_then <= made;
+  if (!was_reset) {
+    limit.refills = limit.refills || blur + 2 - grown < own;
+  } else if (!limit.refills) {
+    // A window is not over long before its time, nor is so much of the next one gone at once.
+    bool const is_early = seconds(limit.reset - limit.reset_then) < limit.window / 2;
+    bool const is_little = seconds(made - limit.reset_then) < limit.window / 4 &&
+                           limit.requests(static_cast<double>(limit.remaining)) + 1 < quota / 2;
+    limit.refills = is_early || is_little;
+    return true;
   }
-  if (past <= 0 || (!limit.refills && limit.reset_then <= made)) {
+  return false;
+}
+
+/// Whether others have spent of the quota lately; nothing when that cannot be said yet.
+auto pacer::sees_others(known_limit const& limit, instant made) const -> std::optional<bool> {
+  auto const blur = static_cast<double>(in_flight_.size());
+  auto const since = limit.refills ? limit.since : limit.window_since;
+  auto const then = limit.refills ? limit.remaining_then : limit.window_remaining;
+  auto const own =
+      static_cast<double>(limit.own - (limit.refills ? limit.own_then : limit.window_own));
+  auto const refilled = limit.requests(limit.quota) / limit.window * seconds(made - since);
+  auto const spent =
+      limit.requests(static_cast<double>(then - limit.remaining)) + (limit.refills ? refilled : 0);
+  auto const gone = limit.requests(limit.quota - static_cast<double>(limit.remaining));
+  if (limit.refills && gone <= 1 + blur) {
+    return false;  // nothing is missing but what this client has just taken
+  }
+  if (spent > own + blur + (limit.refills ? 1 : 0.5)) {
+    return true;
+  }
+  bool const had_all = !limit.refills && limit.remaining == 0 && gone <= own + 1;
+  return had_all || refilled >= units_to_be_alone + 4 * blur ? std::optional(false) : std::nullopt;
+}
+
+/// The part of the quota that this client had in the window so far. The sum over all clients is at most 1.
+auto pacer::share_of_window(known_limit const& limit) -> double {
+  if (limit.alone) {
+    return 1;
+  }
+  auto const own = static_cast<double>(limit.own - limit.window_own + 1);
+  auto const gone = limit.requests(limit.quota - static_cast<double>(limit.remaining));
+  // Who has seen nothing of others may try more.
+  return std::min(own * (gone <= own ? 2 : 1) / std::max(limit.requests(limit.quota), 1.0), 1.0);
+}
+
+auto pacer::corrected(known_limit& limit, instant made) const -> std::optional<double> {
+  auto const past = seconds(made - limit.since);
+  if (past <= 0) {
     limit.measure_from(made);
     return std::nullopt;
   }
+  auto const shrunk = limit.requests(static_cast<double>(limit.remaining_then - limit.remaining));
+  auto const quota = limit.requests(limit.quota);
+  auto const refill = quota / limit.window;
+  auto const blur = 2.0 * static_cast<double>(in_flight_.size());
   auto const spent = std::max(shrunk / past, -0.9 * refill) + refill;  // a second, by everybody
-  if (past * rate_ < 0.9 || past * spent < units_to_measure + 2 * blur) {
+  auto const rate = rate_ != 0 ? rate_ : static_cast<double>(limit.own - limit.own_then) / past;
+  if (past * rate < 0.9 || past * spent < units_to_measure + 2 * blur) {
     return std::nullopt;  // goes on measuring
   }
   auto const left = std::max(seconds(limit.reset - made), 0.5);
   auto const horizon = limit.refills ? std::max(left, limit.window / 4) : left;
-  auto const share = std::clamp(rate_ / spent, 1e-6, 1.0);
+  auto const share = std::clamp(rate / spent, 1e-6, 1.0);
   // Nothing need be kept from oneself.
   auto const kept =
-      limit.quota * std::max(1 - 2 * share, 0.0) *
+      quota * std::max(1 - 2 * share, 0.0) *
       (limit.refills ? reserve_of_refilled : reserve * std::min(left / limit.window, 1.0));
-  auto const wanted = (static_cast<double>(limit.remaining) - kept) / horizon + refill;
-  auto const factor = std::clamp(wanted / spent, correction_min, correction_max);
+  auto const remaining = limit.requests(static_cast<double>(limit.remaining));
+  auto lasts = (remaining - kept) / horizon;
+  if (limit.has_policy) {
+    lasts = std::min(lasts, catching_up * refill);
+  }
+  auto const factor = std::clamp((lasts + refill) / spent, correction_min, correction_max);
   auto const growth =
       std::min(growth_in_window * past / limit.window / std::sqrt(share), growth_max);
   limit.measure_from(made);
   // The factor is for the time up to the horizon; what of the next interval is behind it stays as it is.
-  return 1 + growth + (factor - 1) * std::min(horizon * rate_, 1.0);
+  return rate * (1 + growth + (factor - 1) * std::min(horizon * rate, 1.0));
 }
 
 auto pacer::current() const -> state {
@@ -474,7 +671,7 @@ auto pacer::current() const -> state {
   }
   out.blocked_until = blocked_until_;
   for (auto const& limit : limits_) {
-    auto const allowance = allowance_of(limit);
+    auto const allowance = static_cast<std::int64_t>(room_of(limit) / limit.cost_of_one());
     out.allowance = std::min(out.allowance.value_or(allowance), allowance);
   }
   return out;

@@ -56,15 +56,16 @@ struct paced_response {
   /// `read_legacy`; names in any case.
   std::span<field_line const> fields;
   std::chrono::sys_seconds wall_clock;  ///< the client's, for responses without Date
+  std::uint64_t content_bytes = 0;      ///< the size of its content
 };
 
 /// When the next request to one partition of one origin may go.
 ///
 /// What it learns from:
-/// - Retry-After wins over everything else in a response.
+/// - Retry-After wins over everything else in a response; of several lines the longest wait.
 /// - RateLimit of either draft; where there is none, X-RateLimit-* and its relatives. With several limits the
-///   tightest one counts. Malformed fields are ignored, and so are all of a response that comes from a cache
-///   (draft-09, section 7.3), which shows in an Age above 0.
+///   tightest one counts. Malformed fields are ignored, and so are those of a response that comes from a cache
+///   (draft-09, section 7.3), which shows in an Age above 0; its status and Retry-After still count.
 /// - 429 and 503 without a word on when to come back: waits that double, with full jitter, up to a minute.
 ///
 /// What it does with it:
@@ -73,15 +74,21 @@ struct paced_response {
 /// - Under `spread` it aims at the rate at which what remains lasts until the reset. Others may spend the
 ///   same quota, which shows in how fast it shrinks, so the own rate is corrected by the proportion of both:
 ///   many clients that know nothing of each other come to use one quota up and hardly ever exceed it.
-/// - After a wait under `spread`, it comes back at a random time within its interval, so that those who
-///   waited for the same reset do not come back at once.
+/// - Who sees that nothing of a quota was spent by others takes what remains over the time until the reset,
+///   at most a quarter faster than quota over window (draft-09, section 8.5). So does each window begin after
+///   one in which all was spent, and nothing is known of a rate before something remained.
+/// - After a wait under `spread`, one that shares a quota comes back at a random time within its interval, so
+///   that those who waited for the same reset do not come back at once.
+/// - A quota in content bytes is shared out by what requests and responses were in size lately; one in a unit
+///   that a client cannot count, such as tokens, by what was gone after each request.
 /// - A response that comes out of order can make it more careful, never less.
 class pacer {
  public:
   explicit pacer(pacing_options const& options = {}) noexcept : options_(options) {}
 
   /// May a request go at `now`? If so, it is counted as under way until it is answered or fails.
-  [[nodiscard]] auto ask(instant now) -> permission;
+  /// `content_bytes` is the size of its content, which counts where a quota is one of content bytes.
+  [[nodiscard]] auto ask(instant now, std::uint64_t content_bytes = 0) -> permission;
 
   /// The response to a request that was let go. `randomness` is any number, another one each time.
   void answered(std::uint64_t ticket, paced_response const& response, instant now,
@@ -107,35 +114,70 @@ class pacer {
   struct known_limit {
     std::string name;
     std::optional<std::string> partition_key;
-    std::int64_t remaining = 0;  // when it was last seen
+    quota_unit unit = quota_unit::requests;
+    double per_request = 1;      // units that a request costs; 0 while that is not known
+    std::int64_t remaining = 0;  // units, when it was last seen
     std::uint64_t ticket = 0;    // of the request whose response told
+    std::uint64_t own = 0;  // requests of this client that had been let in by then, or nearly so
     std::int64_t overtaken = 0;  // requests sent before that one and still under way
     instant reset;               // when there is more, as far as is known
     instant until;               // how long nothing goes once the allowance is used up
-    double quota = 0;            // as the policy says, else the most that was seen
+    double quota = 0;            // units; as the policy says, else the most that was seen
     double window = 0;           // seconds; as the policy says, else the longest reset seen
+    bool has_policy = false;
+    bool refills = false;  // quota comes back before the reset
     // How fast it shrinks is measured from here on.
     instant since;
     std::int64_t remaining_then = 0;
     instant reset_then;
-    std::uint64_t ticket_then = 0;
-    bool refills = false;  // quota comes back before the reset
+    std::uint64_t own_then = 0;
+    // The first response of this window.
+    instant window_since;
+    std::int64_t window_remaining = 0;
+    std::uint64_t window_own = 0;
+    bool alone = false;  // all that was spent lately was spent by this client
+
     void measure_from(instant made) noexcept;
+    void begin_window(instant made) noexcept;
+    void learn_cost(std::int64_t spent, std::uint64_t now_answered) noexcept;
+    [[nodiscard]] auto cost_of_one() const noexcept -> double {
+      return per_request > 0 ? per_request : 1;
+    }
+    [[nodiscard]] auto requests(double units) const noexcept -> double {
+      return units / cost_of_one();
+    }
   };
+  struct relevant_lines;
   struct flight {
     std::uint64_t ticket;
     instant sent;
+    std::uint64_t content_bytes;
+  };
+  /// Which response is learnt from.
+  struct seen_in {
+    std::uint64_t ticket;
+    std::int64_t content_bytes;
+    instant made;
   };
 
-  [[nodiscard]] auto allowance_of(known_limit const& limit) const noexcept -> std::int64_t;
+  [[nodiscard]] auto room_of(known_limit const& limit) const noexcept -> double;
   [[nodiscard]] auto interval() const noexcept -> std::chrono::nanoseconds;
   void set_rate(double rate) noexcept;
-  [[nodiscard]] auto land(std::uint64_t ticket, instant now) -> std::optional<instant>;
+  [[nodiscard]] auto land(std::uint64_t ticket, instant now) -> std::optional<flight>;
+  void set_offset(double chance) noexcept;
+  [[nodiscard]] auto read_said(relevant_lines const& lines, paced_response const& response)
+      -> limit_field;
   void read_policies_anew(std::span<std::string_view const> lines);
-  void learn(limit_field const& limits, std::uint64_t ticket, instant made);
+  void learn(limit_field const& limits, seen_in const& from);
   void lower(limit_field const& limits);
-  [[nodiscard]] auto correction(known_limit& limit, instant made) const -> std::optional<double>;
-  [[nodiscard]] auto first_rate(known_limit const& limit, instant made) const -> double;
+  [[nodiscard]] auto has_new_window(known_limit& limit, instant made) const -> bool;
+  [[nodiscard]] auto sees_others(known_limit const& limit, instant made) const
+      -> std::optional<bool>;
+  [[nodiscard]] auto is_alone() const noexcept -> bool;
+  [[nodiscard]] static auto share_of_window(known_limit const& limit) -> double;
+  [[nodiscard]] auto corrected(known_limit& limit, instant made) const -> std::optional<double>;
+  [[nodiscard]] static auto first_rate(known_limit const& limit, instant made) -> double;
+  [[nodiscard]] static auto spread_rate(known_limit const& limit, instant made) -> double;
   void block(std::chrono::nanoseconds wait, instant now);
   void back_off(instant now, double chance);
 
@@ -145,14 +187,19 @@ class pacer {
   std::optional<std::string> policy_line_;  // which they were read from
   std::vector<flight> in_flight_;
   std::optional<std::int64_t> in_flight_limit_;  // what a limit without a reset lets be under way
+  double bytes_of_one_ = 0;                      // content of a request and its response, lately
   double rate_ = 0;                              // requests a second; 0 while nothing is known
+  bool is_measured_ = false;                     // and not only a first guess
+  instant slowed_{instant::min()};               // when the rate last fell because of a refusal
   bool had_to_wait_ = false;                     // for its turn, since the rate was last corrected
-  instant next_{instant::min()};                 // the turn of the next request
-  instant last_{instant::min()};                 // when the last request went
+  instant turn_{instant::min()};  // of the last request; the next is an interval later
+  instant last_{instant::min()};  // when the last request went
   instant blocked_until_{instant::min()};
   bool finding_out_ =
       true;                 // at first and after a block: one request at a time until one is served
   unsigned back_offs_ = 0;  // one after the other
+  unsigned refusals_ = 0;   // one after the other
+  std::uint64_t all_refusals_ = 0;
   // A random part of the interval, by which this client comes back later than the others.
   std::chrono::nanoseconds offset_{0};
   std::uint64_t sent_ = 0;
