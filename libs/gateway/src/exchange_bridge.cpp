@@ -55,6 +55,7 @@ constexpr scim::json_limits answer_limits{.octets_max = bridged_octets_max};
 [[nodiscard]] auto is_left_out(known_field name) -> bool {
   switch (name) {
     case known_field::content_length:
+    case known_field::trailer:
     case known_field::date:
     case known_field::etag:
     case known_field::accept_ranges: return true;

@@ -588,7 +588,8 @@ void keyed_request::upstream_head(wire::response_head const& head) {
   }
   fail_point("answer_begun");
   status_ = static_cast<std::uint16_t>(head.status());
-  auto const& drop = route_.settings->fields_made_anew;
+  // Of the answer its content is passed on and kept, without trailers.
+  auto const drop = route_.settings->fields_made_anew | wire::field_set{known_field::trailer};
   std::vector<std::string_view> connection_options;
   for (auto const& field : head.fields()) {
     if (field.known == known_field::connection) {
