@@ -373,8 +373,7 @@ class admin_connection final : public engine::watched, private engine::timer {
     } else if (request_.path == "/healthz") {
       respond({200, plain_text, "ok\n"});
     } else {
-      bool const is_ready = !service_.shared_.draining.load(std::memory_order_relaxed);
-      respond({is_ready ? 200 : 503, plain_text, is_ready ? "ready\n" : "draining\n"});
+      respond(readiness());
     }
   }
 
@@ -518,6 +517,21 @@ class admin_connection final : public engine::watched, private engine::timer {
     return text;
   }
   /// All consoles are told the same.
+  /// Other gateways have the same servers: to send requests there instead does not help, and would take routes away that need
+  /// no store. A store in a file is of this gateway alone.
+  [[nodiscard]] auto readiness() const -> admin_answer {
+    bool is_ready = !service_.shared_.draining.load(std::memory_order_relaxed);
+    std::string text = is_ready ? "" : "draining\n";
+    for (auto const& store : service_.stores_.figures()) {
+      if (store.failing_since) {
+        is_ready = is_ready && store.kind != "sqlite";
+        text.append("the store fails: ").append(store.store).append(" (");
+        text.append(store.kind).append(")\n");
+      }
+    }
+    return {is_ready ? 200 : 503, plain_text, is_ready ? "ready\n" + text : text};
+  }
+
   [[nodiscard]] auto figures() const -> std::string const& {
     auto const now = service_.loop_.now();
     if (service_.figures_.empty() || now >= service_.figures_at_ + event_interval / 2) {

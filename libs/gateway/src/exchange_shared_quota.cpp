@@ -96,7 +96,7 @@ auto exchange::decide_shared() -> bool {
 auto exchange::decide_without_store(store::store_error const& why) -> bool {
   std::span const limits = route_of().limits;
   without_store_ = true;
-  worker_.note_quota_store(&why);
+  worker_.shared.quota_health.note(&why);
   worker_.metrics->quota_store_failures.add();
   std::array<store::charge, limits_max> local;
   std::array<store::charged, limits_max> decided;
@@ -158,7 +158,7 @@ void exchange::quotas_answered(store::spend_answer const& answer) {
     std::ranges::copy_n(answer->results.begin(),
                         static_cast<std::ptrdiff_t>(route_of().limits.size()), results_.begin());
     verdict_ = answer->admitted;
-    worker_.note_quota_store(nullptr);
+    worker_.shared.quota_health.note(nullptr);
   } else {
     verdict_ = decide_without_store(answer.error());
   }

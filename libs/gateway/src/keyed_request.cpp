@@ -306,6 +306,7 @@ void keyed_request::store_has_failed(store::store_error const& error) {
     refuse({.code = problem_code::too_many_keys}, settings().policy.retry_unknown_outcome);
     return;
   }
+  worker_.shared.idempotency->health.note(&error);
   worker_.metrics->idempotency_store_failures.add();
   if (settings().pass_on_store_failure && error.fault != store::store_fault::damaged && !claimed_) {
     bool const is_heard = exchange_->has_client();
@@ -430,6 +431,7 @@ void keyed_request::claimed(store::apply_answer answer) {
     store_has_failed(answer.error());
     return;
   }
+  worker_.shared.idempotency->health.note(nullptr);
   if (!answer->made) {  // somebody was faster
     let_upstream_go();
     if (std::exchange(charged_, false)) {
@@ -776,6 +778,7 @@ void keyed_request::recorded(store::apply_answer answered) {
   fail_point("record_durable");
   auto& shared = *worker_.shared.idempotency;
   shared.room.wake(head_.key);
+  shared.health.note(answered ? nullptr : &answered.error());
   if (!answered) {
     // The work is done, so the client gets its answer; what became of it is written down when the store
     // is back.

@@ -43,8 +43,9 @@ void late_records::expired() {
   for (auto& change : std::exchange(waiting_, {})) {
     auto again = change;
     state_->store->apply(std::move(change),
-                         [loop = &loop_, self = std::weak_ptr(self_),
-                          again = std::move(again)](store::apply_answer const& answer) {
+                         [loop = &loop_, self = std::weak_ptr(self_), again = std::move(again),
+                          keys = state_](store::apply_answer const& answer) {
+                           keys->health.note(answer ? nullptr : &answer.error());
                            loop->post([self, again, made = answer.has_value()] {
                              auto const there = self.lock();
                              if (there && made) {

@@ -355,12 +355,13 @@ void append_stores(std::string& out, std::span<store_figures const> stores) {
     return "store=\"" + std::string(each.store) + "\",kind=\"" + std::string(each.kind) + "\"";
   };
   describe(out, "tidegate_store_up", "gauge",
-           "Whether a store answers: it is asked once a second, a directory in a file every 15 s.");
+           "Whether a store works: 0 when it takes no change or gives no answer, to requests "
+           "or when it is asked.");
   for (auto const& each : stores) {
     line(out, "tidegate_store_up", labels(each), each.failing_since ? 0 : 1);
   }
   describe(out, "tidegate_store_failing_since_timestamp_seconds", "gauge",
-           "Since when a store does not answer; 0 while it does.");
+           "Since when a store fails; 0 while it works.");
   for (auto const& each : stores) {
     line(out, "tidegate_store_failing_since_timestamp_seconds", labels(each),
          each.failing_since

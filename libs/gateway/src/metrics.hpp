@@ -166,7 +166,7 @@ struct policy_sums {
 struct store_figures {
   std::string_view store;  ///< `quota`, `idempotency`, `directory`
   std::string_view kind;   ///< `memory`, `sqlite` and so on
-  /// Since when it gives no answers; nothing while it does.
+  /// Since when it fails; nothing while it works.
   std::optional<std::chrono::system_clock::time_point> failing_since{};
 };
 

@@ -8,6 +8,7 @@
 
 #include <tidegate/base/sha256.hpp>
 #include <tidegate/http/query.hpp>
+#include <tidegate/scim/index_key.hpp>
 
 #include <algorithm>
 #include <fstream>
@@ -19,6 +20,8 @@ namespace tidegate::gateway {
 namespace {
 
 using scim::error;
+using scim::json;
+using scim::json_object;
 using scim::scim_type;
 
 /// A segment of a path in which escapes are decoded.
@@ -199,12 +202,38 @@ auto unavailable(store::store_error const& error) -> scim::error {
   return {503, scim_type::none, "The directory cannot be used at the moment."};
 }
 
-void scim_service::probe(std::move_only_function<void(bool)> told) {
-  directory_->read(
-      "",  // nobody's
-      [told = std::move(told)](store::directory_outcome<store::directory_reader*> reader) mutable {
-        told(reader && (*reader)->find_any("").has_value());
+void scim_service::probe(std::move_only_function<void()> done) {
+  if (!health_.is_failing()) {
+    directory_->read("",  // of no tenant
+                     [this, done = std::move(done)](
+                         store::directory_outcome<store::directory_reader*> reader) mutable {
+                       auto const found =
+                           reader ? (*reader)->find_any("") : failure(reader.error());
+                       if (!found) {
+                         note(found.error());
+                       }
+                       done();
+                     });
+    return;
+  }
+  directory_->write(
+      "",
+      [parts = parts_](store::directory_writer& in) {
+        auto const& type = parts->model->types().front();
+        json const nothing = json_object{{"id", "probe"}};
+        auto const rid = in.insert(type, "probe", to_string(nothing), index_entries(type, nothing));
+        return rid && in.remove(type, *rid);
+      },
+      [this, done = std::move(done)](store::directory_outcome<void> const& made) mutable {
+        made ? health_.note(nullptr) : note(made.error());
+        done();
       });
+}
+
+void scim_service::note(store::store_error const& error) {
+  if (error.fault != store::store_fault::stopped) {
+    health_.note(&error);
+  }
 }
 
 auto cursor_key_of(std::span<std::byte const> secret, std::string_view purpose)
@@ -267,7 +296,8 @@ void scim_service::handle(scim_request request, bool has_time, answer_to to) {
           *made = answer_of(std::move(answer));
           return keep;
         },
-        [made, to = std::move(to)](store::directory_outcome<void> const& done) mutable {
+        [this, made, to = std::move(to)](store::directory_outcome<void> const& done) mutable {
+          done ? health_.note(nullptr) : note(done.error());
           to(done ? std::move(*made) : scim_error_answer(unavailable(done.error())));
         });
   };

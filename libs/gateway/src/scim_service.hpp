@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "store_health.hpp"
+
 #include <tidegate/gateway/config.hpp>
 #include <tidegate/idempotency/record.hpp>
 #include <tidegate/scim/cursor.hpp>
@@ -70,13 +72,19 @@ class scim_service {
   /// when the caller has the time for it.
   void handle(scim_request request, bool has_time, answer_to to);
 
-  /// Calls `told` once with whether the directory can be read, perhaps on a thread of the directory.
-  void probe(std::move_only_function<void(bool)> told);
+  /// Calls `done` once when it is known whether the directory works, perhaps on a thread of the directory, and notes what
+  /// came of it: it is read, and where it fails, something is written that is gone again.
+  void probe(std::move_only_function<void()> done);
+  /// By what requests and probes see of the directory.
+  [[nodiscard]] auto health() -> store_health& { return health_; }
 
   [[nodiscard]] auto model() const -> scim::model const& { return *parts_->model; }
 
  private:
+  void note(store::store_error const& error);
+
   std::shared_ptr<scim_parts const> parts_;
+  store_health health_{{"the SCIM directory fails ({})", "the SCIM directory works again"}};
   std::unique_ptr<store::directory> directory_;  // gone first: its work uses the parts
 };
 

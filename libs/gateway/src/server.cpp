@@ -112,6 +112,7 @@ struct server::state {
   state(store::quota_table::options const& options, store_openers openers)
       : quotas(options), shared(quotas, log), open(std::move(openers)) {
     shared.report = open.report;
+    shared.quota_health.use(shared.report);
   }
 
   /// Opens the store of idempotency keys when the first route needs it.
@@ -129,6 +130,7 @@ struct server::state {
     auto& on = *threads.front().loop;
     shared.idempotency = std::make_shared<idempotency_state>(std::move(parts.store), parts.secret,
                                                              used.settings.data, clock);
+    shared.idempotency->health.use(shared.report);
     on.post([this, &on, keys = shared.idempotency] {
       sweeps = std::make_unique<sweeper>(on, *keys);
       if (admin) {
@@ -152,6 +154,7 @@ struct server::state {
     TIDEGATE_TRY(auto parts, open.directory(used.settings, model));
     shared.scim = std::make_unique<scim_service>(std::move(model), std::move(parts.directory),
                                                  std::span<std::byte const>(parts.secret));
+    shared.scim->health().use(shared.report);
     directory = wanted;
     return {};
   }

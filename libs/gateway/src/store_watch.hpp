@@ -17,10 +17,11 @@
 namespace tidegate::gateway {
 
 /// Asks the stores once a second whether they answer, a directory in a file every 15 s, so that people see it before clients
-/// tell them.
+/// tell them. What failed, here or for a request, is in the `store_health` of each.
 ///
-/// What is asked changes nothing: a key that nobody has, a charge of nothing, a directory that is opened for reading. Of one
-/// thread, that of the loop.
+/// While a store works, what is asked changes nothing: a key that no request has, a charge of nothing, a directory that is
+/// opened for reading. One that fails has to take a change before it works again: a record and a resource
+/// that are removed at once, a charge of one unit to no partition. Of one thread, that of the loop.
 class store_watch final : private engine::timer {
  public:
   /// `on` is the loop of `first`, whose settings name the stores.
@@ -33,20 +34,18 @@ class store_watch final : private engine::timer {
   [[nodiscard]] auto figures() const -> std::vector<store_figures>;
 
  private:
-  /// What is known of one store. Answers that come when the watch is gone find it all the same.
+  /// When one store was asked. Answers that come when the watch is gone find it all the same.
   struct state {
     bool is_asked = false;
     instant asked_at{};
-    std::optional<std::chrono::system_clock::time_point> failing_since;
-
-    void note(bool is_well);
   };
 
   void expired() override;
   /// True when it is to be asked now; one that has been asked for too long is failing.
-  [[nodiscard]] auto is_due(state& of) const -> bool;
+  [[nodiscard]] auto is_due(state& of, store_health& health) const -> bool;
   void ask_quotas();
   void ask_keys();
+  void try_keys();
   void ask_directory();
 
   engine::loop& loop_;

@@ -68,24 +68,6 @@ void worker::count_round_trips() {
   metrics->quota_store_round_trips.add(trips - std::exchange(round_trips_, trips));
 }
 
-void worker::note_quota_store(store::store_error const* error) {
-  bool const is_down = error != nullptr;
-  if (shared.quota_store_is_down.load(std::memory_order_relaxed) == is_down) {
-    return;
-  }
-  // Where some of its servers answer and others do not, that is not to be said for every request.
-  constexpr std::chrono::seconds pause{1};
-  auto noted = shared.quota_store_noted.load(std::memory_order_relaxed);
-  if (loop.now() < noted + pause || !shared.report ||
-      !shared.quota_store_noted.compare_exchange_strong(noted, loop.now())) {
-    return;
-  }
-  shared.quota_store_is_down.store(is_down);
-  shared.report(is_down ? "the store of quotas does not answer (" + error->text +
-                              "): each policy does as its on-store-failure says"
-                        : std::string("the store of quotas answers again"));
-}
-
 void worker::release(worker_runtime& used) {
   // One that has retired goes with the next configuration: what was made of it may still be looked at.
   --used.users;

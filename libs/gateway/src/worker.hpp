@@ -6,6 +6,7 @@
 #include "metrics.hpp"
 #include "runtime.hpp"
 #include "scim_service.hpp"
+#include "store_health.hpp"
 #include "waiting_room.hpp"
 
 #include <tidegate/engine/loop.hpp>
@@ -84,6 +85,10 @@ struct idempotency_state {
   std::shared_ptr<guarded_clock> clock_owner;  ///< the store has it too
   guarded_clock& clock;
   waiting_room room;
+  store_health health{
+      {"the store of idempotency keys fails ({}): requests with keys do as "
+       "on-store-failure says",
+       "the store of idempotency keys works again"}};
 };
 
 class worker;
@@ -112,8 +117,10 @@ struct shared_state {
   std::mutex drain_mutex;
   std::condition_variable drain_changed;
   std::size_t workers_draining = 0;
-  std::atomic<bool> quota_store_is_down{false};  ///< as people were told
-  std::atomic<instant> quota_store_noted{instant()};
+  store_health quota_health{
+      {"the store of quotas does not answer ({}): each policy does as its "
+       "on-store-failure says",
+       "the store of quotas answers again"}};
   std::function<void(std::string_view)> report;  ///< may be empty
   /// Null while no route has keys; from then on it stays.
   std::shared_ptr<idempotency_state> idempotency;
@@ -158,8 +165,6 @@ class worker {
   void release(worker_runtime& used);
   /// Has metrics say how often the store of quotas was written to.
   void count_round_trips();
-  /// Tells people when the store of quotas stops to answer, and when it answers again.
-  void note_quota_store(store::store_error const* error);
 
   /// Nothing happens when the log was turned off meanwhile.
   void write_log(std::string_view line);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/store/idempotency_store.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tidegate::gateway {
+
+/// Whether a store does what it should, by what requests and probes see of it. Any thread.
+class store_health {
+ public:
+  /// What people are told: a line when it begins to fail, and one when it works again. `{}` is the error.
+  struct lines {
+    std::string_view fails;
+    std::string_view works;
+  };
+  explicit store_health(lines const& said) : said_(said) {}
+
+  /// May be empty. Before anything is noted.
+  void use(std::function<void(std::string_view)> report) { report_ = std::move(report); }
+
+  /// What came of a change: null when it was made. A store of several servers of which one fails would change with each
+  /// request, so there is a second between two changes of the verdict at least.
+  void note(store::store_error const* error);
+
+  [[nodiscard]] auto is_failing() const noexcept -> bool {
+    return failing_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] auto failing_since() const -> std::optional<std::chrono::system_clock::time_point>;
+
+ private:
+  lines said_;
+  std::function<void(std::string_view)> report_;
+  std::atomic<bool> failing_{false};
+  mutable std::mutex mutex_;
+  std::chrono::steady_clock::time_point changed_{};
+  std::chrono::system_clock::time_point since_{};
+};
+
+}  // namespace tidegate::gateway

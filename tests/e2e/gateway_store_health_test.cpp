@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stores that can be read and take no change: what people are told.
+#include "gateway.hpp"
+#include "keyed.hpp"
+#include "scim.hpp"
+
+#include "support/postgres_server.hpp"
+#include "support/redis_server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace tidegate::e2e {
+namespace {
+
+using test::redis_server;
+using test_support::postgres_server;
+using testing::HasSubstr;
+
+constexpr auto user =
+    R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"userName":"ann"})";
+
+/// What a gateway says of one of its stores.
+class told {
+ public:
+  told(gateway& by, std::string const& store, std::string const& kind)
+      : by_(by),
+        metric_("tidegate_store_up{store=\"" + store + "\",kind=\"" + kind + "\"}"),
+        line_("the store fails: " + store + " (" + kind + ")\n") {}
+
+  void expect_well() {
+    EXPECT_EQ(by_.metric(metric_), 1);
+    auto const ready = by_.admin("/readyz");
+    EXPECT_EQ(ready.status(), 200);
+    EXPECT_EQ(ready.body, "ready\n");
+  }
+  /// A request has failed. Nothing else is asked, and it stays so.
+  void expect_failing(int ready_status, std::string const& line) {
+    EXPECT_EQ(by_.metric(metric_), 0);
+    auto const ready = by_.admin("/readyz");
+    EXPECT_EQ(ready.status(), ready_status);
+    EXPECT_THAT(ready.body, HasSubstr(line_));
+    EXPECT_EQ(by_.admin("/healthz").status(), 200) << "to restart it would not help";
+    EXPECT_THAT(by_.errors(), HasSubstr("warning: " + line));
+  }
+  /// Without a request of a client.
+  void expect_well_again(std::string const& line) {
+    expect_eventually([&] { return by_.metric(metric_) == 1; }, "it works again");
+    EXPECT_EQ(by_.admin("/readyz").body, "ready\n");
+    EXPECT_THAT(by_.errors(), HasSubstr("warning: " + line));
+  }
+
+ private:
+  gateway& by_;
+  std::string metric_;
+  std::string line_;
+};
+
+/// Lets the gateway write no file any more, as if the disk took nothing, or lets it again.
+void let_files_grow(gateway const& with, bool may) {
+  rlimit const limit{may ? RLIM_INFINITY : 0, RLIM_INFINITY};
+  ASSERT_EQ(::prlimit(with.process(), RLIMIT_FSIZE, &limit, nullptr), 0);
+}
+
+/// What gateways share, in a file of the folder.
+[[nodiscard]] auto secret_in(data_folder const& data) -> std::string {
+  auto const file = data.path() + "/secrets.key";
+  std::ofstream(file) << std::string(32, 's');
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  return "secrets: " + file + "\n";
+}
+
+TEST(gateway_store_health, tells_that_keys_in_a_file_fail_while_the_disk_takes_nothing) {
+  serving_origin const api(response("200 OK", "done"));
+  data_folder const data;
+  gateway with(keyed_config(api.url(), data));
+  told keys(with, "idempotency", "sqlite");
+  EXPECT_EQ(with.ask(post("\"before\"")).status(), 200);
+  keys.expect_well();
+  let_files_grow(with, false);
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 503);
+  keys.expect_failing(503, "the store of idempotency keys fails (");
+  let_files_grow(with, true);
+  keys.expect_well_again("the store of idempotency keys works again\n");
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
+}
+
+TEST(gateway_store_health, tells_that_a_directory_in_a_file_fails_while_the_disk_takes_nothing) {
+  data_folder const data;
+  gateway with(scim_config(data));
+  told directory(with, "directory", "sqlite");
+  scim_client const client(with);
+  directory.expect_well();
+  let_files_grow(with, false);
+  EXPECT_EQ(client.post("/Users", user).status(), 503);
+  directory.expect_failing(503, "the SCIM directory fails (");
+  let_files_grow(with, true);
+  directory.expect_well_again("the SCIM directory works again\n");
+  EXPECT_EQ(client.post("/Users", user).status(), 201);
+  EXPECT_EQ(client.get("/Users").at("totalResults"), "1") << "nothing of the probe is left";
+}
+
+/// A user of PostgreSQL with a database, who can be kept from changing anything in it.
+class limited_user {
+ public:
+  limited_user() {
+    server_.run_sql("CREATE ROLE limited LOGIN; GRANT CREATE ON DATABASE " + database_ +
+                    " TO limited");
+    url_.replace(url_.find("tidegate@"), 8, "limited");
+  }
+  ~limited_user() {
+    server_.run_sql("DROP OWNED BY limited CASCADE", database_);
+    server_.run_sql("DROP ROLE limited");
+  }
+  limited_user(limited_user const&) = delete;
+  auto operator=(limited_user const&) -> limited_user& = delete;
+  [[nodiscard]] auto url() const -> std::string const& { return url_; }
+  void let_write(bool may) {
+    server_.run_sql((may ? "GRANT" : "REVOKE") +
+                        std::string(" INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA tidegate ") +
+                        (may ? "TO" : "FROM") + " limited",
+                    database_);
+  }
+
+ private:
+  postgres_server& server_ = postgres_server::shared();
+  std::string url_ = server_.fresh_database();
+  std::string database_ = url_.substr(url_.rfind('/') + 1);
+};
+
+TEST(gateway_store_health, tells_that_postgresql_takes_no_changes_of_keys) {
+  if (!postgres_server::is_installed()) {
+    GTEST_SKIP() << postgres_server::missing;
+  }
+  limited_user database;
+  serving_origin const api(response("200 OK", "done"));
+  data_folder const data;
+  gateway with(secret_in(data) + "stores: {idempotency: \"" + database.url() + "\"}\n" +
+               keyed_config(api.url(), data));
+  told keys(with, "idempotency", "postgres");
+  EXPECT_EQ(with.ask(post("\"before\"")).status(), 200);
+  keys.expect_well();
+  database.let_write(false);
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 503);
+  keys.expect_failing(200, "the store of idempotency keys fails (");
+  database.let_write(true);
+  keys.expect_well_again("the store of idempotency keys works again\n");
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
+}
+
+TEST(gateway_store_health, tells_that_postgresql_takes_no_changes_of_the_directory) {
+  if (!postgres_server::is_installed()) {
+    GTEST_SKIP() << postgres_server::missing;
+  }
+  limited_user database;
+  data_folder const data;
+  gateway with(scim_config(
+      data, "",
+      secret_in(data) + "stores: {idempotency: memory, directory: \"" + database.url() + "\"}\n"));
+  told directory(with, "directory", "postgres");
+  scim_client const client(with);
+  directory.expect_well();
+  database.let_write(false);
+  EXPECT_EQ(client.post("/Users", user).status(), 503);
+  directory.expect_failing(200, "the SCIM directory fails (");
+  database.let_write(true);
+  directory.expect_well_again("the SCIM directory works again\n");
+  EXPECT_EQ(client.post("/Users", user).status(), 201);
+  EXPECT_EQ(client.get("/Users").at("totalResults"), "1") << "nothing of the probe is left";
+}
+
+TEST(gateway_store_health, tells_that_redis_takes_no_changes) {
+  if (!redis_server::is_installed()) {
+    GTEST_SKIP() << redis_server::missing;
+  }
+  redis_server const redis;
+  auto const url = "\"redis://" + redis.address() + "\"";
+  serving_origin const api(response("200 OK", "done"));
+  data_folder const data;
+  gateway with(secret_in(data) + "stores: {idempotency: " + url + ", quota: " + url + "}\n" +
+               "policies: {p: {quota: 900, window: 1h, on-store-failure: deny}}\n" + "data: " +
+               data.path() + "\nupstreams: {api: {servers: [" + api.url() + "]}}\nroutes:\n" +
+               "  - {match: {path: /keyed}, upstream: api, idempotency: {mode: required}}\n" +
+               "  - {match: {path: /**}, upstream: api, limits: [p]}\n");
+  told keys(with, "idempotency", "redis");
+  told quotas(with, "quota", "redis");
+  EXPECT_EQ(with.ask(post("\"before\"", "{}", "/keyed")).status(), 200);
+  EXPECT_EQ(with.get("/").status(), 200);
+  keys.expect_well();
+  quotas.expect_well();
+  redis.cli("CONFIG SET min-replicas-to-write 1");
+  EXPECT_EQ(with.ask(post("\"k\"", "{}", "/keyed")).status(), 503);
+  keys.expect_failing(200, "the store of idempotency keys fails (");
+  EXPECT_EQ(with.get("/").status(), 503);
+  quotas.expect_failing(200, "the store of quotas does not answer (");
+  redis.cli("CONFIG SET min-replicas-to-write 0");
+  expect_eventually([&] { return with.admin("/readyz").body == "ready\n"; }, "both work again");
+  EXPECT_THAT(with.errors(), testing::AllOf(HasSubstr("the store of idempotency keys works again"),
+                                            HasSubstr("the store of quotas answers again")));
+  EXPECT_EQ(with.get("/").status(), 200);
+}
+
+}  // namespace
+}  // namespace tidegate::e2e
