@@ -278,6 +278,7 @@ TEST_F(store_postgres_directory_cut, doubles_nothing_and_keeps_nothing_deleted_w
   }
   std::atomic<bool> over = false;
   std::atomic<std::int64_t> acknowledged = 0;
+  constexpr int between = 30;  // writes from one end of connections to the next
   std::atomic<int> in_doubt = 0;
   std::mutex mutex;
   std::set<std::string> there;
@@ -296,11 +297,13 @@ TEST_F(store_postgres_directory_cut, doubles_nothing_and_keeps_nothing_deleted_w
           continue;
         }
         ++acknowledged;
+        acknowledged.notify_one();
         bool const removes = i % 2 == 0;
         auto const removed = removes ? to.remove(id) : told::unavailable;
         in_doubt += removed == told::in_doubt ? 1 : 0;
         wrong += removed == told::refused || removed == told::not_there ? 1 : 0;
         acknowledged += removed == told::made ? 1 : 0;
+        acknowledged.notify_one();
         std::lock_guard const lock(mutex);
         if (!removes) {
           there.insert(id);
@@ -316,8 +319,8 @@ TEST_F(store_postgres_directory_cut, doubles_nothing_and_keeps_nothing_deleted_w
     ended += number(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()");
-    while (acknowledged < before + 5) {
-      std::this_thread::yield();
+    for (auto seen = before; seen < before + between; seen = acknowledged) {
+      acknowledged.wait(seen);
     }
   }
   over = true;

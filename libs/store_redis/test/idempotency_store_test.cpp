@@ -2,6 +2,8 @@
 #include <tidegate/store_redis/idempotency_store.hpp>
 
 #include "stored_record.hpp"
+#include "support/cut_proxy.hpp"
+#include "support/idempotency_cut.hpp"
 #include "support/idempotency_store_contract.hpp"
 #include "support/redis_server.hpp"
 
@@ -106,6 +108,20 @@ class store_redis_idempotency : public testing::Test {
     return store ? store_error{} : store.error();
   }
 };
+
+TEST_F(store_redis_idempotency, makes_each_change_once_behind_whichever_octet_it_is_cut) {
+  redis_server const redis;
+  test_support::cut_proxy proxy(redis.port());
+  auto const direct = open(options_for(redis));
+  auto const cuts = change_behind_every_cut(proxy, *direct, [&] {
+    return open(options_for("redis://127.0.0.1:" + std::to_string(proxy.port())));
+  });
+  EXPECT_GT(cuts, test_support::sanitized ? 40U : 150U);
+  // What is counted is what is there.
+  auto const records = redis.cli("--scan --pattern 'tidegate:*:record:*' | wc -l");
+  EXPECT_EQ(records, std::to_string(direct->used().records));
+  RecordProperty("cuts", std::to_string(cuts));
+}
 
 TEST_F(store_redis_idempotency, lets_one_of_two_gateways_win_and_shows_the_other_why) {
   redis_server const redis;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "script.hpp"
+#include "support/cut_proxy.hpp"
 #include "support/redis_server.hpp"
+#include "support/sanitized.hpp"
 #include "turned_loop.hpp"
 
 #include <tidegate/store_redis/quota_store.hpp>
@@ -112,6 +114,75 @@ class store_redis_quota_store : public turned_loop {
     return until([&] { return is_admitted = is_admitted || spend(quotas, one).admitted; });
   }
 };
+
+// ---- cuts ----
+
+TEST_F(store_redis_quota_store, admits_no_more_than_the_quota_behind_whichever_octet_it_is_cut) {
+  redis_server const redis;
+  test_support::cut_proxy proxy(redis.port());
+  auto const direct = open(on(), url_of(redis), {.gateway = "b"});
+  auto const url = "redis://127.0.0.1:" + std::to_string(proxy.port());
+  struct kind {
+    policy of;
+    counting how;
+    std::int64_t lost_max;  // units that a cut may charge and no request uses
+  };
+  std::array const kinds{kind{limit(3, 3600s), counting::exact, 1},
+                         kind{limit(3, 3600s, algorithm::sliding), counting::exact, 1},
+                         kind{limit(3, 3600s, algorithm::gcra, 3), counting::exact, 1},
+                         kind{limit(40, 3600s), counting::lease, 40}};
+  bool const all = std::getenv("TIDEGATE_EVERY_OCTET") != nullptr;
+  std::size_t cuts = 0;
+  int count = 10'000;
+  for (auto const& each : kinds) {
+    for (auto const which : {test_support::cut_proxy::direction::to_client,
+                             test_support::cut_proxy::direction::to_server}) {
+      std::size_t octets = 1;  // known after the first time, which is not cut
+      bool is_first = true;
+      for (std::size_t k = 0; k < octets && !HasFailure();) {
+        auto const partition = "p" + std::to_string(++count);
+        auto const one = charge(each.of, partition, each.how);
+        std::int64_t admitted = 0;
+        std::int64_t unanswered = 0;
+        {
+          auto const quotas = open(on(), url);
+          EXPECT_TRUE(spend(*quotas, charge(each.of, "warm")).error == std::nullopt);
+          auto const before = proxy.octets(which);
+          if (!is_first) {
+            proxy.cut_behind(which, k);
+          }
+          auto const got = spend(*quotas, one);
+          admitted += got.admitted ? 1 : 0;
+          unanswered += got.error ? 1 : 0;
+          octets = is_first ? proxy.octets(which) - before : octets;
+          cuts += !is_first && proxy.has_cut() ? 1U : 0U;
+          // Of a slice that it has, it spends on.
+          for (int i = 0; each.how == counting::lease && i < 5; ++i) {
+            admitted += spend(*quotas, one).admitted ? 1 : 0;
+          }
+        }
+        // Another gateway takes what is left.
+        for (bool more = true; more;) {
+          auto const got = spend(*direct, charge(each.of, partition));
+          EXPECT_FALSE(got.error);
+          admitted += got.admitted ? 1 : 0;
+          more = got.admitted;
+        }
+        auto const quota = each.of.quota();
+        EXPECT_LE(admitted, quota) << "cut behind " << k;
+        EXPECT_GE(admitted,
+                  quota - (unanswered > 0 || each.how == counting::lease ? each.lost_max : 0))
+            << "cut behind " << k;
+        if (!std::exchange(is_first, false)) {
+          std::size_t const step = which == test_support::cut_proxy::direction::to_client ? 1U : 7U;
+          k += all ? 1U : test_support::sanitized ? 23U : step;
+        }
+      }
+    }
+  }
+  EXPECT_GT(cuts, test_support::sanitized ? 20U : 200U);
+  RecordProperty("cuts", std::to_string(cuts));
+}
 
 // ---- exact ----
 
