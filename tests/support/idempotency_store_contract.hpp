@@ -104,6 +104,33 @@ TYPED_TEST_P(store_contract, finds_what_was_stored_and_nothing_else) {
   EXPECT_EQ(store->used().records, 1U);
 }
 
+TYPED_TEST_P(store_contract, counts_unknown_outcomes_and_says_what_they_are_about) {
+  auto const store = this->fresh();
+  auto claim = claim_of(key_of("a"), 1);
+  claim.next->origin = {"payments", "shop", "POST", "a.example", "/payments/7"};
+  EXPECT_TRUE(made(*store, claim));
+  EXPECT_TRUE(made(*store, claim_of(key_of("b"), 2)));
+  EXPECT_TRUE(made(*store, lose(key_of("a"), *claim.next, unknown_reason::no_answer, start)));
+  EXPECT_EQ(record_in(*store, key_of("a"))->origin, claim.next->origin);
+  auto const listed = unknown_in(*store, 10);
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0].record.origin, claim.next->origin);
+  auto const count_is = [&](std::size_t count) {
+    // A store that others use too is asked when it is swept.
+    for (int i = 0; i < 1000 && store->used().unknown != count; ++i) {
+      store->sweep(start, 1000);
+      (void)unknown_in(*store, 1);  // comes back when it has answered
+    }
+    return store->used().unknown == count;
+  };
+  EXPECT_TRUE(count_is(1));
+  auto const settled =
+      resolve(key_of("a"), *record_in(*store, key_of("a")), resolution::executed, start);
+  ASSERT_TRUE(settled.has_value());
+  EXPECT_TRUE(made(*store, *settled));
+  EXPECT_TRUE(count_is(0));
+}
+
 TYPED_TEST_P(store_contract,
              refuses_a_change_whose_condition_does_not_hold_and_shows_what_is_there) {
   auto const store = this->fresh();
@@ -384,6 +411,7 @@ TYPED_TEST_P(store_contract, does_what_a_plain_map_does) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(store_contract, finds_what_was_stored_and_nothing_else,
+                            counts_unknown_outcomes_and_says_what_they_are_about,
                             refuses_a_change_whose_condition_does_not_hold_and_shows_what_is_there,
                             returns_a_response_as_it_was_stored, forgets_what_was_given_back,
                             drops_the_response_with_the_tombstone_and_then_the_record,

@@ -57,6 +57,7 @@ auto renew(lookup_key const& key, record const& mine, policy const& policy, wall
 auto complete(lookup_key const& key, record const& mine, stored_response response, wall_time now)
     -> change {
   auto next = completed_at(mine, now);
+  next.origin = {};
   next.status = response.status;
   next.replayable = response.body_kept;
   return {key, {mine.token, {dispatched, unknown}}, std::move(next), std::move(response)};

@@ -9,6 +9,7 @@ namespace tidegate::idempotency {
 namespace {
 
 constexpr std::uint8_t record_version = 1;
+constexpr std::uint8_t record_version_with_origin = 2;
 constexpr std::uint8_t response_version = 1;
 
 [[nodiscard]] auto lower_case(char c) noexcept -> char {
@@ -105,7 +106,7 @@ class octet_reader {
     auto const begin = position_;
     std::uint64_t value = 0;
     for (unsigned shift = 0;; shift += 7) {
-      if (error_) {
+      if (failed_) {
         return 0;
       }
       if (position_ == octets_.size()) {
@@ -134,7 +135,7 @@ class octet_reader {
   }
 
   [[nodiscard]] auto octets(std::size_t size) noexcept -> std::string_view {
-    if (error_) {
+    if (failed_) {
       return {};
     }
     if (octets_.size() - position_ < size) {
@@ -149,43 +150,50 @@ class octet_reader {
   [[nodiscard]] auto text() noexcept -> std::string_view {
     auto const size = number();
     // Compared before it is used, so that a size without end reserves nothing.
-    if (!error_ && size > octets_.size() - position_) {
+    if (!failed_ && size > octets_.size() - position_) {
       fail(format_fault::truncated, octets_.size());
     }
-    return error_ ? std::string_view{} : octets(static_cast<std::size_t>(size));
+    return failed_ ? std::string_view{} : octets(static_cast<std::size_t>(size));
   }
 
   /// What was read last, from `begin` on, must hold this.
   void require(bool holds, std::size_t begin) noexcept {
-    if (!error_ && !holds) {
+    if (!failed_ && !holds) {
       fail(format_fault::invalid_value, begin);
     }
   }
 
-  void version(std::uint8_t known) noexcept {
-    if (octets(1) != std::string_view(reinterpret_cast<char const*>(&known), 1) && !error_) {
+  /// From 1 to `newest`; 0 after a fault.
+  auto version(std::uint8_t newest) noexcept -> std::uint8_t {
+    auto const first = octets(1);
+    auto const read = first.empty() ? std::uint8_t{0} : static_cast<std::uint8_t>(first.front());
+    if ((read == 0 || read > newest) && !failed_) {
       fail(format_fault::unknown_version, 0);
     }
+    return failed_ ? std::uint8_t{0} : read;
   }
 
   void end() noexcept {
-    if (!error_ && position_ != octets_.size()) {
+    if (!failed_ && position_ != octets_.size()) {
       fail(format_fault::trailing_octets, position_);
     }
   }
 
   [[nodiscard]] auto position() const noexcept -> std::size_t { return position_; }
-  [[nodiscard]] auto error() const noexcept -> std::optional<format_error> const& { return error_; }
+  [[nodiscard]] auto failed() const noexcept -> bool { return failed_; }
+  [[nodiscard]] auto error() const noexcept -> format_error const& { return error_; }
 
  private:
   auto fail(format_fault fault, std::size_t offset) noexcept -> std::uint64_t {
-    error_ = format_error{fault, offset};
+    failed_ = true;
+    error_ = {fault, offset};
     return 0;
   }
 
   std::string_view octets_;
   std::size_t position_ = 0;
-  std::optional<format_error> error_;
+  bool failed_ = false;
+  format_error error_;
 };
 
 /// What every record keeps, whoever wrote it.
@@ -313,7 +321,8 @@ auto to_string(format_error const& error) -> std::string {
 }
 
 void append_record(std::string& out, record const& record) {
-  out.push_back(static_cast<char>(record_version));
+  out.push_back(
+      static_cast<char>(record.origin.empty() ? record_version : record_version_with_origin));
   append_number(out, static_cast<std::uint64_t>(record.state));
   append_number(out, static_cast<std::uint64_t>(record.reason));
   append_number(out, record.token);
@@ -329,11 +338,18 @@ void append_record(std::string& out, record const& record) {
   for (auto const& part : record.fingerprint.parts) {
     out.append(reinterpret_cast<char const*>(part.data()), part.size());
   }
+  if (!record.origin.empty()) {
+    append_text(out, record.origin.route);
+    append_text(out, record.origin.principal);
+    append_text(out, record.origin.method);
+    append_text(out, record.origin.host);
+    append_text(out, record.origin.path);
+  }
 }
 
 auto read_record(std::string_view octets) -> result<record, format_error> {
   octet_reader in(octets);
-  in.version(record_version);
+  auto const version = in.version(record_version_with_origin);
   record r;
   r.state =
       static_cast<record_state>(in.number(static_cast<std::uint64_t>(record_state::tombstone)));
@@ -358,10 +374,19 @@ auto read_record(std::string_view octets) -> result<record, format_error> {
     std::transform(digest.begin(), digest.end(), part.begin(),
                    [](char c) { return static_cast<std::byte>(c); });
   }
+  if (version == record_version_with_origin) {
+    auto const begin = in.position();
+    for (auto* const text :
+         {&r.origin.route, &r.origin.principal, &r.origin.method, &r.origin.host, &r.origin.path}) {
+      *text = in.text();
+      in.require(text->size() <= origin_text_max, begin);
+    }
+    in.require(!r.origin.empty(), begin);  // which has the other form
+  }
   in.require(is_consistent(r), 1);
   in.end();
-  if (in.error()) {
-    return failure(*in.error());
+  if (in.failed()) {
+    return failure(in.error());
   }
   return r;
 }
@@ -386,7 +411,7 @@ auto read_response(std::string_view octets) -> result<stored_response, format_er
   auto const status = in.position();
   r.status = static_cast<std::uint16_t>(in.number(599));
   in.require(is_status(r.status), status);
-  for (auto left = in.number(stored_fields_max); left > 0 && !in.error(); --left) {
+  for (auto left = in.number(stored_fields_max); left > 0 && !in.failed(); --left) {
     auto const begin = in.position();
     auto const name = in.text();
     auto const value = in.text();
@@ -395,14 +420,14 @@ auto read_response(std::string_view octets) -> result<stored_response, format_er
   }
   r.body_kept = in.number(1) == 1;
   r.body_size = in.number();
-  if (r.body_kept && !in.error()) {
+  if (r.body_kept && !in.failed()) {
     auto const size = std::min<std::uint64_t>(r.body_size, octets.size());
     r.body = in.octets(
         static_cast<std::size_t>(size));  // too few octets in any case if it is the latter
   }
   in.end();
-  if (in.error()) {
-    return failure(*in.error());
+  if (in.failed()) {
+    return failure(in.error());
   }
   return r;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tidegate/idempotency/change.hpp>
 #include <tidegate/idempotency/record.hpp>
 
 #include <gtest/gtest.h>
@@ -78,6 +79,57 @@ TEST(idempotency_record, is_read_as_it_was_written) {
   }
 }
 
+auto unknown_record_with_origin() -> record {
+  auto r = completed_record();
+  r.state = record_state::unknown;
+  r.reason = unknown_reason::no_answer;
+  r.status = 0;
+  r.replayable = false;
+  r.origin = {"payments", "shop", "POST", "a.example", "/payments/7"};
+  return r;
+}
+
+TEST(idempotency_record, says_which_request_it_is_about_until_that_was_answered) {
+  auto const r = unknown_record_with_origin();
+  EXPECT_EQ(read_record(octets_of(r)), r);
+  for (auto change : {&request_origin::route, &request_origin::principal, &request_origin::method,
+                      &request_origin::host, &request_origin::path}) {
+    auto sparse = r;
+    sparse.origin = {};
+    sparse.origin.*change = "x";
+    EXPECT_EQ(read_record(octets_of(sparse)), sparse);
+  }
+  auto claimed = r;
+  claimed.state = record_state::dispatched;
+  lookup_key const key{};
+  auto const answered = complete(key, claimed, recorded({}, {}), wall_time(5ms));
+  EXPECT_TRUE(answered.next->origin.empty()) << "it would make every record larger";
+  EXPECT_EQ(lose(key, claimed, unknown_reason::no_answer, wall_time(5ms)).next->origin, r.origin);
+}
+
+TEST(idempotency_record, is_read_in_the_form_before_origins) {
+  auto r = unknown_record_with_origin();
+  r.origin = {};
+  auto const old_form = octets_of(r);
+  EXPECT_EQ(old_form.front(), 1);
+  EXPECT_EQ(read_record(old_form), r);
+  auto const new_form = octets_of(unknown_record_with_origin());
+  EXPECT_EQ(new_form.front(), 2);
+  EXPECT_EQ(new_form.substr(1, old_form.size() - 1), old_form.substr(1));
+}
+
+TEST(idempotency_record, refuses_an_origin_that_is_empty_or_too_long) {
+  auto r = unknown_record_with_origin();
+  r.origin.path.assign(origin_text_max, 'x');
+  EXPECT_EQ(read_record(octets_of(r)), r);
+  r.origin.path += 'x';
+  EXPECT_EQ(read_record(octets_of(r)).error().fault, format_fault::invalid_value);
+  r.origin = {};
+  auto empty = octets_of(r) + "\0\0\0\0\0"s;
+  empty[0] = 2;
+  EXPECT_EQ(read_record(empty).error().fault, format_fault::invalid_value);
+}
+
 TEST(idempotency_record, takes_about_a_hundred_octets) {
   EXPECT_LE(octets_of(completed_record()).size(), 110U);
 }
@@ -115,7 +167,7 @@ TEST(idempotency_record, is_refused_when_it_holds_what_nobody_writes) {
   EXPECT_TRUE(changed([](record& r) { r.lease_until = wall_time(1ms); }));
   EXPECT_TRUE(changed([](record& r) { r.fingerprint.rule = "?"; }));
   auto other = octets_of(completed_record());
-  other[0] = 2;
+  other[0] = 3;
   EXPECT_EQ(read_record(other).error(), (format_error{format_fault::unknown_version, 0}));
   auto longer = octets_of(completed_record());
   longer.replace(1, 1, "\x81\0"s);  // the number 1 in two octets

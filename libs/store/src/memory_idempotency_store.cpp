@@ -68,7 +68,8 @@ auto memory_idempotency_store::make(idempotency::change change) -> apply_answer 
   }
   // Threads in other shards may get in between: then there are a few more than the bound.
   if (!entry && change.next &&
-      (records_ >= options_.records_max || response_octets_ >= options_.response_octets_max)) {
+      (records_ >= options_.records_max ||
+       records_ * record_octets + response_octets_ >= options_.octets_max)) {
     return failure(store_error{store_fault::full, "the memory for idempotency keys is full"});
   }
   if (!entry && change.next && !add_to_scope(change)) {
@@ -144,14 +145,17 @@ void memory_idempotency_store::sweep(idempotency::wall_time now, std::size_t rec
 }
 
 auto memory_idempotency_store::used() const -> usage {
-  usage all;
+  usage all{.unknown = 0};
   for (std::size_t i = 0; i < shards_size; ++i) {
     auto const& s = shards_[i];
     std::lock_guard const lock(s.mutex);
     all.records += s.table.size();
     all.response_octets += s.table.response_octets();
     all.memory += s.table.memory();
+    *all.unknown += s.table.unknown();
   }
+  all.stored_octets = all.records * record_octets + all.response_octets;
+  all.stored_octets_max = options_.octets_max;
   std::lock_guard const lock(scopes_mutex_);
   all.memory += scopes_.memory();
   return all;

@@ -69,8 +69,12 @@ auto record_table::find(lookup_key const& key) const -> std::optional<entry> {
   r.tombstone = std::chrono::seconds(p.tombstone);
   r.fingerprint.rule = rules_[p.rule];
   r.fingerprint.parts = p.parts;
+  if (auto const of = origins_.find(place); of != origins_.end()) {
+    r.origin = of->second;
+  }
   found.response = p.response;
   found.row = p.row;
+  found.stored = p.stored;
   return found;
 }
 
@@ -94,8 +98,11 @@ void record_table::put(lookup_key const& key, entry entry) {
   auto& p = at(place);
   auto const& r = entry.record;
   forget_unknown(place);
+  stored_octets_ += entry.stored;
+  stored_octets_ -= p.used ? p.stored : 0;
   p.key = key;
   p.row = entry.row;
+  p.stored = entry.stored;
   p.token = r.token;
   p.created = r.created.time_since_epoch().count();
   p.changed = r.changed.time_since_epoch().count();
@@ -114,6 +121,7 @@ void record_table::put(lookup_key const& key, entry entry) {
     unknown_.emplace(p.changed, place);
   }
   set_response(p, std::move(entry.response));
+  set_origin(place, std::move(entry.record.origin));
 }
 
 void record_table::erase(lookup_key const& key) {
@@ -122,6 +130,8 @@ void record_table::erase(lookup_key const& key) {
     return;
   }
   set_response(at(place), nullptr);
+  set_origin(place, {});
+  stored_octets_ -= at(place).stored;
   forget_unknown(place);
   at(place).used = false;
   // Whoever stands behind the gap and would be looked for in it moves up.
@@ -147,7 +157,7 @@ void record_table::drop_response(lookup_key const& key) {
 auto record_table::memory() const noexcept -> std::size_t {
   return blocks_.size() * sizeof(block) + blocks_.capacity() * sizeof(blocks_.front()) +
          (free_.capacity() + slots_.capacity()) * sizeof(std::uint32_t) +
-         unknown_.size() * unknown_octets;
+         unknown_.size() * unknown_octets + origin_octets_;
 }
 
 void record_table::forget_unknown(std::uint32_t place) {
@@ -184,6 +194,22 @@ void record_table::grow() {
     if (at(place).used) {
       slots_[slot_of(at(place).key)] = static_cast<std::uint32_t>(place);
     }
+  }
+}
+
+void record_table::set_origin(std::uint32_t place, idempotency::request_origin origin) {
+  auto const octets = [](idempotency::request_origin const& of) {
+    constexpr std::size_t around = 32;  // what a node of a table takes
+    return around + sizeof of + of.route.size() + of.principal.size() + of.method.size() +
+           of.host.size() + of.path.size();
+  };
+  if (auto const found = origins_.find(place); found != origins_.end()) {
+    origin_octets_ -= octets(found->second);
+    origins_.erase(found);
+  }
+  if (!origin.empty()) {
+    origin_octets_ += octets(origin);
+    origins_.emplace(place, std::move(origin));
   }
 }
 

@@ -25,7 +25,7 @@ struct memory_maker {
 INSTANTIATE_TYPED_TEST_SUITE_P(memory, store_contract, memory_maker);
 
 TEST(store_memory_idempotency, claims_nothing_more_when_responses_take_too_much) {
-  memory_idempotency_store store({.records_max = 1000, .response_octets_max = 16'000});
+  memory_idempotency_store store({.records_max = 1000, .octets_max = 40'000});
   std::vector<idempotency::change> claims;
   for (int i = 0; i < 100; ++i) {
     claims.push_back(claim_of(key_of(std::to_string(i)), 1));

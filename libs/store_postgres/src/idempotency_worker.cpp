@@ -30,6 +30,8 @@ constexpr std::size_t flight_max = 256;
 constexpr std::size_t flights_max = 2;
 constexpr std::size_t sweep_max = 1000;
 constexpr std::size_t list_max = 1000;
+/// More unknown outcomes than these are not counted: that would keep the server busy every second.
+constexpr std::int64_t unknown_counted_max = 100'000;
 /// A job that loses against others on the server is tried so many times.
 constexpr int attempts_max = 5;
 constexpr std::chrono::milliseconds tick_time{100};
@@ -38,7 +40,7 @@ constexpr std::chrono::seconds count_again{60};
 /// The server is asked for its time when our clock has been moved by more than that.
 constexpr std::chrono::milliseconds drift_max{500};
 
-constexpr std::array<std::pair<char const*, char const*>, 5> statements = {{
+constexpr std::array<std::pair<char const*, char const*>, 6> statements = {{
     {"find", "SELECT record, response FROM idempotency_record WHERE key = $1::bytea"},
     {"apply",
      "SELECT outcome, found_record, found_response FROM idempotency_apply($1::bytea, $2::bigint,"
@@ -50,6 +52,8 @@ constexpr std::array<std::pair<char const*, char const*>, 5> statements = {{
     {"unknown",
      "SELECT key, record FROM idempotency_record WHERE state = 2 ORDER BY due DESC LIMIT "
      "$1::bigint"},
+    {"count_unknown",
+     "SELECT count(*) FROM (SELECT FROM idempotency_record WHERE state = 2 LIMIT $1::bigint) AS u"},
     {"count",
      "SELECT coalesce(sum(keys), 0)::bigint,"
      " (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM idempotency_scope"},
@@ -239,7 +243,8 @@ void idempotency_store::worker::list_unknown(
 
 auto idempotency_store::worker::used() const -> usage {
   return {static_cast<std::size_t>(std::max<std::int64_t>(0, records_)), 0,
-          waiting_jobs_ * sizeof(job) + waiting_octets_};
+          waiting_jobs_ * sizeof(job) + waiting_octets_,
+          unknown_ < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(unknown_))};
 }
 
 auto idempotency_store::worker::counted() const -> counts {
@@ -368,6 +373,9 @@ auto idempotency_store::worker::send_one(job const& job) -> bool {
   }
   if (auto const* const asked = std::get_if<list_job>(&job.what)) {
     return run("unknown", parameters(static_cast<std::int64_t>(asked->records)));
+  }
+  if (std::holds_alternative<count_unknown_job>(job.what)) {
+    return run("count_unknown", parameters(unknown_counted_max));
   }
   return run("count", parameters());
 }
@@ -509,6 +517,8 @@ void idempotency_store::worker::answer(job& job) {
     answer_list(job, *list);
   } else if (std::holds_alternative<count_job>(job.what)) {
     records_ = job.found.number(0, 0);
+  } else if (std::holds_alternative<count_unknown_job>(job.what)) {
+    unknown_ = job.found.number(0, 0);
   } else {
     records_ -= job.found.number(0, 0) == 3 ? 1 : 0;
   }
@@ -555,6 +565,8 @@ void idempotency_store::worker::age_found(job& job, sweep_job const& asked) {
       waiting_.push_front({key, aged_job{*std::move(aged), now}, loop_->now() + options_.timeout});
     }
   }
+  ++waiting_jobs_;
+  waiting_.push_back({{}, count_unknown_job{}, loop_->now() + options_.timeout});
 }
 
 void idempotency_store::worker::answer_list(job& job, list_job& asked) {

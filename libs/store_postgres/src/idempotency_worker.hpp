@@ -59,6 +59,7 @@ class idempotency_store::worker final : private engine::watched {
     idempotency::wall_time due_max;
   };
   struct count_job {};
+  struct count_unknown_job {};
   struct list_job {
     std::size_t records;
     std::move_only_function<void(store::list_answer)> answer;
@@ -66,7 +67,8 @@ class idempotency_store::worker final : private engine::watched {
 
   struct job {
     idempotency::lookup_key key{};
-    std::variant<find_job, change_job, sweep_job, aged_job, count_job, list_job> what;
+    std::variant<find_job, change_job, sweep_job, aged_job, count_job, count_unknown_job, list_job>
+        what;
     instant deadline{};
     std::size_t octets = 0;
     bool is_alone = false;  // it failed, or others did with it
@@ -140,6 +142,7 @@ class idempotency_store::worker final : private engine::watched {
   std::atomic<std::size_t> waiting_jobs_ = 0;  // not answered yet
   std::atomic<std::size_t> waiting_octets_ = 0;
   std::atomic<std::int64_t> records_ = 0;
+  std::atomic<std::int64_t> unknown_ = -1;  // outcomes; -1: not known yet
   std::atomic<std::uint64_t> transactions_ = 0;
   std::atomic<std::uint64_t> requests_ = 0;
 

@@ -286,7 +286,16 @@ auto idempotency_store::session::used() const -> usage {
   for (auto const& each : records_) {
     sum += each.load(std::memory_order_relaxed);
   }
-  return {.records = static_cast<std::size_t>(sum)};
+  usage all{.records = static_cast<std::size_t>(sum), .unknown = 0};
+  for (auto const& each : unknown_and_one_) {
+    auto const count = each.load(std::memory_order_relaxed);
+    if (count == 0) {
+      all.unknown.reset();
+      break;
+    }
+    *all.unknown += static_cast<std::size_t>(count - 1);
+  }
+  return all;
 }
 
 // ---- on the thread of the loop ----
@@ -304,6 +313,11 @@ void idempotency_store::session::run_inbox() {
 
 void idempotency_store::session::note_records(std::size_t bucket, resp_value const& count) {
   records_[bucket].store(std::max<std::int64_t>(count.integer, 0), std::memory_order_relaxed);
+}
+
+void idempotency_store::session::note_unknown(std::size_t bucket, resp_value const& count) {
+  unknown_and_one_[bucket].store(std::max<std::int64_t>(count.integer, 0) + 1,
+                                 std::memory_order_relaxed);
 }
 
 auto idempotency_store::session::room_in(std::size_t bucket) const -> std::int64_t {
@@ -453,6 +467,9 @@ auto idempotency_store::session::read_applied(lookup_key const& key, answer cons
   note_records(bucket_of(key), answer.items[2]);
   auto const& what = answer.items[0].text;
   if (what == "made") {
+    if (answer.items.size() > 3) {
+      note_unknown(bucket_of(key), answer.items[3]);
+    }
     if (options_.replicas_min > 0) {
       auto const& replicas = got->items.at(1);
       if (replicas.is_error()) {
@@ -530,6 +547,7 @@ void idempotency_store::session::do_sweep(wall_time now, std::size_t records) {
   for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
     word_list keys;
     keys.add(due_key(bucket));
+    keys.add(unknown_key(bucket));
     word_list arguments;
     arguments.add(record_key_prefix(bucket));
     arguments.add(std::to_string(from_now.count()));
@@ -560,12 +578,13 @@ void idempotency_store::session::look_at_eviction() {
 }
 
 void idempotency_store::session::take_due(std::size_t bucket, wall_time now, answer const& got) {
-  if (!got || got->items.size() < 2) {
+  if (!got || got->items.size() < 3) {
     return;  // the next sweep
   }
   note_records(bucket, got->items[1]);
+  note_unknown(bucket, got->items[2]);
   reader const by{id_, clock(), milliseconds(got->items[0].integer)};
-  for (std::size_t i = 2; i + 1 < got->items.size(); i += 2) {
+  for (std::size_t i = 3; i + 1 < got->items.size(); i += 2) {
     auto const key = idempotency::parse_lookup_key(got->items[i].text);
     std::optional<idempotency::change> aged;
     if (key && got->items[i + 1].is_null()) {

@@ -72,6 +72,7 @@ class idempotency_store::session {
   /// Takes the answer to INFO.
   void note_eviction(resp_value const& info);
   void note_records(std::size_t bucket, resp_value const& count);
+  void note_unknown(std::size_t bucket, resp_value const& count);
   [[nodiscard]] auto room_in(std::size_t bucket) const -> std::int64_t;
 
   idempotency_options options_;
@@ -83,6 +84,8 @@ class idempotency_store::session {
   std::unique_ptr<engine::loop> loop_;
   std::unique_ptr<client> client_;
   std::array<std::atomic<std::int64_t>, buckets> records_{};
+  /// How many unknown outcomes each bucket has, and one more; 0 while that is not known.
+  std::array<std::atomic<std::int64_t>, buckets> unknown_and_one_{};
   std::atomic<std::chrono::nanoseconds> ahead_;   // of the steady clock
   std::size_t sweeping_ = 0;                      // answers that the last sweep waits for
   std::size_t looked_at_ = 0;                     // the bucket whose server is asked next

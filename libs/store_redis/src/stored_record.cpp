@@ -189,7 +189,7 @@ else
     redis.call('ZADD', KEYS[5], now + tonumber(ARGV[12]), ARGV[7])
   end
 end
-return {'made', now, redis.call('ZCARD', KEYS[3])}
+return {'made', now, redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[5])}
 )lua";
 }
 
@@ -197,7 +197,7 @@ auto due_script() -> std::string_view {
   return R"lua(
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local answer = {now, redis.call('ZCARD', KEYS[1])}
+local answer = {now, redis.call('ZCARD', KEYS[1]), redis.call('ZCARD', KEYS[2])}
 local names = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now + tonumber(ARGV[2]),
   'LIMIT', 0, ARGV[3])
 for _, name in ipairs(names) do

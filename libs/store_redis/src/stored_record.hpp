@@ -69,15 +69,15 @@ struct reader {
 /// keys; the scope; how many records it may have, or 0; how many the bucket may have; how long after the time of the
 /// writer it is due, and how long after it became what it is.
 ///
-/// Answers: made, found, full or scope_full; the time in milliseconds; how many records the bucket has; with found
-/// the record and the response, as far as they are there.
+/// Answers: made, found, full or scope_full; the time in milliseconds; how many records the bucket has; with made
+/// how many unknown outcomes it has; with found the record and the response, as far as they are there.
 [[nodiscard]] auto change_script() -> std::string_view;
 
 /// Lists what is due.
 ///
-/// KEYS: due. ARGV: the prefix of records, how long from now, how many. Answers: the time; how many records
-/// the bucket has; endings of keys and records in turns. The keys of the records are on the same server by
-/// their hash tag.
+/// KEYS: due, unknown. ARGV: the prefix of records, how long from now, how many. Answers: the time; how many records
+/// and how many unknown outcomes the bucket has; endings of keys and records in turns. The keys of the records are on
+/// the same server by their hash tag.
 [[nodiscard]] auto due_script() -> std::string_view;
 
 /// Lists unknown outcomes, the newest first.

@@ -281,7 +281,8 @@ auto database::response(std::int64_t row, idempotency::lookup_key const& key)
 
 auto database::scan(std::function<outcome<void>(stored_row const&)> const& each) -> outcome<void> {
   TIDEGATE_TRY(auto const all,
-               connection_.prepare("SELECT id, lookup, record FROM record ORDER BY id"));
+               connection_.prepare("SELECT id, lookup, record, coalesce(length(response), 0)"
+                                   " FROM record ORDER BY id"));
   std::int64_t rows = 0;
   for (;; ++rows) {
     TIDEGATE_TRY(bool const there, connection_.step(all.get()));
@@ -294,7 +295,8 @@ auto database::scan(std::function<outcome<void>(stored_row const&)> const& each)
     if (!record) {
       return failure(damaged("row " + std::to_string(row) + " is damaged"));
     }
-    TIDEGATE_TRY_VOID(each({row, key, *record}));
+    TIDEGATE_TRY_VOID(
+        each({row, key, *record, static_cast<std::uint32_t>(sqlite3_column_int64(all.get(), 3))}));
   }
   if (rows != rows_) {
     return failure(damaged("has " + std::to_string(rows) + " records where there should be " +

@@ -53,6 +53,7 @@ class database {
     std::int64_t row;
     std::string_view key;
     std::string_view record;
+    std::uint32_t response_octets = 0;  ///< as it is stored
   };
   /// Calls `each` with every row, in the order of arrival, until it returns an error. It is one, too, when
   /// rows are missing.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -75,7 +76,7 @@ auto idempotency_store::writer::load(idempotency::wall_time now) -> outcome<void
       dispatched.push_back(key);
     }
     newest_ = std::max({newest_, read->created, read->changed});
-    table_.put(key, {*std::move(read), nullptr, row.row});
+    table_.put(key, {*std::move(read), nullptr, row.row, row.response_octets});
     scopes_.add(key);
     return {};
   }));
@@ -181,8 +182,17 @@ void idempotency_store::writer::sweep(idempotency::wall_time now, std::size_t re
 
 auto idempotency_store::writer::used() const -> usage {
   std::lock_guard const lock(table_mutex_);
-  return {table_.size(), table_.response_octets(),
-          table_.memory() + scopes_.memory() + cached_.size() * sizeof(cached_.front())};
+  return {table_.size(),
+          table_.response_octets(),
+          table_.memory() + scopes_.memory() + cached_.size() * sizeof(cached_.front()),
+          table_.unknown(),
+          stored_octets(),
+          options_.octets_max};
+}
+
+/// As it is bounded. With the lock on the table, or on the thread that writes.
+auto idempotency_store::writer::stored_octets() const -> std::size_t {
+  return table_.size() * store::record_octets + table_.stored_octets();
 }
 
 auto idempotency_store::writer::counted() const -> counts {
@@ -301,6 +311,12 @@ auto idempotency_store::writer::make(change_job& job, changed& pending) -> outco
         failure(store_error{store_fault::full, options_.file + ": has as many keys as it may"});
     return {};
   }
+  if (!before && change.next && options_.octets_max != 0 &&
+      stored_octets() + pending.added * store::record_octets >= options_.octets_max) {
+    job.outcome = failure(store_error{
+        store_fault::full, options_.file + ": keys and responses take as much as they may"});
+    return {};
+  }
   if (!before && change.next && change.scope_keys_max != 0 &&
       scopes_.of(change.key) + pending.added_to.of(change.key) >= change.scope_keys_max) {
     job.outcome = failure(store_error{store_fault::scope_full,
@@ -340,7 +356,10 @@ auto idempotency_store::writer::write(idempotency::change const& change,
     ++pending.added;
     pending.added_to.add(change.key);
   }
-  pending.entries.insert_or_assign(change.key, entry{*change.next, std::move(response), row});
+  auto const stored = static_cast<std::uint32_t>(std::min<std::size_t>(
+      sealed ? sealed->size() : 0, std::numeric_limits<std::uint32_t>::max()));
+  pending.entries.insert_or_assign(change.key,
+                                   entry{*change.next, std::move(response), row, stored});
   return {};
 }
 

@@ -41,6 +41,7 @@ class idempotency_store::writer {
   void list_unknown(std::size_t records, std::move_only_function<void(store::list_answer)> answer);
   void sweep(idempotency::wall_time now, std::size_t records);
   [[nodiscard]] auto used() const -> usage;
+  [[nodiscard]] auto stored_octets() const -> std::size_t;
   [[nodiscard]] auto counted() const -> counts;
   [[nodiscard]] auto newest() const noexcept -> idempotency::wall_time { return newest_; }
 

@@ -49,6 +49,24 @@ enum class unknown_reason : std::uint8_t {
 /// draws it at random or from a counter of the store.
 using fencing_token = std::uint64_t;
 
+/// Which request a record is about, so that an operator finds what it was for. Neither the key nor a credential is in
+/// it, and nothing of the query, the fields or the content.
+struct request_origin {
+  std::string route;
+  std::string
+      principal;  ///< who asked, by name; empty where nothing in the request names the client
+  std::string method;
+  std::string host;
+  std::string path;
+  [[nodiscard]] auto empty() const noexcept -> bool {
+    return route.empty() && principal.empty() && method.empty() && host.empty() && path.empty();
+  }
+  auto operator==(request_origin const&) const -> bool = default;
+};
+
+/// Octets that each text of an origin may have; the caller cuts what is longer.
+inline constexpr std::size_t origin_text_max = 512;
+
 /// What is known of a key.
 struct record {
   record_state state = record_state::dispatched;
@@ -65,6 +83,8 @@ struct record {
   std::chrono::seconds ttl{};        ///< how long after `changed` the response is kept
   std::chrono::seconds tombstone{};  ///< how long after that the key is remembered
   idempotency::fingerprint fingerprint{};
+  /// Kept until the request was answered: after that it would only make every record in memory larger.
+  request_origin origin{};
   auto operator==(record const&) const -> bool = default;
 };
 
@@ -139,7 +159,8 @@ struct format_error {
 
 inline constexpr std::size_t stored_fields_max = 1024;
 
-/// Append the stored form: its version, then numbers as LEB128 and texts with their sizes.
+/// Append the stored form: its version, then numbers as LEB128 and texts with their sizes. A record without an origin
+/// has the form of version 1, one with an origin that of version 2.
 void append_record(std::string& out, record const& record);
 void append_response(std::string& out, stored_response const& response);
 

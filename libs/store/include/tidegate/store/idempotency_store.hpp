@@ -20,6 +20,9 @@
 /// store makes it so, atomically and as durably as it promises, and says what it found.
 namespace tidegate::store {
 
+/// What a record counts as, besides its response, where a store bounds its octets.
+inline constexpr std::size_t record_octets = 256;
+
 /// Why a store gives no answer. Nothing was decided by it, but a change may or may not have been made.
 enum class store_fault : std::uint8_t {
   full,         ///< no room for another key; what is there stays
@@ -101,6 +104,12 @@ class idempotency_store {
     std::size_t records = 0;
     std::size_t response_octets = 0;  ///< of the responses in memory
     std::size_t memory = 0;           ///< octets for everything but responses
+    /// Unknown outcomes. In a store that others use too, as it was when it was last asked, at most a second or two
+    /// ago; nothing before that.
+    std::optional<std::size_t> unknown{};
+    /// Of records and responses as they are stored, and how much that may be; 0 where the store does not bound it.
+    std::size_t stored_octets = 0;
+    std::size_t stored_octets_max = 0;
   };
   [[nodiscard]] virtual auto used() const -> usage = 0;
 };

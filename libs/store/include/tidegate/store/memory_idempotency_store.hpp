@@ -17,9 +17,9 @@ class memory_idempotency_store final : public idempotency_store {
  public:
   struct options {
     std::size_t records_max = 1'000'000;
-    /// Of all responses together. When it is reached, no key is claimed any more; answers to those that
-    /// were claimed are still taken.
-    std::size_t response_octets_max = std::size_t{256} << 20;
+    /// Of all records and responses together. When it is reached, no key is claimed any more; answers to those
+    /// that were claimed are still taken.
+    std::size_t octets_max = std::size_t{1} << 30;
   };
 
   explicit memory_idempotency_store(options const& options);

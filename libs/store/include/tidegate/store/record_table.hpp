@@ -11,13 +11,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace tidegate::store {
 
 /// Records by lookup key, packed: at most 200 octets each with the room around them, without responses; one whose
-/// outcome is unknown takes 64 more.
+/// outcome is unknown takes 64 more, and one that has an origin what that takes.
 /// Not for several threads at once.
 class record_table {
  public:
@@ -26,6 +27,7 @@ class record_table {
     idempotency::record record;
     std::shared_ptr<idempotency::stored_response const> response;
     std::int64_t row = 0;
+    std::uint32_t stored = 0;  ///< octets of the response where the owner keeps it
   };
 
   [[nodiscard]] auto find(idempotency::lookup_key const& key) const -> std::optional<entry>;
@@ -41,11 +43,15 @@ class record_table {
   /// The keys whose outcome is unknown, those that changed last first, at most `count` of them.
   [[nodiscard]] auto newest_unknown(std::size_t count) const
       -> std::vector<idempotency::lookup_key>;
+  /// How many there are.
+  [[nodiscard]] auto unknown() const noexcept -> std::size_t { return unknown_.size(); }
 
   [[nodiscard]] auto size() const noexcept -> std::size_t { return places_ - free_.size(); }
   [[nodiscard]] auto memory() const noexcept -> std::size_t;
   /// Of all responses that are here: names, values and bodies.
   [[nodiscard]] auto response_octets() const noexcept -> std::size_t { return response_octets_; }
+  /// The sum of what entries say is stored elsewhere.
+  [[nodiscard]] auto stored_octets() const noexcept -> std::size_t { return stored_octets_; }
 
   /// The key at a place from 0 to `places() - 1`; nothing where none is. Places stay while entries do.
   [[nodiscard]] auto places() const noexcept -> std::size_t { return places_; }
@@ -66,6 +72,7 @@ class record_table {
     std::uint32_t tombstone = 0;
     std::uint32_t attempt = 0;
     std::uint32_t rule = 0;  // number in `rules_`
+    std::uint32_t stored = 0;
     std::uint16_t status = 0;
     idempotency::record_state state{};
     idempotency::unknown_reason reason{};
@@ -86,6 +93,7 @@ class record_table {
   [[nodiscard]] auto number_of(std::string const& rule) -> std::uint32_t;
   void grow();
   void set_response(packed& p, std::shared_ptr<idempotency::stored_response const> response);
+  void set_origin(std::uint32_t place, idempotency::request_origin origin);
   void forget_unknown(std::uint32_t place);
 
   std::vector<std::unique_ptr<block>> blocks_;
@@ -95,6 +103,9 @@ class record_table {
   std::vector<std::string> rules_;    // as many as configurations ever had
   std::set<std::pair<std::int64_t, std::uint32_t>> unknown_;  // by when they changed: places
   std::size_t response_octets_ = 0;
+  std::unordered_map<std::uint32_t, idempotency::request_origin> origins_;  // by place; of few
+  std::size_t origin_octets_ = 0;
+  std::size_t stored_octets_ = 0;
 };
 
 /// Names, values and body.

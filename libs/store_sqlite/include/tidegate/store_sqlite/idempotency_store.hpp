@@ -19,6 +19,9 @@ using store::seal_key;
 struct options {
   std::string file;
   std::size_t records_max = 1'000'000;
+  /// Of all records and responses together; 0: any number. When it is reached, no key is added any more; answers to
+  /// those that are there are still taken.
+  std::size_t octets_max = 0;
   /// Of the file; 0: as much as the disk has. What is above it is a full disk.
   std::size_t file_octets_max = 0;
   std::size_t queue_max = 65'536;  ///< how many changes may wait for the disk
