@@ -39,6 +39,9 @@ auto check(std::string const& file_name) -> int {
     std::cerr << file_name << ":1:1: " << stores.error() << '\n';
     return exit_usage;
   }
+  for (auto const& warning : made->warnings) {
+    std::cerr << "warning: " << to_string(warning) << '\n';
+  }
   std::cout << file_name << ": ok\n";
   return exit_success;
 }
@@ -51,7 +54,7 @@ void add_config_commands(CLI::App& app, int& status) {
   check_command->add_option("-c,--config", *file_name, "the file")->required();
   check_command->footer(
       "Each fault is one line: FILE:LINE:COLUMN: what is wrong and what is allowed. Exits with 2\n"
-      "when there is one.");
+      "when there is one. What is allowed and hardly meant is a line that begins with warning:.");
   check_command->callback([file_name, &status] { status = check(*file_name); });
 
   auto* const schema_command =

@@ -79,12 +79,16 @@ auto open_when_ready(Open open) {
   }
 }
 
-auto open_sqlite_keys(std::string const& file, master_secret const& secret)
+auto open_sqlite_keys(std::string const& file, master_secret const& secret, std::int64_t octets_max)
     -> result<std::unique_ptr<store::idempotency_store>, std::string> {
   auto const now =
       std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  auto opened = store_sqlite::idempotency_store::open(
-      {.file = file, .seal_keys = {seal_key_of(secret)}, .secret_digest = digest_of(secret)}, now);
+  auto opened =
+      store_sqlite::idempotency_store::open({.file = file,
+                                             .octets_max = static_cast<std::size_t>(octets_max),
+                                             .seal_keys = {seal_key_of(secret)},
+                                             .secret_digest = digest_of(secret)},
+                                            now);
   if (opened && (*opened)->newest() > now + std::chrono::minutes(1)) {
     std::string newest;
     http::append_rfc3339(newest, std::chrono::floor<std::chrono::seconds>((*opened)->newest()));
@@ -132,10 +136,12 @@ auto open_idempotency(config const& settings, std::function<idempotency::wall_ti
   switch (place.kind) {
     case store_kind::memory:
       parts.store = std::make_unique<store::memory_idempotency_store>(
-          store::memory_idempotency_store::options{});
+          store::memory_idempotency_store::options{
+              .octets_max = static_cast<std::size_t>(settings.idempotency_size)});
       break;
     case store_kind::sqlite: {
-      TIDEGATE_TRY(parts.store, open_sqlite_keys(place.where, parts.secret));
+      TIDEGATE_TRY(parts.store,
+                   open_sqlite_keys(place.where, parts.secret, settings.idempotency_size));
       break;
     }
     case store_kind::redis: {

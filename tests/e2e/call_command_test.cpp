@@ -191,7 +191,7 @@ TEST(call_command, waits_for_a_key_that_is_in_flight) {
   origin api;
   gateway const with("data: " + data.path() + "\nupstreams: {api: {servers: [" + api.url() +
                      "], timeout: 20s}}\nroutes:\n  - match: {path: /**}\n    upstream: api\n"
-                     "    idempotency: {mode: required}\n");
+                     "    idempotency: {mode: required, anonymous: allow}\n");
   auto got = in_background({"--idempotent", "--json", "--timeout", "300ms", "-d", "pay",
                             "http://" + with.authority() + "/"});
   auto at_api = api.accept();

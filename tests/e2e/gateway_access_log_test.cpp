@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway.hpp"
+#include "keyed.hpp"
 #include "process.hpp"
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -86,7 +88,8 @@ TEST(gateway_access_log, has_a_line_for_a_request_that_is_sent_on) {
       MatchesRegex(
           R"(\{"time":"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z","client":"127\.0\.0\.1",)"
           R"("protocol":"HTTP/1\.1","method":"POST","host":"a\.example","path":"/v1/a",)"
-          R"("user_agent":"test/1","decision":null,"policies":\[\],"route":"all",)"
+          R"("user_agent":"test/1","decision":null,"policies":\[\],"partitions":\[\],)"
+          R"("principal":null,"idempotency":null,"route":"all",)"
           R"("upstream":"api","server":"127\.0\.0\.1:[0-9]+","status":201,"request_bytes":3,)"
           R"("response_bytes":5,"duration_ms":[0-9]+\.[0-9]{3},"upstream_ms":[0-9]+\.[0-9]{3}\})"));
 }
@@ -102,10 +105,101 @@ TEST(gateway_access_log, says_what_the_policies_said) {
     EXPECT_EQ(with.get("/a").status(), expected);
   }
   auto const lines = log.lines(3);
-  EXPECT_THAT(lines[0], HasSubstr(R"("decision":"admitted","policies":[])"));
+  EXPECT_THAT(lines[0], HasSubstr(R"("decision":"admitted","policies":[],"partitions":[])"));
   EXPECT_THAT(lines[1], HasSubstr(R"("decision":"refused","policies":["a","b"])"));
   EXPECT_THAT(lines[2], HasSubstr(R"("decision":"blocked","policies":["b"])"));
   EXPECT_THAT(lines[2], HasSubstr(R"("status":429)"));
+}
+
+TEST(gateway_access_log, says_who_was_refused) {
+  log_folder const log;
+  gateway const with(
+      log.option() +
+      "policies: {a: {quota: 1, window: 1h, partition: [principal]}}\n"
+      "routes: [{name: all, match: {path: /**}, service: echo, limits: [a], auth: {bearer-tokens: "
+      "[{name: acme, sha256: 8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8}]}}]"
+      "\n");
+  EXPECT_EQ(with.get("/a", "Authorization: Bearer alpha\r\n").status(), 200);
+  EXPECT_EQ(with.get("/a", "Authorization: Bearer alpha\r\n").status(), 429);
+  EXPECT_EQ(with.get("/a").status(), 401);
+  auto const lines = log.lines(3);
+  EXPECT_THAT(lines[0], HasSubstr(R"("partitions":[],"principal":"acme")"));
+  auto const listed = with.admin("/api/v1/partitions?policy=a").body;
+  constexpr std::string_view begin = R"("partitions":[")";
+  auto const at = lines[1].find(begin);
+  ASSERT_NE(at, std::string::npos) << lines[1];
+  auto const digest = lines[1].substr(at + begin.size(), 32);
+  EXPECT_THAT(digest, MatchesRegex("[0-9a-f]{32}"));
+  EXPECT_THAT(listed, HasSubstr("\"key\":\"" + digest + "\"")) << "the console calls it the same";
+  EXPECT_THAT(lines[1], HasSubstr(R"("],"principal":"acme")"));
+  EXPECT_THAT(lines[2], HasSubstr(R"("principal":null)"));
+  for (auto const& line : lines) {
+    EXPECT_THAT(line, Not(HasSubstr("alpha")));
+  }
+}
+
+TEST(gateway_access_log, leads_from_a_request_with_a_key_to_its_record) {
+  log_folder const log;
+  data_folder const data;
+  origin api;
+  gateway const with(log.option() + keyed_config(api.url(), data));
+  std::vector<message> answers;
+  auto const run = [&](std::string const& key, std::string_view answer) {
+    auto client = with.connect();
+    client.send(post(key));
+    auto server = api.accept();
+    (void)server.read_request();
+    if (!answer.empty()) {
+      server.send(answer);
+    }
+    server.close();
+    answers.push_back(client.read_response());
+  };
+  run("\"paid\"", "HTTP/1.1 201 Created\r\nContent-Length: 4\r\nConnection: close\r\n\r\npaid");
+  answers.push_back(with.ask(post("\"paid\"")));
+  run("\"lost\"", "");
+  answers.push_back(with.ask(post("\"lost\"")));
+  answers.push_back(with.ask(post("")));
+  auto const lines = log.lines(answers.size());
+  std::array const outcomes = {"first", "replayed", "unknown", "unknown-refused", "missing"};
+  constexpr std::string_view begin = R"("idempotency":{"id":)";
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    auto const& line = lines[i];
+    EXPECT_THAT(line, HasSubstr("\"outcome\":\"" + std::string(outcomes[i]) + "\"}"));
+    EXPECT_THAT(line, HasSubstr("\"status\":" + std::to_string(answers[i].status())));
+    EXPECT_THAT(line,
+                HasSubstr("\"response_bytes\":" + std::to_string(answers[i].body.size()) + ","));
+    bool const ran = i == 0 || i == 2;
+    EXPECT_THAT(line, HasSubstr("\"server\":" + (ran ? "\"" + api.authority() + "\"" : "null")));
+    ids.push_back(line.substr(line.find(begin) + begin.size(), 66));
+  }
+  EXPECT_EQ(ids[0], ids[1]);
+  EXPECT_EQ(ids[2], ids[3]);
+  EXPECT_NE(ids[0], ids[2]);
+  EXPECT_TRUE(ids[4].starts_with("null")) << ids[4];
+  auto const record = with.admin("/api/v1/idempotency/" + ids[2].substr(1, 64));
+  EXPECT_EQ(record.status(), 200);
+  EXPECT_THAT(record.body,
+              HasSubstr(R"("route":"/**","method":"POST","host":"a.example","path":"/a")"));
+}
+
+TEST(gateway_access_log, says_what_a_client_was_told_whose_answer_came_too_late) {
+  log_folder const log;
+  data_folder const data;
+  origin api;
+  gateway const with(log.option() + keyed_config(api.url(), data));
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  auto const told = client.read_response();  // after the time-out of one second
+  expect_code(told, 504, "outcome-unknown");
+  server.send(response("201 Created", "late"));
+  auto const line = log.lines(1)[0];
+  EXPECT_THAT(line, HasSubstr(R"("status":504)"));
+  EXPECT_THAT(line, HasSubstr("\"response_bytes\":" + std::to_string(told.body.size()) + ","));
+  EXPECT_THAT(line, HasSubstr(R"("outcome":"unknown"})"));
 }
 
 TEST(gateway_access_log, has_a_line_for_what_never_reached_a_route) {

@@ -255,6 +255,66 @@ TEST(gateway_cluster_keys, in_redis_are_replayed_by_another_gateway_which_waits_
   expect_one_key_of_two_gateways("redis://" + redis.address());
 }
 
+/// An outcome that one gateway does not know is counted by another one too.
+void expect_one_count_of_two_gateways(std::string const& store) {
+  origin api;
+  data_folder const data;
+  auto const config = shared_secret(data) + "stores: {idempotency: \"" + store + "\"}\n" +
+                      keyed_config(api.url(), data);
+  gateway const first(config);
+  gateway const second(config);
+  auto client = first.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  server.close();
+  expect_code(client.read_response(), 502, "outcome-unknown");
+  for (auto const* const each : {&first, &second}) {
+    expect_eventually([&] { return each->metric("tidegate_idempotency_unresolved") == 1; },
+                      "it is counted");
+  }
+  auto const listed = second.admin("/api/v1/idempotency/unknown").body;
+  EXPECT_THAT(listed, testing::HasSubstr(
+                          R"("route":"/**","method":"POST","host":"a.example","path":"/a")"));
+}
+
+TEST(gateway_cluster_keys, in_redis_whose_outcome_is_unknown_are_counted_by_every_gateway) {
+  if (!redis_server::is_installed()) {
+    GTEST_SKIP() << redis_server::missing;
+  }
+  redis_server const redis;
+  expect_one_count_of_two_gateways("redis://" + redis.address());
+}
+
+TEST(gateway_cluster_keys, in_postgresql_whose_outcome_is_unknown_are_counted_by_every_gateway) {
+  if (!postgres_server::is_installed()) {
+    GTEST_SKIP() << postgres_server::missing;
+  }
+  expect_one_count_of_two_gateways(postgres_server::shared().fresh_database());
+}
+
+TEST(gateway_cluster_keys, in_redis_are_not_sent_again_by_their_gateway_after_flushall) {
+  if (!redis_server::is_installed()) {
+    GTEST_SKIP() << redis_server::missing;
+  }
+  redis_server const redis;
+  origin api;
+  data_folder const data;
+  gateway const with(shared_secret(data) + "stores: {idempotency: \"redis://" + redis.address() +
+                     "\"}\n" + keyed_config(api.url(), data));
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  redis.cli("FLUSHALL");
+  expect_code(with.ask(post("\"k\"")), 409, "in-flight");
+  server.send(response("201 Created", "once"));
+  EXPECT_EQ(client.read_response().body, "once");
+  EXPECT_EQ(with.ask(post("\"k\"")).field("Idempotent-Replayed"), "true");
+  EXPECT_TRUE(server.is_silent());
+  EXPECT_TRUE(api.is_untouched());
+}
+
 TEST(gateway_cluster_keys, in_postgresql_are_replayed_by_another_gateway_which_waits) {
   if (!postgres_server::is_installed()) {
     GTEST_SKIP() << postgres_server::missing;

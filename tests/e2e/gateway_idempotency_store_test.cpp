@@ -167,6 +167,11 @@ class gateway_idempotency_store : public testing::Test {
     make(idempotency::lose(key_at(path), found, idempotency::unknown_reason::gateway_stopped,
                            found.changed));
   }
+  /// What FLUSHALL does.
+  void forget(std::string const& path) {
+    auto const found = record_at(path);
+    make({.key = key_at(path), .when = {found.token, {found.state}}});
+  }
   /// A claim of somebody else who tries once more.
   [[nodiscard]] auto take_over(std::string const& path) -> idempotency::record {
     auto const found = record_at(path);
@@ -441,6 +446,42 @@ TEST_F(gateway_idempotency_store, tells_the_client_of_a_purged_owner_that_nobody
   server.send(response("200 OK", "mine"));
   expect_code(client.read_response(), 409, "outcome-unknown");
   EXPECT_EQ(with.admin("GET", path).status(), 404) << "an owner that comes back adds nothing";
+}
+
+TEST_F(gateway_idempotency_store, sends_nothing_again_that_it_has_under_way_when_records_are_lost) {
+  origin api;
+  inner_gateway const with(keyed_config(api.url(), data_), script_);
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  auto const path = with.path_of("k");
+  forget(path);
+  expect_code(with.ask(post("\"k\"")), 409, "in-flight");
+  expect_code(with.ask(post("\"k\"", "another")), 422, "key-reused");
+  auto waiting = with.connect();
+  waiting.send(post("\"k\"", "{\"a\":1}", "/a", "Prefer: wait=20\r\n"));
+  with.expect_waiting(1);
+  server.send(response("201 Created", "once"));
+  EXPECT_EQ(client.read_response().body, "once");
+  EXPECT_EQ(waiting.read_response().field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(with.ask(post("\"k\"")).field("Idempotent-Replayed"), "true");
+  EXPECT_TRUE(server.is_silent());
+  EXPECT_TRUE(api.is_untouched());
+}
+
+TEST_F(gateway_idempotency_store, knows_that_an_outcome_is_unknown_though_its_record_was_lost) {
+  origin api;
+  inner_gateway const with(keyed_config(api.url(), data_), script_);
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  forget(with.path_of("k"));
+  server.close();
+  expect_code(client.read_response(), 502, "outcome-unknown");
+  expect_code(with.ask(post("\"k\"")), 409, "outcome-unknown");
+  EXPECT_TRUE(api.is_untouched());
 }
 
 TEST_F(gateway_idempotency_store, resolves_an_unknown_outcome_by_a_late_true_answer) {  // N7

@@ -295,7 +295,8 @@ TEST_F(gateway_idempotency, answers_413_to_content_that_is_too_large) {  // S11
   EXPECT_EQ(with.ask(post("\"k\"", std::string(1025, 'x'))).status(), 413);
   auto chunked = with.connect();
   chunked.send(
-      "POST /a HTTP/1.1\r\nHost: a\r\nIdempotency-Key: \"k\"\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "POST /a HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nIdempotency-Key: "
+      "\"k\"\r\nTransfer-Encoding: chunked\r\n\r\n"
       "401\r\n" +
       std::string(1025, 'x') + "\r\n");
   EXPECT_EQ(chunked.read_response().status(), 413);
@@ -320,7 +321,8 @@ TEST_F(gateway_idempotency, takes_chunks_and_says_100_itself) {  // S12, S14
   gateway const with(keyed_config(api.url(), data_));
   auto client = with.connect();
   client.send(
-      "POST /a HTTP/1.1\r\nHost: a\r\nIdempotency-Key: \"k\"\r\nExpect: 100-continue\r\n"
+      "POST /a HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nIdempotency-Key: \"k\"\r\nExpect: "
+      "100-continue\r\n"
       "Transfer-Encoding: chunked\r\n\r\n");
   EXPECT_EQ(client.read_response().status(), 100);
   client.send("5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n");
@@ -331,10 +333,12 @@ TEST_F(gateway_idempotency, takes_chunks_and_says_100_itself) {  // S12, S14
   server.send(response("200 OK", "done"));
   EXPECT_EQ(client.read_response().body, "done");
   // Other chunks, the same content.
-  EXPECT_EQ(with.ask("POST /a HTTP/1.1\r\nHost: a\r\nIdempotency-Key: \"k\"\r\n"
-                     "Content-Length: 6\r\n\r\nhello!")
-                .field("Idempotent-Replayed"),
-            "true");
+  EXPECT_EQ(
+      with.ask(
+              "POST /a HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nIdempotency-Key: \"k\"\r\n"
+              "Content-Length: 6\r\n\r\nhello!")
+          .field("Idempotent-Replayed"),
+      "true");
 }
 
 TEST_F(gateway_idempotency, passes_103_on_and_does_not_store_it) {  // S15
@@ -568,7 +572,8 @@ TEST_F(gateway_idempotency, survives_clients_that_reset_before_they_are_told_to_
   for (int i = 0; i < 200; ++i) {
     auto client = with.connect();
     client.send(
-        "POST /a HTTP/1.1\r\nHost: a\r\nIdempotency-Key: \"k\"\r\nExpect: 100-continue\r\n"
+        "POST /a HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\nIdempotency-Key: "
+        "\"k\"\r\nExpect: 100-continue\r\n"
         "Content-Length: 5\r\n\r\n");
     client.abort();
   }
@@ -736,7 +741,8 @@ TEST_F(gateway_idempotency, replays_the_same_over_http_1_1_and_http_2) {  // S20
   auto const over_http2 = [&](std::string const& key) {
     return run({"/usr/bin/env", "curl", "-sS", "-i", "--max-time", "10", "--http2-prior-knowledge",
                 "-H", "Idempotency-Key: " + key, "-H", "Authorization: Bearer x", "--data-binary",
-                "{\"a\":1}", "-H", "Content-Type:", "http://" + with.authority() + "/a"})
+                "{\"a\":1}", "-H", "Content-Type:", "-H", "Host: a.example",
+                "http://" + with.authority() + "/a"})
         .out;
   };
   EXPECT_EQ(with.ask(post("\"1\"")).status(), 201);

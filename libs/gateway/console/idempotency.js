@@ -69,8 +69,9 @@
     try {
       const { unknown, more } = await ask("/api/v1/idempotency/unknown?limit=50");
       $("unknown-note").textContent = more ? "The newest 50; there are more." : "The newest first. Neither bodies nor secrets are shown.";
-      table($("unknown"), [["Key"], ["Why"], ["Attempts", true], ["First seen"], ["Unknown since"], ["Do"]],
-        unknown.map((each) => [`${each.id.slice(0, 16)}…`, each.reason, String(each.attempt), when(each.created), when(each.changed),
+      table($("unknown"), [["Key"], ["Route"], ["Request"], ["Client"], ["Why"], ["Attempts", true], ["First seen"], ["Unknown since"], ["Do"]],
+        unknown.map((each) => [`${each.id.slice(0, 16)}…`, each.route ?? "", each.path ? `${each.method} ${each.path}` : "", each.principal ?? `scope ${each.scope.slice(0, 8)}…`,
+          each.reason, String(each.attempt), when(each.created), when(each.changed),
           make("span", { class: "actions" }, ...actions(each, (label) => {
             $("unknown-answer").replaceChildren(make("p", { class: "good" }, `${each.id.slice(0, 16)}… – ${label}: done.`));
             refresh();

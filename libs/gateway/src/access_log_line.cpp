@@ -101,7 +101,8 @@ void append_log_no_request(std::string& out) {
 }
 
 void append_log_decision(std::string& out, std::string_view decision,
-                         std::span<std::string_view const> policies) {
+                         std::span<std::string_view const> policies,
+                         std::span<std::string const> partitions) {
   out.append(R"(,"decision":)");
   append_text_or_null(out, decision);
   out.append(R"(,"policies":[)");
@@ -109,10 +110,27 @@ void append_log_decision(std::string& out, std::string_view decision,
     out.append(&policy == policies.data() ? "" : ",");
     append_text(out, policy);
   }
+  out.append(R"(],"partitions":[)");
+  for (auto const& partition : partitions) {
+    out.append(&partition == partitions.data() ? "" : ",");
+    append_text(out, partition);
+  }
   out.append("]");
 }
 
 void append_log_response(std::string& out, logged_response const& response) {
+  out.append(R"(,"principal":)");
+  append_text_or_null(out, response.principal);
+  out.append(R"(,"idempotency":)");
+  if (response.key_outcome.empty()) {
+    out.append("null");
+  } else {
+    out.append(R"({"id":)");
+    append_text_or_null(out, response.key_id);
+    out.append(R"(,"outcome":)");
+    append_text(out, response.key_outcome);
+    out.append("}");
+  }
   out.append(R"(,"route":)");
   append_text_or_null(out, response.route);
   out.append(R"(,"upstream":)");

@@ -25,14 +25,19 @@ void append_log_client(std::string& out, std::chrono::system_clock::time_point t
 void append_log_request(std::string& out, wire::request_head const& request, bool query);
 /// In place of it, when the head of the request could not be read.
 void append_log_no_request(std::string& out);
-/// What policies said; nothing when none was asked.
+/// What policies said; nothing when none was asked. `partitions` are the digests of the partitions that were refused, one
+/// for each policy.
 void append_log_decision(std::string& out, std::string_view decision,
-                         std::span<std::string_view const> policies);
+                         std::span<std::string_view const> policies,
+                         std::span<std::string const> partitions);
 
 struct logged_response {
-  std::string_view route{};     ///< empty: none
-  std::string_view upstream{};  ///< empty: none
-  std::string_view server{};    ///< empty: none
+  std::string_view principal{};    ///< who asked, by name; empty: nobody knows
+  std::string_view key_id{};       ///< of the Idempotency-Key; empty: none that could be read
+  std::string_view key_outcome{};  ///< what became of a request with a key; empty: it has none
+  std::string_view route{};        ///< empty: none
+  std::string_view upstream{};     ///< empty: none
+  std::string_view server{};       ///< empty: none
   int status = 0;
   std::uint64_t request_octets = 0;
   std::uint64_t response_octets = 0;

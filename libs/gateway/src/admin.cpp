@@ -506,11 +506,16 @@ class admin_connection final : public engine::watched, private engine::timer {
   [[nodiscard]] auto metrics() const -> std::string {
     auto const& shared = service_.shared_;
     std::string text;
+    auto const keys =
+        service_.keys_ ? service_.keys_->store->used() : store::idempotency_store::usage{};
     append_prometheus(text, shared.metrics,
                       {.quota_buckets = shared.quotas.size(),
                        .quota_octets = shared.quotas.memory(),
                        .log_lines_lost = shared.log.lost(),
-                       .keys_waited_for = service_.keys_ ? service_.keys_->room.size() : 0});
+                       .keys_waited_for = service_.keys_ ? service_.keys_->room.size() : 0,
+                       .keys_unresolved = keys.unknown,
+                       .keys_octets = keys.stored_octets,
+                       .keys_octets_max = keys.stored_octets_max});
     append_upstreams(text, *service_.first_.current->settings, shared.metrics,
                      service_.loop_.now());
     append_stores(text, service_.stores_.figures());

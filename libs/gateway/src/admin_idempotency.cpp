@@ -53,10 +53,22 @@ void append_member(std::string& out, std::string_view name, std::uint32_t number
   out.append(",\"").append(name).append("\":").append(std::to_string(number));
 }
 
-/// A record as an operator sees it: neither key nor scope nor anything of request and response.
+/// A record as an operator sees it: neither key nor credentials, and of the request only what leads to what it was for.
+/// `scope` is the same in all records of one scope.
 void append_shown(std::string& out, lookup_key const& key, record const& found,
                   record_state state) {
-  out += "{\"id\":\"" + to_string(key) + "\"";
+  auto const id = to_string(key);
+  out += "{\"id\":\"" + id + "\",\"scope\":\"";
+  out.append(id, 2 * lookup_key::scope_offset, 2 * sizeof(key.scope())).append("\"");
+  if (!found.origin.empty()) {
+    append_member(out, "route", found.origin.route);
+    append_member(out, "method", found.origin.method);
+    append_member(out, "host", found.origin.host);
+    append_member(out, "path", found.origin.path);
+    if (!found.origin.principal.empty()) {
+      append_member(out, "principal", found.origin.principal);
+    }
+  }
   append_member(out, "state", name_of(state));
   if (state == record_state::unknown) {
     // A lease that has just ended is written down by whoever cleans up.
@@ -112,7 +124,7 @@ void append_shown(std::string& out, lookup_key const& key, record const& found,
 
 /// What a key may be stored under. A route whose keys are UUIDs has one for both spellings of one, and nothing
 /// says here which route it is.
-[[nodiscard]] auto keys_named(idempotency::secret const& secret,
+[[nodiscard]] auto keys_named(idempotency_state const& state, std::vector<std::string> hosts,
                               std::vector<std::string> const& scopes,
                               std::vector<std::string> const& keys)
     -> result<std::vector<lookup_key>, std::string> {
@@ -123,6 +135,9 @@ void append_shown(std::string& out, lookup_key const& key, record const& found,
   }
   if (keys.size() != 1 || keys.front().empty()) {
     return failure(std::string("key is needed once, and not empty"));
+  }
+  if (hosts.empty()) {
+    hosts = state.hosts.all();
   }
   std::string scope;
   for (auto const& value : scopes) {
@@ -140,23 +155,30 @@ void append_shown(std::string& out, lookup_key const& key, record const& found,
     }
     key = *read;
   }
-  std::vector<lookup_key> asked{secret.lookup(scope, key)};
   how.format = idempotency::key_format::uuid;
   how.accept_unquoted = true;
   auto const uuid = idempotency::read_key(std::span(&line, 1), how, {}, scratch);
-  if (uuid && *uuid != key) {
-    asked.push_back(secret.lookup(scope, *uuid));
+  std::vector<lookup_key> asked;
+  for (auto const& host : hosts) {
+    std::string of_host;
+    append_scope_value(of_host, host_of(host));
+    of_host += scope;
+    asked.push_back(state.secret.lookup(of_host, key));
+    if (uuid && *uuid != key) {
+      asked.push_back(state.secret.lookup(of_host, *uuid));
+    }
   }
   return asked;
 }
 
-[[nodiscard]] auto keys_asked_for(idempotency::secret const& secret, std::string_view query)
+[[nodiscard]] auto keys_asked_for(idempotency_state const& state, std::string_view query)
     -> result<std::vector<lookup_key>, std::string> {
-  return keys_named(secret, values_of(query, "scope"), values_of(query, "key"));
+  return keys_named(state, values_of(query, "host"), values_of(query, "scope"),
+                    values_of(query, "key"));
 }
 
-/// The same from `{"scope": ["S", …], "key": "K"}`; a scope of one value may be a string.
-[[nodiscard]] auto keys_in(idempotency::secret const& secret, std::string_view content)
+/// The same from `{"scope": ["S", …], "key": "K"}`; a scope of one value may be a string. `"host": "H"` may be there too.
+[[nodiscard]] auto keys_in(idempotency_state const& state, std::string_view content)
     -> result<std::vector<lookup_key>, std::string> {
   auto const read = scim::parse_json(content, {.depth_max = 4});
   if (!read || read->if_object() == nullptr) {
@@ -164,10 +186,11 @@ void append_shown(std::string& out, lookup_key const& key, record const& found,
   }
   std::vector<std::string> scopes;
   std::vector<std::string> keys;
+  std::vector<std::string> hosts;
   for (auto const& [name, value] : read->if_object()->members()) {
-    auto& to = name == "key" ? keys : scopes;
-    if (name != "scope" && name != "key") {
-      return failure(std::string("a member is not known here: allowed are scope and key"));
+    auto& to = name == "key" ? keys : name == "host" ? hosts : scopes;
+    if (name != "scope" && name != "key" && name != "host") {
+      return failure(std::string("a member is not known here: allowed are scope, key and host"));
     }
     if (auto const* const text = value.if_string()) {
       to.push_back(*text);
@@ -177,13 +200,14 @@ void append_shown(std::string& out, lookup_key const& key, record const& found,
     if (list == nullptr || !std::ranges::all_of(*list, [](scim::json const& each) {
           return each.if_string() != nullptr;
         })) {
-      return failure(name + " is to be a string" + (name == "key" ? "" : ", or an array of them"));
+      return failure(name + " is to be a string" +
+                     (name == "scope" ? ", or an array of them" : ""));
     }
     for (auto const& each : *list) {
       to.push_back(*each.if_string());
     }
   }
-  return keys_named(secret, scopes, keys);
+  return keys_named(state, std::move(hosts), scopes, keys);
 }
 
 /// `{"outcome": "executed"}` or `{"outcome": "not-executed"}`, however it is spelled, and nothing else.
@@ -220,7 +244,13 @@ class operation : public std::enable_shared_from_this<operation> {
         reply_(std::move(reply)) {}
 
   /// To be called once, when somebody owns it.
-  void start() { find(); }
+  void start() {
+    if (asked_.empty()) {
+      reply_(no_such_key());
+    } else {
+      find();
+    }
+  }
 
  private:
   /// An answer of the store, taken on the thread of the admin address.
@@ -261,7 +291,7 @@ class operation : public std::enable_shared_from_this<operation> {
       return;
     }
     if (!state) {
-      reply_(admin_problem(404, "There is no such key."));
+      reply_(no_such_key());
       return;
     }
     auto const& key = asked_.front();
@@ -281,6 +311,9 @@ class operation : public std::enable_shared_from_this<operation> {
 
   void made(store::apply_answer answer) {
     if (auto const keys = keys_.lock()) {
+      if (answer && answer->made) {
+        keys->running.forget(asked_.front());
+      }
       keys->room.wake(asked_.front());  // whoever waits looks at what is there now
     }
     if (!answer) {
@@ -299,6 +332,12 @@ class operation : public std::enable_shared_from_this<operation> {
 
   [[nodiscard]] static auto conflict(std::string_view why) -> admin_answer {
     return admin_problem(409, "Nothing was changed: " + std::string(why) + ".");
+  }
+  [[nodiscard]] static auto no_such_key() -> admin_answer {
+    return admin_problem(
+        404,
+        "There is no such key. A key belongs to a host: without \"host\" those are looked at that "
+        "routes, unknown outcomes, and requests with keys since the start have named.");
   }
   [[nodiscard]] static auto store_failed() -> admin_answer {
     return admin_problem(503, "The store of idempotency keys gives no answer.");
@@ -410,7 +449,7 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_state> con
       reply(not_allowed("GET, HEAD"));
     } else if (!keys) {
       begin({}, wish::look);
-    } else if (auto asked = keys_asked_for(keys->secret, request.query)) {
+    } else if (auto asked = keys_asked_for(*keys, request.query)) {
       begin(*std::move(asked), wish::look);
     } else {
       reply(admin_problem(400, asked.error()));
@@ -435,7 +474,7 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_state> con
       reply(admin_problem(415, "The content is to be application/json."));
     } else if (!keys) {
       begin({}, wish::look);
-    } else if (auto asked = keys_in(keys->secret, request.content)) {
+    } else if (auto asked = keys_in(*keys, request.content)) {
       begin(*std::move(asked), wish::look);
     } else {
       reply(admin_problem(400, asked.error()));

@@ -318,6 +318,11 @@ class config_reader {
   void fault(yaml_place place, std::string message) {
     faults_.push_back({file_name_, place.line, place.column, std::move(message)});
   }
+  /// What is said and stops nothing.
+  void warn(yaml_place place, std::string message) {
+    warnings_.push_back({file_name_, place.line, place.column, std::move(message)});
+  }
+  [[nodiscard]] auto take_warnings() -> std::vector<config_fault> { return std::move(warnings_); }
 
  private:
   using names = std::map<std::string, std::optional<std::size_t>, std::less<>>;
@@ -549,6 +554,16 @@ class config_reader {
     bool const has_directory = stores.find("directory") != nullptr;
     made.idempotency_store =
         has_idempotency ? take_store(stores, "idempotency") : in_data("idempotency.db");
+    made.idempotency_size = take_or_default(stores, "idempotency-size", read_size);
+    if (made.idempotency_store.kind == store_kind::redis ||
+        made.idempotency_store.kind == store_kind::postgres) {
+      made.idempotency_size = 0;
+      if (stores.find("idempotency-size") != nullptr) {
+        fault(stores.place_of("idempotency-size"),
+              "idempotency-size: only where \"idempotency\" is in memory or in SQLite; Redis is "
+              "bounded by its maxmemory, PostgreSQL by its disk");
+      }
+    }
     made.idempotency_replicas = take_or_default(stores, "idempotency-replicas", read_integer);
     if (made.idempotency_replicas != 0 && made.idempotency_store.kind != store_kind::redis) {
       fault(stores.place_of("idempotency-replicas"),
@@ -1144,6 +1159,15 @@ class config_reader {
     if (route.service == route_service::echo) {
       fault(from.place, "idempotency: not for \"service: echo\"");
     }
+    auto const secret = std::ranges::find_if(made.scope, ratelimit::is_credential);
+    if (secret != made.scope.end()) {
+      warn(
+          from.find("scope") != nullptr ? from.place_of("scope") : from.place,
+          "scope: \"" + to_string(*secret) +
+              "\" is a credential: where it is renewed, a retry with the same key is a new request "
+              "and runs a second time; better: \"principal\" on a route with \"auth\", or a field "
+              "that names the client");
+    }
     route.idempotency = std::move(made);
   }
 
@@ -1166,7 +1190,7 @@ class config_reader {
       made.scope = {{ratelimit::partition_source_kind::principal, ""}};
     }
     check_principal(from.place_of("scope"), "scope", made.scope, route);
-    made.anonymous = take(from, "anonymous", read_choice) != "refuse";
+    made.anonymous = take(from, "anonymous", read_choice) == "allow";
     auto const format = take(from, "key-format", read_choice);
     made.key.format = format == "uuid"     ? idempotency::key_format::uuid
                       : format == "uuidv7" ? idempotency::key_format::uuidv7
@@ -1375,6 +1399,7 @@ class config_reader {
 
   std::string file_name_;
   std::vector<config_fault>& faults_;
+  std::vector<config_fault> warnings_;
   names upstreams_;
   names policies_;
 };
@@ -1419,6 +1444,7 @@ auto parse_config(std::string_view text, std::string_view file_name)
     made = reader.read(*document->root);
     if (faults.empty()) {
       made.effective = effective_options(*document->root, made, file_name);
+      made.warnings = reader.take_warnings();
     }
   } else {
     reader.fault(document.error().place, document.error().message);

@@ -127,14 +127,25 @@ auto config_from_flags(serve_flags const& flags) -> result<config, std::vector<c
       reader.fault("--idempotency", 0,
                    "\"" + *flags.idempotency + "\" is unknown; allowed: required, optional or off");
     }
-    keys = ", idempotency: {mode: " + yaml(*flags.idempotency) + "}";
+    keys = ", idempotency: {mode: " + yaml(*flags.idempotency) + ", anonymous: allow}";
   }
   text +=
       "routes: [{match: {path: /**}, upstream: upstream, limits: [" + names + "]" + keys + "}]\n";
   if (!reader.faults.empty()) {
     return failure(std::move(reader.faults));
   }
-  return parse_config(text, "");
+  auto made = parse_config(text, "");
+  if (made) {
+    made->warnings.clear();  // of a text that its author has not written
+    if (keys.contains("mode") && *flags.idempotency != "off") {
+      made->warnings.push_back(
+          {"--idempotency", 1, 1,
+           "requests without Authorization own their keys together (anonymous: allow), so that "
+           "each "
+           "may be told the answer to another; a configuration file can refuse them"});
+    }
+  }
+  return made;
 }
 
 }  // namespace tidegate::gateway

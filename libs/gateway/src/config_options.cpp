@@ -132,6 +132,15 @@ constexpr option table[] = {
      .doc = "Idempotency keys and responses. `memory` forgets them at the end of the process. Left "
             "out: `idempotency.db` in `data`.",
      .at_start = true},
+    {.path = "stores.idempotency-size",
+     .type = option_type::size,
+     .initial = "1GiB",
+     .min = 1024 * 1024,
+     .max = std::int64_t{1} << 46,
+     .doc = "How much idempotency keys and responses may take together, in memory or in SQLite; "
+            "beyond, new keys get 503. Not where they are in Redis (its `maxmemory`) or "
+            "PostgreSQL.",
+     .at_start = true},
     {.path = "stores.idempotency-replicas",
      .type = integer,
      .initial = "0",
@@ -369,13 +378,15 @@ constexpr option table[] = {
      .type = source,
      .form = form::one_or_list,
      .initial = "header:authorization",
-     .doc = "Who owns a key: the same key with other values of these is another key. On a route "
-            "with `auth` the default is `principal`."},
+     .doc = "Who owns a key: the same key with other values of these is another key, and so is the "
+            "same key for another host. On a route with `auth` the default is `principal`. A "
+            "credential that is renewed makes a retry a new request: `check` warns of that."},
     {.path = "routes.idempotency.anonymous",
      .type = choice,
-     .initial = "allow",
+     .initial = "refuse",
      .words = "allow|refuse",
-     .doc = "Requests that have nothing of `scope`: they own their keys together, or get 400."},
+     .doc = "Requests that have nothing of `scope`: they get 400, or own their keys together, so "
+            "that each may be told the answer to another."},
     {.path = "routes.idempotency.accept-unquoted",
      .type = boolean,
      .initial = "false",

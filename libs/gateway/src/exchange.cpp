@@ -2,6 +2,7 @@
 #include "exchange.hpp"
 
 #include "access_log_line.hpp"
+#include "admin_quotas.hpp"
 #include "bearer.hpp"
 #include "request_values.hpp"
 
@@ -87,7 +88,10 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   upstream_ = nullptr;
   route_ = nullptr;
   method_ = request.method();
+  token_ = nullptr;
   status_ = 0;
+  told_status_ = 0;
+  told_octets_ = 0;
   head_sent_ = false;
   charged_ = false;
   without_store_ = false;
@@ -341,9 +345,7 @@ void exchange::send_upstream(bool fresh) {
     return;
   }
   upstream_ = connection;
-  if (!log_line_.empty()) {
-    server_ = route_->pool->settings().servers[connection->server()].authority;
-  }
+  log_server(route_->pool->settings().servers[connection->server()].authority);
   upstream_->start(*this, method_, request_);
 }
 
@@ -509,7 +511,7 @@ auto exchange::end(std::size_t local_octets) -> client_stream* {
   settle();
   unload();
   if (route_ != nullptr) {
-    route_->counts->count(status_, worker_.loop.now() - begun_);
+    route_->counts->count(told_status_ != 0 ? told_status_ : status_, worker_.loop.now() - begun_);
   }
   worker_.release(*std::exchange(runtime_, nullptr));
   return std::exchange(client_, nullptr);
@@ -520,29 +522,57 @@ auto exchange::end(std::size_t local_octets) -> client_stream* {
 void exchange::begin_log_line(wire::request_head const& request, client_address const& from) {
   decision_is_logged_ = false;
   server_ = {};
+  key_id_.clear();
+  key_outcome_ = {};
   append_log_client(log_line_, std::chrono::system_clock::now(),
                     find_client(request, from, runtime_->settings->trusted_proxies, worker_.lines),
                     client_->protocol());
   append_log_request(log_line_, request, runtime_->settings->settings.access_log.query);
 }
 
-void exchange::log_decision(std::string_view decision, std::span<std::string_view const> policies) {
+void exchange::log_decision(std::string_view decision, std::span<std::size_t const> refused) {
+  if (log_line_.empty()) {
+    return;
+  }
+  std::vector<std::string_view> policies;
+  std::vector<std::string> partitions;
+  for (auto const i : refused) {
+    policies.emplace_back(route_of().limits[i].policy->name);
+    partitions.push_back(partition_key_of(charges_[i].partition));
+  }
+  append_log_decision(log_line_, decision, policies, partitions);
+  decision_is_logged_ = true;
+}
+
+void exchange::log_server(std::string_view authority) {
   if (!log_line_.empty()) {
-    append_log_decision(log_line_, decision, policies);
-    decision_is_logged_ = true;
+    server_ = authority;
+  }
+}
+
+void exchange::log_key(std::string id, std::string_view outcome) {
+  if (!log_line_.empty()) {
+    key_id_ = std::move(id);
+    key_outcome_ = outcome;
   }
 }
 
 void exchange::end_log_line(std::size_t local_octets) {
   if (!decision_is_logged_) {
-    append_log_decision(log_line_, charged_ ? "admitted" : "", {});
+    append_log_decision(log_line_, charged_ ? "admitted" : "", {}, {});
   }
   logged_response response{
-      .status = status_,
+      .principal = token_ != nullptr ? std::string_view(token_->name) : std::string_view(),
+      .key_id = key_id_,
+      .key_outcome = key_outcome_,
+      .status = told_status_ != 0 ? told_status_ : status_,
       .request_octets = request_octets_,
       .response_octets = response_octets_ + (method_ == wire::method::head ? 0 : local_octets),
       .duration = worker_.loop.now() - begun_,
   };
+  if (told_status_ != 0) {
+    response.response_octets = told_octets_;  // what came later went to no client
+  }
   if (route_ != nullptr) {
     response.route = route_of().settings->name;
     if (route_->pool != nullptr) {

@@ -126,6 +126,10 @@ class exchange final : private upstream_user {
   /// When it waits, `keyed_request::quotas_decided` is called, after which this does not wait again.
   [[nodiscard]] auto admit_run() -> admission;
   void give_charges_back();
+  /// For the access log: which server is asked, and what became of a request with a key, whose id is empty where none
+  /// could be read.
+  void log_server(std::string_view authority);
+  void log_key(std::string id, std::string_view outcome);
   /// What was charged is settled, as at the end of an exchange.
   void close_charges();
   /// Ends, perhaps when a store has decided about the cost.
@@ -211,7 +215,7 @@ class exchange final : private upstream_user {
                              std::string_view path, client_address const& from,
                              forwarding const& how);
   /// The client that is to be answered, or null; the exchange is over with that.
-  [[nodiscard]] auto end_keyed() -> client_stream*;
+  [[nodiscard]] auto end_keyed(std::size_t local_octets = 0) -> client_stream*;
   [[nodiscard]] auto is_blocked() -> bool;
   [[nodiscard]] auto is_overloaded() -> bool;
   /// How the policies stand, for an answer that none of them is the reason of.
@@ -278,7 +282,8 @@ class exchange final : private upstream_user {
 
   // For the access log.
   void begin_log_line(wire::request_head const& request, client_address const& from);
-  void log_decision(std::string_view decision, std::span<std::string_view const> policies);
+  /// `refused` are the positions of the limits that did not let the request pass.
+  void log_decision(std::string_view decision, std::span<std::size_t const> refused);
   void end_log_line(std::size_t local_octets);
 
   static_assert(limits_max <= store::quota_table::charges_max);
@@ -319,7 +324,11 @@ class exchange final : private upstream_user {
   std::array<ratelimit::service_limit_view, limits_max> views_;
   std::string log_line_;  // so far; empty while nothing is logged
   bool decision_is_logged_ = false;
-  std::string_view server_;            // the last that was asked, when that is logged
+  std::string_view server_;  // the last that was asked, when that is logged
+  std::string key_id_;       // the same of a request with a key
+  std::string_view key_outcome_;
+  int told_status_ = 0;  // what a client was told before its request was over; 0: nothing
+  std::size_t told_octets_ = 0;
   std::shared_ptr<quota_call> asked_;  // while the store of quotas is waited for
   /// What is replayed when the store of quotas has decided about its cost.
   std::pair<std::shared_ptr<idempotency::stored_response const>, std::int64_t> replayed_;

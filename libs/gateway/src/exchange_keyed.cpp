@@ -98,6 +98,12 @@ void drop_field(std::string& head, std::string_view lower_case_name) {
   }
 }
 
+/// Whether a field of a first answer says something that was so then: Retry-After in seconds counts from when it came.
+[[nodiscard]] auto is_stale(idempotency::response_field const& field) -> bool {
+  return equal_names(field.name, "retry-after") &&
+         field.value.find_first_not_of("0123456789") == std::string::npos;
+}
+
 void append_fields(std::string& out, std::span<idempotency::response_field const> fields) {
   for (auto const& field : fields) {
     wire::append_field(out, field.name, std::string_view(field.value));
@@ -116,9 +122,10 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
   auto const problem = [&](problem_code code, std::string_view detail = {}) {
     idempotency::problem_details const details{
         .code = code, .documentation = settings.documentation, .detail = detail};
-    route_->counts
-        ->of(code == problem_code::key_missing ? keyed_outcome::missing : keyed_outcome::malformed)
-        .add();
+    auto const outcome =
+        code == problem_code::key_missing ? keyed_outcome::missing : keyed_outcome::malformed;
+    route_->counts->of(outcome).add();
+    log_key({}, name_of(outcome));
     refuse_key(details, 0s);
     return true;
   };
@@ -136,12 +143,20 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
   if (!key) {
     return problem(idempotency::code_of(key.error()), to_string(key.error()));
   }
+  // A key of another host is another key.
+  auto host = host_of(request.authority());
   std::string scope;
+  append_scope_value(scope, host);
+  std::string principal(token_ != nullptr ? std::string_view(token_->name) : std::string_view());
   bool is_anonymous = true;
   for (std::size_t i = 0; i < settings.scope.size(); ++i) {
-    auto const value = value_of(settings.scope[i], route_of().scope_fields[i], request, path, from);
+    auto const& source = settings.scope[i];
+    auto const value = value_of(source, route_of().scope_fields[i], request, path, from);
     is_anonymous = is_anonymous && value.empty();
     append_scope_value(scope, value);
+    if (token_ == nullptr && !value.empty() && !ratelimit::is_credential(source)) {
+      principal.append(principal.empty() ? "" : " ").append(value);
+    }
   }
   if (is_anonymous && !settings.anonymous) {
     return problem(problem_code::scope_missing);
@@ -150,11 +165,17 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
       request.body().length > static_cast<std::uint64_t>(settings.max_body)) {
     return problem(problem_code::body_too_large);
   }
+  if (host != worker_.key_host) {
+    worker_.shared.idempotency->hosts.add(host);
+    worker_.key_host = host;
+  }
   keyed_head head;
   head.key = worker_.shared.idempotency->secret.lookup(scope, *key);
   head.wait = preferred_wait(request);
   head.method = request.method();
   head.method_text = request.method_text();
+  head.principal = std::move(principal);
+  head.host = std::move(host);
   head.path = path;
   auto query = request.query();
   query.remove_prefix(std::min<std::size_t>(1, query.size()));
@@ -180,10 +201,10 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
   return true;
 }
 
-auto exchange::end_keyed() -> client_stream* {
+auto exchange::end_keyed(std::size_t local_octets) -> client_stream* {
   auto const keyed = std::exchange(keyed_, nullptr);
   auto& on = worker_;
-  auto* const client = end();
+  auto* const client = end(local_octets);
   if (client == nullptr) {
     on.reclaim(*this);
   }
@@ -259,7 +280,11 @@ void exchange::replay(std::shared_ptr<idempotency::stored_response const> const&
   response_octets_ = response.body.size();
   auto& lines = worker_.field_lines;
   lines.clear();
-  append_fields(lines, response.fields);
+  for (auto const& field : response.fields) {
+    if (!is_stale(field)) {
+      append_fields(lines, {&field, 1});
+    }
+  }
   append_limit_fields(lines, nullptr, status_);
   lines.append("Idempotent-Replayed: true\r\n");
   if (auto* const client = end_keyed()) {
@@ -288,7 +313,7 @@ void exchange::refuse_key(idempotency::problem_details const& problem,
   text.clear();
   idempotency::append_problem(text, problem);
   auto const status = status_;
-  if (auto* const client = end_keyed()) {
+  if (auto* const client = end_keyed(text.size())) {
     client->send_local({.status = status,
                         .content_type = "application/problem+json",
                         .field_lines = lines,
@@ -315,6 +340,8 @@ void exchange::tell_unknown(int status, idempotency_config const& how) {
   idempotency::append_problem(text, {.code = problem_code::outcome_unknown,
                                      .documentation = how.documentation,
                                      .status = status});
+  told_status_ = status;
+  told_octets_ = text.size();
   std::exchange(client_, nullptr)
       ->send_local({.status = status,
                     .content_type = "application/problem+json",

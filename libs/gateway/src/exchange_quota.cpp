@@ -219,9 +219,11 @@ auto exchange::is_blocked() -> bool {
   }
   look();
   std::vector<std::string_view> names;
+  std::vector<std::size_t> positions;
   for (std::size_t i = 0; i < limits.size(); ++i) {
     if (blocked[i] > 0ns) {
       route_->policies[i]->blocked.add();
+      positions.push_back(i);
       names.emplace_back(limits[i].policy->name);
       auto& decided = results_[i].decision;
       decided = {false, {0, blocked[i]}, blocked[i]};
@@ -237,7 +239,7 @@ auto exchange::is_blocked() -> bool {
       retry_after = blocked[i] > 0ns ? std::max(retry_after, reset) : retry_after;
     }
   }
-  log_decision("blocked", names);
+  log_decision("blocked", positions);
   auto& content = worker_.text;
   content.clear();
   ratelimit::append_problem(content, ratelimit::problem_type::abnormal_usage_detected, names);
@@ -346,7 +348,7 @@ void exchange::refuse_by_quota() {
   }
   advertise_all(false);
   auto retry_after = 0ns;
-  limit const* last = nullptr;
+  std::array<std::size_t, limits_max> positions{};
   std::size_t refusals = 0;
   for (std::size_t i = 0, view = 0; i < limits.size(); ++i) {
     if (limits[i].policy->shadow) {
@@ -354,24 +356,21 @@ void exchange::refuse_by_quota() {
     }
     auto const reset = views_[view++].reset.value_or(1s);
     if (!results_[i].decision.admitted) {
-      last = &limits[i];
-      ++refusals;
+      positions[refusals++] = i;
       retry_after = std::max({retry_after, reset, 1ns});
     }
   }
-  if (refusals == 1) {
-    auto const name = std::string_view(last->policy->name);
-    log_decision("refused", {&name, 1});
-    refuse(ratelimit::problem_type::quota_exceeded, last->problem, retry_after, last->problem_head);
+  std::span const refused(positions.data(), refusals);
+  log_decision("refused", refused);
+  if (refused.size() == 1) {
+    auto const& only = limits[refused.front()];
+    refuse(ratelimit::problem_type::quota_exceeded, only.problem, retry_after, only.problem_head);
     return;
   }
   std::vector<std::string_view> violated;
-  for (std::size_t i = 0; i < limits.size(); ++i) {
-    if (!results_[i].decision.admitted && !limits[i].policy->shadow) {
-      violated.emplace_back(limits[i].policy->name);
-    }
+  for (auto const i : refused) {
+    violated.emplace_back(limits[i].policy->name);
   }
-  log_decision("refused", violated);
   auto& content = worker_.text;
   content.clear();
   ratelimit::append_problem(content, ratelimit::problem_type::quota_exceeded, violated);

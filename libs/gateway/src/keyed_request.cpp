@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "keyed_request.hpp"
 
+#include "access_log_line.hpp"
 #include "exchange.hpp"
 #include "exchange_service.hpp"
 #include "field_names.hpp"
 
 #include <tidegate/base/fail_point.hpp>
 #include <tidegate/http/date.hpp>
+#include <tidegate/http/json_string.hpp>
 #include <tidegate/idempotency/change.hpp>
 
 #include <algorithm>
@@ -31,7 +33,7 @@ constexpr std::size_t piece_octets = 128 * 1024;
     case problem_code::key_missing: return keyed_outcome::missing;
     case problem_code::key_reused: return keyed_outcome::reused;
     case problem_code::in_flight: return keyed_outcome::conflict;
-    case problem_code::outcome_unknown: return keyed_outcome::unknown;
+    case problem_code::outcome_unknown: return keyed_outcome::unknown_refused;
     case problem_code::result_expired: return keyed_outcome::expired;
     case problem_code::response_not_replayable: return keyed_outcome::not_replayable;
     case problem_code::too_many_keys: return keyed_outcome::too_many_keys;
@@ -54,8 +56,12 @@ keyed_request::keyed_request(worker& on, exchange& of, worker_route const& route
     : worker_(on), exchange_(&of), route_(route), head_(std::move(head)), decoder_(head_.framing) {}
 
 keyed_request::~keyed_request() {
+  auto& shared = *worker_.shared.idempotency;
   if (waits_for_record_) {
-    worker_.shared.idempotency->room.leave(head_.key, *this);
+    shared.room.leave(head_.key, *this);
+  }
+  if (claimed_) {
+    shared.running.remove(head_.key, mine_.token);
   }
 }
 
@@ -201,7 +207,16 @@ void keyed_request::found(store::find_answer answer) {
 }
 
 void keyed_request::decide(std::optional<store::found_record> const& found) {
-  auto const* const record = found ? &found->record : nullptr;
+  auto const* record = found ? &found->record : nullptr;
+  std::optional<idempotency::record> running;
+  if (record == nullptr || !state_at(*record, worker_.key_time())) {
+    // What this process has under way is so, whatever the store has lost.
+    running = worker_.shared.idempotency->running.find(head_.key);
+    if (running) {
+      running->lease_until = worker_.key_time() + settings().policy.lease;
+      record = &*running;
+    }
+  }
   request_.waiters = waits_for_record_ ? 0 : worker_.shared.idempotency->room.count(head_.key);
   auto what = idempotency::decide(record, request_, settings().policy, worker_.key_time());
   if (what.what == verdict::other_rule) {
@@ -237,7 +252,7 @@ void keyed_request::follow(idempotency::decision const& what,
       run();
       break;
     case verdict::replay:
-      route_.counts->of(keyed_outcome::replayed).add();
+      note(keyed_outcome::replayed);
       leave_exchange().replay(found->response, settings().replay_cost);
       break;
     default: {
@@ -308,6 +323,7 @@ void keyed_request::store_has_failed(store::store_error const& error) {
   }
   worker_.shared.idempotency->health.note(&error);
   worker_.metrics->idempotency_store_failures.add();
+  bool const is_full = error.fault == store::store_fault::full;
   if (settings().pass_on_store_failure && error.fault != store::store_fault::damaged && !claimed_) {
     bool const is_heard = exchange_->has_client();
     let_upstream_go();
@@ -317,7 +333,7 @@ void keyed_request::store_has_failed(store::store_error const& error) {
       leave_exchange().end_unheard();
       return;
     }
-    route_.counts->of(keyed_outcome::bypassed).add();
+    note(keyed_outcome::bypassed);
     run();
     return;
   }
@@ -325,7 +341,11 @@ void keyed_request::store_has_failed(store::store_error const& error) {
   if (std::exchange(charged_, false)) {
     exchange_->give_charges_back();
   }
-  refuse({.code = problem_code::store_unavailable}, 1s);
+  refuse({.code = problem_code::store_unavailable,
+          .detail = is_full ? "The request was not run, because there is no room for another "
+                              "Idempotency-Key: send it again later."
+                            : ""},
+         is_full ? settings().policy.retry_unknown_outcome : 1s);
 }
 
 /// A claim that failed may have been made all the same. It is given back, since nothing was sent; or, when the
@@ -342,7 +362,11 @@ void keyed_request::forget_claim(bool is_sent) {
 void keyed_request::refuse(idempotency::problem_details problem, std::chrono::seconds retry_after,
                            std::string_view field_lines) {
   let_upstream_go();
-  route_.counts->of(outcome_of(problem.code)).add();
+  if (claimed_ && problem.code == problem_code::outcome_unknown) {  // it ran, and was overtaken
+    note_unknown(idempotency::unknown_reason::no_answer);
+  } else {
+    note(outcome_of(problem.code));
+  }
   problem.documentation = settings().documentation;
   leave_exchange().refuse_key(problem, retry_after, field_lines);
 }
@@ -393,6 +417,7 @@ void keyed_request::connect(bool fresh) {
     upstream_failed(upstream_failure::connect_refused, {});
     return;
   }
+  exchange_->log_server(route_.pool->settings().servers[upstream_->server()].authority);
   upstream_->start(*this, head_.method, {});
   if (upstream_ != nullptr && upstream_->is_connected()) {
     upstream_connected();
@@ -419,8 +444,18 @@ void keyed_request::claim() {
   next.created = next.attempt == 1 ? now : next.created;
   next.changed = now;
   next.lease_until = now + settings().policy.lease;
+  next.origin = origin();
   worker_.shared.idempotency->store->apply(claim_, on_own_thread(&keyed_request::claimed));
   fail_point("claim_asked_for");
+}
+
+/// What an operator needs to find what the request was for.
+auto keyed_request::origin() const -> idempotency::request_origin {
+  auto const cut = [](std::string_view text) {
+    return std::string(text.substr(0, idempotency::origin_text_max));
+  };
+  return {cut(route_.settings->settings->name), cut(head_.principal), cut(head_.method_text),
+          cut(head_.host), cut(head_.path)};
 }
 
 void keyed_request::claimed(store::apply_answer answer) {
@@ -449,6 +484,7 @@ void keyed_request::claimed(store::apply_answer answer) {
   fail_point("claim_durable");
   claimed_ = true;
   mine_ = *claim_.next;
+  worker_.shared.idempotency->running.add(head_.key, mine_);
   set_deadline(settings().policy.lease / 3);
   if (upstream_ == nullptr && !head_.service) {  // it went while nothing was sent
     connect(true);
@@ -460,9 +496,6 @@ void keyed_request::claimed(store::apply_answer answer) {
 void keyed_request::send() {
   stage_ = stage::running;
   head_sent_ = true;
-  if (claimed_) {
-    route_.counts->of(keyed_outcome::first).add();
-  }
   if (head_.service) {
     ask_service();
     return;
@@ -563,6 +596,7 @@ auto keyed_request::upstream_is_late() -> std::optional<std::chrono::nanoseconds
   auto const now = worker_.loop.now();
   if (!std::exchange(is_late_, true)) {
     late_until_ = now + settings().max_execution;
+    note_unknown(idempotency::unknown_reason::timed_out);
     exchange_->tell_unknown(504, settings());
   }
   return now < late_until_ ? std::optional(late_until_ - now) : std::nullopt;
@@ -766,6 +800,15 @@ auto keyed_request::change_by(exchange_end end) -> idempotency::change {
   return idempotency::lose(head_.key, mine_, judged.reason, now);
 }
 
+/// Whether the store has nothing of a claim that is under way, and no operator has said that it may go.
+auto keyed_request::was_lost_by_store(store::applied const& answer) const -> bool {
+  if (answer.made || answer.found || !last_change_.next || !last_change_.when.token) {
+    return false;
+  }
+  auto const running = worker_.shared.idempotency->running.find(head_.key);
+  return running && running->token == mine_.token;
+}
+
 void keyed_request::record(idempotency::change change) {
   change.seal = settings().seal;
   last_change_ = change;
@@ -783,6 +826,7 @@ void keyed_request::recorded(store::apply_answer answered) {
     // The work is done, so the client gets its answer; what became of it is written down when the store
     // is back.
     worker_.metrics->idempotency_store_failures.add();
+    note_end();
     worker_.record_later(std::move(last_change_));
     if (end_) {
       answer();
@@ -790,6 +834,16 @@ void keyed_request::recorded(store::apply_answer answered) {
       begin_stream();
     }
     return;
+  }
+  if (was_lost_by_store(*answered)) {
+    // It ran, so a retry must not run it again: what became of it is written down as if the claim were there.
+    auto again = std::move(last_change_);
+    again.when = {};
+    record(std::move(again));
+    return;
+  }
+  if (answered->made) {
+    shared.running.remove(head_.key, mine_.token);
   }
   bool const is_answer =
       last_change_.next && last_change_.next->state == idempotency::record_state::completed;
@@ -818,7 +872,47 @@ void keyed_request::recorded(store::apply_answer answered) {
   }
 }
 
+void keyed_request::note(keyed_outcome outcome) {
+  if (!outcome_) {
+    outcome_ = outcome;
+    route_.counts->of(outcome).add();
+    if (exchange_ != nullptr) {
+      exchange_->log_key(to_string(head_.key), name_of(outcome));
+    }
+  }
+}
+
+void keyed_request::note_unknown(idempotency::unknown_reason reason) {
+  if (outcome_) {
+    return;
+  }
+  note(keyed_outcome::unknown);
+  std::string text(name_of(reason));
+  text.append(", ").append(head_.method_text).append(" ");
+  http::append_json_string(text, std::string_view(head_.path).substr(0, logged_octets_max));
+  text.append(" on route ");
+  http::append_json_string(text, route_.settings->settings->name);
+  if (!head_.principal.empty()) {
+    text.append(" by ");
+    http::append_json_string(text, head_.principal);
+  }
+  text.append("; look it up and resolve it by /api/v1/idempotency/").append(to_string(head_.key));
+  worker_.note_unknown(text);
+}
+
+/// What the record says of a request that has run.
+void keyed_request::note_end() {
+  if (end_ == exchange_end::not_sent) {
+    note(keyed_outcome::not_sent);
+  } else if (last_change_.next && last_change_.next->state == idempotency::record_state::unknown) {
+    note_unknown(last_change_.next->reason);
+  } else {
+    note(keyed_outcome::first);
+  }
+}
+
 void keyed_request::answer() {
+  note_end();
   auto const end = *end_;
   auto const& how = settings();
   bool const is_protected = claimed_;
@@ -834,6 +928,7 @@ void keyed_request::answer() {
 }
 
 void keyed_request::begin_stream() {
+  note_end();
   stage_ = stage::streaming;
   cancel();
   exchange_->begin_stream(status_, fields_, limit_lines_, declared_length_, claimed_);

@@ -32,8 +32,10 @@ struct keyed_head {
   std::optional<std::chrono::seconds> wait;  ///< `Prefer: wait` (RFC 7240, section 4.3)
   wire::method method = wire::method::post;
   std::string method_text;
-  std::string path;   ///< normal
-  std::string query;  ///< without its "?"
+  std::string principal;  ///< who asks, by name; empty where there is none
+  std::string host;       ///< as hosts are compared
+  std::string path;       ///< normal
+  std::string query;      ///< without its "?"
   /// Request line and fields for the upstream, without the empty line behind them; gone when sent.
   std::string lines;
   std::optional<sha256_digest>
@@ -116,6 +118,7 @@ class keyed_request final : public upstream_user,
   void run_admitted();
   void connect(bool fresh);
   void claim();
+  [[nodiscard]] auto origin() const -> idempotency::request_origin;
   void claimed(store::apply_answer answer);
   void send();
   void send_content();
@@ -123,6 +126,7 @@ class keyed_request final : public upstream_user,
   void service_answered(scim_answer answer);
   void begin_recording(std::span<std::string_view const> connection_options);
   void record(idempotency::change change);
+  [[nodiscard]] auto was_lost_by_store(store::applied const& answer) const -> bool;
   void recorded(store::apply_answer answer);
   void record_end(idempotency::exchange_end end);
   [[nodiscard]] auto change_by(idempotency::exchange_end end) -> idempotency::change;
@@ -132,6 +136,10 @@ class keyed_request final : public upstream_user,
   void store_has_failed(store::store_error const& error);
   void refuse(idempotency::problem_details problem, std::chrono::seconds retry_after,
               std::string_view field_lines = {});
+  /// What became of the request, for metrics; what is said first stays.
+  void note(keyed_outcome outcome);
+  void note_unknown(idempotency::unknown_reason reason);
+  void note_end();
   void let_upstream_go();
   /// The exchange, which is told about an end, and is not to be touched after that.
   [[nodiscard]] auto leave_exchange() -> exchange&;
@@ -151,6 +159,7 @@ class keyed_request final : public upstream_user,
   idempotency::record mine_;  // as it was claimed
   bool claimed_ = false;
   bool charged_ = false;
+  std::optional<keyed_outcome> outcome_;
   bool waits_for_record_ = false;  // is in the waiting room
   instant wait_until_{instant::max()};
   std::chrono::milliseconds look_after_{50};

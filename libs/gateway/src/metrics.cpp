@@ -118,11 +118,13 @@ struct route_sums {
   std::array<std::uint64_t, latency_bounds.size() + 1> by_latency{};
   std::uint64_t latency_sum = 0;
   std::array<std::uint64_t, keyed_outcomes_count> keyed{};
+  bool has_keys = false;
 };
 
-constexpr std::array<char const*, keyed_outcomes_count> keyed_outcome_names = {
-    "first",          "replayed", "conflict",  "reused",        "unknown",      "expired",
-    "not-replayable", "missing",  "malformed", "too-many-keys", "store-failed", "bypassed"};
+constexpr std::array<std::string_view, keyed_outcomes_count> keyed_outcome_names = {
+    "first",           "replayed",     "conflict",       "reused",  "unknown",
+    "unknown-refused", "expired",      "not-replayable", "missing", "malformed",
+    "too-many-keys",   "store-failed", "bypassed",       "not-sent"};
 
 void single(std::string& out, char const* name, char const* kind, char const* help, double value) {
   describe(out, name, kind, help);
@@ -148,6 +150,10 @@ void append_process(std::string& out) {
 }
 
 }  // namespace
+
+auto name_of(keyed_outcome outcome) noexcept -> std::string_view {
+  return keyed_outcome_names[static_cast<std::size_t>(outcome)];
+}
 
 void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metrics> const> workers,
                        process_figures const& process) {
@@ -194,6 +200,7 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
       for (std::size_t i = 0; i < sum.keyed.size(); ++i) {
         sum.keyed[i] += route->keyed[i].value();
       }
+      sum.has_keys = sum.has_keys || route->has_keys.load(std::memory_order_relaxed);
     }
     for (auto const& [name, policy] : worker->policies) {
       policies[name].add(*policy);
@@ -224,13 +231,25 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   describe(out, "tidegate_idempotency_total", "counter",
            "What became of requests with an Idempotency-Key.");
   for (auto const& [name, sum] : routes) {
-    for (std::size_t i = 0; i < sum.keyed.size(); ++i) {
-      if (sum.keyed[i] != 0) {
-        line(out, "tidegate_idempotency_total",
-             "route=\"" + label(name) + "\",outcome=\"" + keyed_outcome_names[i] + "\"",
-             static_cast<double>(sum.keyed[i]));
-      }
+    // From 0 on, since the first one of them is to be seen as an increase.
+    for (std::size_t i = 0; i < sum.keyed.size() && sum.has_keys; ++i) {
+      line(out, "tidegate_idempotency_total",
+           "route=\"" + label(name) + "\",outcome=\"" + std::string(keyed_outcome_names[i]) + "\"",
+           static_cast<double>(sum.keyed[i]));
     }
+  }
+  if (process.keys_unresolved) {
+    single(out, "tidegate_idempotency_unresolved", "gauge",
+           "Unknown outcomes in the store that are not resolved: look them up and resolve them.",
+           static_cast<double>(*process.keys_unresolved));
+  }
+  if (process.keys_octets_max != 0) {
+    single(out, "tidegate_idempotency_store_bytes", "gauge",
+           "What keys and responses take in memory or in SQLite.",
+           static_cast<double>(process.keys_octets));
+    single(out, "tidegate_idempotency_store_bytes_max", "gauge",
+           "What they may take (stores.idempotency-size): beyond, new keys get 503.",
+           static_cast<double>(process.keys_octets_max));
   }
   describe(out, "tidegate_decisions_total", "counter", "What policies said to requests.");
   for (auto const& [name, sum] : policies) {

@@ -50,7 +50,8 @@ enum class keyed_outcome : std::uint8_t {
   replayed,
   conflict,  ///< another one was in flight
   reused,
-  unknown,
+  unknown,          ///< it ran, and whether it was carried out is not known
+  unknown_refused,  ///< a retry of one whose outcome is unknown
   expired,
   not_replayable,
   missing,
@@ -58,9 +59,13 @@ enum class keyed_outcome : std::uint8_t {
   too_many_keys,
   store_failed,
   bypassed,
+  not_sent,  ///< no connection to the upstream came about; the key may run again
 };
 inline constexpr std::size_t keyed_outcomes_count =
-    static_cast<std::size_t>(keyed_outcome::bypassed) + 1;
+    static_cast<std::size_t>(keyed_outcome::not_sent) + 1;
+
+/// As metrics and the access log call it: `first`, `replayed` and so on.
+[[nodiscard]] auto name_of(keyed_outcome outcome) noexcept -> std::string_view;
 
 /// Counts by status. Of the many that there may be few are in use, and whoever reads them all wants to know which:
 /// every open console does so once a second.
@@ -98,6 +103,7 @@ struct route_metrics {
   std::array<counter, latency_bounds.size() + 1> by_latency;
   counter latency_sum;  // microseconds
   std::array<counter, keyed_outcomes_count> keyed;
+  std::atomic<bool> has_keys{false};  ///< then every outcome is there from 0 on
 
   [[nodiscard]] auto of(keyed_outcome outcome) noexcept -> counter& {
     return keyed[static_cast<std::size_t>(outcome)];
@@ -177,6 +183,11 @@ struct process_figures {
   std::uint64_t log_lines_lost = 0;
   std::size_t keys_waited_for =
       0;  ///< requests that wait for the answer to another with the same key
+  /// Unknown outcomes in the store; nothing while that is not known, or no route has keys.
+  std::optional<std::size_t> keys_unresolved{};
+  /// Where the store bounds itself: octets of keys and responses, and how many they may be; else 0.
+  std::size_t keys_octets = 0;
+  std::size_t keys_octets_max = 0;
 };
 
 /// All of it in the text format of Prometheus.

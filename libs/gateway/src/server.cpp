@@ -115,6 +115,26 @@ struct server::state {
     shared.quota_health.use(shared.report);
   }
 
+  /// Hosts whose keys an operator may ask for before a request has named them.
+  void note_hosts(config const& settings) {
+    auto const keys = shared.idempotency;
+    for (auto const* const here : {"[::1]", "127.0.0.1", "localhost"}) {
+      keys->hosts.add(here);
+    }
+    for (auto const& route : settings.routes) {
+      if (route.idempotency && !route.match.host.empty()) {
+        keys->hosts.add(host_of(route.match.host));
+      }
+    }
+    keys->store->list_unknown(
+        seen_hosts::hosts_max, [owner = std::weak_ptr(keys)](store::list_answer const& answer) {
+          auto const there = owner.lock();
+          for (std::size_t i = 0; there && answer && i < answer->size(); ++i) {
+            there->hosts.add((*answer)[i].record.origin.host);
+          }
+        });
+  }
+
   /// Opens the store of idempotency keys when the first route needs it.
   [[nodiscard]] auto see_to_idempotency(runtime const& used) -> result<void, std::string> {
     bool const needed = std::ranges::any_of(used.settings.routes, [](route_config const& route) {
@@ -131,6 +151,13 @@ struct server::state {
     shared.idempotency = std::make_shared<idempotency_state>(std::move(parts.store), parts.secret,
                                                              used.settings.data, clock);
     shared.idempotency->health.use(shared.report);
+    note_hosts(used.settings);
+    if (auto const lost = shared.idempotency->store->used().unknown.value_or(0);
+        lost > 0 && shared.report) {
+      shared.report("the outcomes of " + std::to_string(lost) +
+                    " requests with keys are unknown: look them up and resolve them by "
+                    "/api/v1/idempotency/unknown");
+    }
     on.post([this, &on, keys = shared.idempotency] {
       sweeps = std::make_unique<sweeper>(on, *keys);
       if (admin) {

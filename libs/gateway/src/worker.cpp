@@ -45,6 +45,9 @@ void worker::use(std::shared_ptr<runtime const> settings) {
                      has_upstream ? made->pools[route.settings->upstream].get() : nullptr,
                      &metrics->of_route(route.settings->name),
                      {}});
+    if (route.settings->idempotency) {
+      added.counts->has_keys = true;  // also when a reload takes them away: counters stay
+    }
     for (auto const& limit : route.limits) {
       added.policies.push_back(&metrics->of_policy(limit.policy->name));
     }
@@ -66,6 +69,19 @@ void worker::use(std::shared_ptr<runtime const> settings) {
 void worker::count_round_trips() {
   auto const trips = quotas->counted().round_trips;
   metrics->quota_store_round_trips.add(trips - std::exchange(round_trips_, trips));
+}
+
+void worker::note_unknown(std::string_view what) {
+  constexpr std::chrono::seconds pause{10};
+  auto said = shared.unknown_noted.load(std::memory_order_relaxed);
+  if (!shared.report || loop.now() < said + pause ||
+      !shared.unknown_noted.compare_exchange_strong(said, loop.now())) {
+    ++shared.unknown_not_noted;
+    return;
+  }
+  auto const more = shared.unknown_not_noted.exchange(0);
+  shared.report("the outcome of a request is unknown: " + std::string(what) +
+                (more == 0 ? "" : "; " + std::to_string(more) + " more since the last such line"));
 }
 
 void worker::release(worker_runtime& used) {
@@ -157,7 +173,7 @@ void worker::log_malformed(http::ip_address const& client, std::string_view prot
   std::string line;
   append_log_client(line, std::chrono::system_clock::now(), client, protocol);
   append_log_no_request(line);
-  append_log_decision(line, "", {});
+  append_log_decision(line, "", {}, {});
   append_log_response(line, {.status = status});
   write_log(line);
 }

@@ -3,7 +3,9 @@
 
 #include "access_log.hpp"
 #include "guarded_clock.hpp"
+#include "key_scope.hpp"
 #include "metrics.hpp"
+#include "running_keys.hpp"
 #include "runtime.hpp"
 #include "scim_service.hpp"
 #include "store_health.hpp"
@@ -89,6 +91,8 @@ struct idempotency_state {
       {"the store of idempotency keys fails ({}): requests with keys do as "
        "on-store-failure says",
        "the store of idempotency keys works again"}};
+  running_keys running;
+  seen_hosts hosts;
 };
 
 class worker;
@@ -121,6 +125,9 @@ struct shared_state {
       {"the store of quotas does not answer ({}): each policy does as its "
        "on-store-failure says",
        "the store of quotas answers again"}};
+  /// When people were told of an unknown outcome, and of how many they were not since then.
+  std::atomic<instant> unknown_noted{instant::min()};
+  std::atomic<std::uint64_t> unknown_not_noted{0};
   std::function<void(std::string_view)> report;  ///< may be empty
   /// Null while no route has keys; from then on it stays.
   std::shared_ptr<idempotency_state> idempotency;
@@ -165,6 +172,9 @@ class worker {
   void release(worker_runtime& used);
   /// Has metrics say how often the store of quotas was written to.
   void count_round_trips();
+  /// Tells people of an outcome that has become unknown, at most every ten seconds; others are
+  /// counted for the next line.
+  void note_unknown(std::string_view what);
 
   /// Nothing happens when the log was turned off meanwhile.
   void write_log(std::string_view line);
@@ -183,6 +193,7 @@ class worker {
   engine::loop& loop;
   std::unique_ptr<store::quota_store> quotas;  // null where they are in memory
   idempotency::part_memo fingerprint_parts;
+  std::string key_host;  // of the last request with a key
   shared_state& shared;
   std::shared_ptr<worker_metrics> metrics;
   worker_runtime* current = nullptr;

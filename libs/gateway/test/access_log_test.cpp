@@ -44,8 +44,12 @@ TEST(gateway_access_log_line, has_every_member) {
   append_log_client(line, time, address("2001:db8::1"), "HTTP/1.1");
   append_log_request(line, parsed(text), false);
   std::array<std::string_view, 2> const policies{"burst", "daily"};
-  append_log_decision(line, "refused", policies);
-  append_log_response(line, {.route = "all",
+  std::array<std::string, 2> const partitions{"aa", "bb"};
+  append_log_decision(line, "refused", policies, partitions);
+  append_log_response(line, {.principal = "acme",
+                             .key_id = "0f",
+                             .key_outcome = "first",
+                             .route = "all",
                              .upstream = "api",
                              .server = "127.0.0.1:80",
                              .status = 429,
@@ -56,7 +60,8 @@ TEST(gateway_access_log_line, has_every_member) {
   EXPECT_EQ(line,
             R"({"time":"2024-02-29T07:05:09.042Z","client":"2001:db8::1","protocol":"HTTP/1.1",)"
             R"("method":"GET","host":"a.example","path":"/a/b","user_agent":"curl/8",)"
-            R"("decision":"refused","policies":["burst","daily"],)"
+            R"("decision":"refused","policies":["burst","daily"],"partitions":["aa","bb"],)"
+            R"("principal":"acme","idempotency":{"id":"0f","outcome":"first"},)"
             R"("route":"all","upstream":"api","server":"127.0.0.1:80","status":429,)"
             R"("request_bytes":5,"response_bytes":12345,"duration_ms":12.345,"upstream_ms":7.000})"
             "\n");
@@ -66,12 +71,13 @@ TEST(gateway_access_log_line, says_null_where_there_is_nothing_to_say) {
   std::string line;
   append_log_client(line, time, address("192.0.2.1"), "HTTP/1.1");
   append_log_no_request(line);
-  append_log_decision(line, "", {});
+  append_log_decision(line, "", {}, {});
   append_log_response(line, {.status = 400});
   EXPECT_EQ(line,
             R"({"time":"2024-02-29T07:05:09.042Z","client":"192.0.2.1","protocol":"HTTP/1.1",)"
             R"("method":null,"host":null,"path":null,"user_agent":null,)"
-            R"("decision":null,"policies":[],"route":null,"upstream":null,"server":null,)"
+            R"("decision":null,"policies":[],"partitions":[],"principal":null,"idempotency":null,)"
+            R"("route":null,"upstream":null,"server":null,)"
             R"("status":400,"request_bytes":0,"response_bytes":0,"duration_ms":0.000,)"
             R"("upstream_ms":null})"
             "\n");

@@ -256,6 +256,29 @@ TEST(gateway_config, reads_every_option_of_idempotency) {
   EXPECT_EQ(keys.documentation, "https://docs.example/keys");
 }
 
+TEST(gateway_config, refuses_keys_without_an_owner_unless_a_route_says_otherwise) {
+  EXPECT_FALSE(parsed(with_keys("mode: required")).routes[0].idempotency->anonymous);
+  EXPECT_TRUE(
+      parsed(with_keys("mode: required, anonymous: allow")).routes[0].idempotency->anonymous);
+  EXPECT_EQ(parsed(with_keys("mode: required")).idempotency_size, std::int64_t{1} << 30);
+  EXPECT_EQ(
+      parsed(with_keys("mode: required") + "stores: {idempotency-size: 2MiB}\n").idempotency_size,
+      2 << 20);
+}
+
+TEST(gateway_config, warns_of_keys_that_belong_to_a_credential) {
+  auto const warnings =
+      parsed(with_keys("mode: required, scope: [path, header:x-api-key]")).warnings;
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].line, 2U);
+  EXPECT_THAT(warnings[0].message,
+              testing::StartsWith("scope: \"header:x-api-key\" is a credential"));
+  EXPECT_EQ(parsed(with_keys("mode: required")).warnings.size(), 1U);
+  EXPECT_THAT(parsed(with_keys("mode: off")).warnings, testing::IsEmpty());
+  EXPECT_THAT(parsed(with_keys("mode: required, scope: [header:x-customer]")).warnings,
+              testing::IsEmpty());
+}
+
 TEST(gateway_config, has_no_idempotency_unless_a_route_says_so) {
   EXPECT_FALSE(parsed(with_keys("mode: off")).routes[0].idempotency);
   EXPECT_FALSE(parsed(with("")).routes[0].idempotency);
@@ -695,6 +718,11 @@ auto const fault_rows = std::vector<fault_row>{
     {"a_server_without_a_host",
      with("stores: {idempotency: 'redis://'}\n"),
      {"2:23: idempotency: \"redis://\" is no store"}},
+    {"a_size_of_keys_that_their_server_bounds",
+     with("stores: {idempotency: 'redis://a:1', idempotency-size: 1MiB}\n"),
+     {"2:40: idempotency-size: only where \"idempotency\" is in memory or in SQLite; Redis is "
+      "bounded "
+      "by its maxmemory, PostgreSQL by its disk"}},
     {"replicas_of_a_file",
      with("stores: {idempotency-replicas: 1}\n"),
      {"2:32: idempotency-replicas: only where \"idempotency\" is in Redis"}},

@@ -236,6 +236,15 @@ struct effective_option {
 /// So many options of a configuration are kept for people to look at.
 inline constexpr std::size_t effective_options_max = 10'000;
 
+/// One thing that is wrong with a configuration, and where.
+struct config_fault {
+  std::string file;
+  std::size_t line = 1;    ///< from 1 on
+  std::size_t column = 1;  ///< in bytes, from 1 on
+  std::string message;     ///< what is wrong and what is allowed
+  auto operator<=>(config_fault const&) const = default;
+};
+
 /// The whole of it. Paths of files are relative to the working directory: those of a configuration file
 /// were relative to its folder.
 struct config {
@@ -248,6 +257,8 @@ struct config {
   std::int64_t quota_partitions = 0;    ///< `stores.quota-partitions`: how many are kept in memory
   store_place quota_store;
   store_place idempotency_store;
+  std::int64_t idempotency_size =
+      0;  ///< octets of all keys and responses; 0: the server bounds them
   std::int64_t idempotency_replicas = 0;  ///< that have to have a change, of Redis
   store_place directory_store;
   std::vector<upstream_config> upstreams;
@@ -259,15 +270,7 @@ struct config {
   std::chrono::nanoseconds drain_delay{0};  ///< from SIGTERM until listeners close
   access_log_config access_log;
   std::vector<effective_option> effective;  ///< all of it again, option by option
-};
-
-/// One thing that is wrong with a configuration, and where.
-struct config_fault {
-  std::string file;
-  std::size_t line = 1;    ///< from 1 on
-  std::size_t column = 1;  ///< in bytes, from 1 on
-  std::string message;     ///< what is wrong and what is allowed
-  auto operator<=>(config_fault const&) const = default;
+  std::vector<config_fault> warnings;       ///< what is allowed and hardly meant
 };
 
 /// `FILE:LINE:COLUMN: MESSAGE`
