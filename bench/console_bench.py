@@ -175,10 +175,10 @@ def run_case(bench, name, event_us, event_octets):
     values = {"cpu_us": median(runs["open"], "busy"), "closed_us": median(runs["closed"], "busy"), "ratio": ratio, "error": error,
               "bar": BAR, "rps": median(runs["open"], "rps"), "closed_rps": median(runs["closed"], "rps"), "rounds": len(each),
               "event_us": event_us, "event_bytes": event_octets}
-    bad = load.result["bad"] if load.result else 0
+    if load.result is None or load.result["bad"]:
+        sys.exit("the load failed" if load.result is None else f"{load.result['bad']} responses were not the expected 200")
     row = (f"{name:9} {values['cpu_us']:.3f} us of CPU time for a request at {values['rps']:.0f} requests/s, {values['closed_us']:.3f} "
            f"without the page; ratio {ratio:.4f} +- {error:.4f}, bar {BAR}  {'met' if ratio <= BAR else 'MISSED'}")
-    row += f", {bad} unexpected responses" if bad else ""
     # What the bar is about is known as console/open.
     return program_line("open" if name == "overview" else name, values, "console"), row
 
