@@ -90,7 +90,7 @@ TEST_F(store_postgres_idempotency, makes_each_change_once_behind_whichever_octet
                   std::to_string(server_.port()).size(), std::to_string(proxy.port()));
   auto const cuts = change_behind_every_cut(
       proxy, *direct, [&] { return open({.url = through, .clock = [] { return start; }}); });
-  EXPECT_GT(cuts, test_support::sanitized ? 40U : 300U);
+  EXPECT_GT(cuts, test_support::sanitized ? 40U : 150U);
   EXPECT_EQ(sql("SELECT count(*) = (SELECT sum(keys) FROM tidegate.idempotency_scope)"
                 " FROM tidegate.idempotency_record"),
             "t");
