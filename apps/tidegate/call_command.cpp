@@ -50,6 +50,8 @@ struct call_settings : client_settings {
   std::optional<std::string> data;
   std::string max_time;
   std::uint64_t repeat = 1;
+  std::string output;
+  bool include = false;
   bool idempotent = false;
   bool json = false;
 };
@@ -162,14 +164,27 @@ class json_line {
   return line.finish();
 }
 
+/// How long the last attempt took, and what was waited for before it: a turn, and other attempts.
 [[nodiscard]] auto to_line(std::uint64_t number, response const& answer) -> std::string {
   auto out = std::to_string(number) + " " + std::to_string(answer.status) + " " +
-             milliseconds_of(answer.took) + " ms";
+             milliseconds_of(answer.took - answer.waited) + " ms";
+  if (answer.waited >= std::chrono::milliseconds(1)) {
+    out += " after a wait of " + milliseconds_of(answer.waited) + " ms";
+  }
   if (answer.attempts > 1) {
     out += ", " + std::to_string(answer.attempts) + " attempts";
   }
   if (answer.fields.find("idempotent-replayed") == "true") {
     out += ", replayed";
+  }
+  return out + "\n";
+}
+
+/// The status line and the header section as `curl -i` prints them, but for the version of HTTP.
+[[nodiscard]] auto head_of(response const& answer) -> std::string {
+  auto out = "HTTP " + std::to_string(answer.status) + "\n";
+  for (std::size_t i = 0; i < answer.fields.size(); ++i) {
+    out.append(answer.fields[i].name).append(": ").append(answer.fields[i].value).append("\n");
   }
   return out + "\n";
 }
@@ -270,12 +285,27 @@ class caller {
     } else if (settings_.repeat > 1) {
       std::cout << to_line(number, *what);
     } else {
-      std::cout << what->body;
+      print_content(*what);
       if (what->status >= 400) {
         std::cerr << "error: the server answered " << what->status << '\n';
       }
     }
     std::cout.flush();
+  }
+
+  void print_content(response const& answer) {
+    auto const head = settings_.include ? head_of(answer) : std::string();
+    if (settings_.output.empty()) {
+      std::cout << head << answer.body;
+      return;
+    }
+    std::ofstream file(settings_.output, std::ios::binary);
+    file << head << answer.body;
+    if (!file.flush()) {
+      std::cerr << "error: cannot write " << settings_.output << '\n';
+      failed_ += ok_ > 0 ? 1U : 0U;
+      ok_ = 0;
+    }
   }
 
   /// Until all is done or somebody interrupts, which is true.
@@ -349,6 +379,10 @@ class caller {
 
 auto call(call_settings settings) -> int {
   take_request(settings);
+  settings.wanted.url = with_scheme(settings.wanted.url);
+  if ((settings.include || !settings.output.empty()) && (settings.repeat > 1 || settings.json)) {
+    refuse(settings.include ? "-i" : "-o", "is for one request without --json");
+  }
   auto time = longest;
   if (!settings.max_time.empty()) {
     auto const given = parse_duration(settings.max_time);
@@ -367,7 +401,10 @@ void add_call_command(CLI::App& app, int& status) {
   auto* const command = app.add_subcommand(
       "call", "Send requests at the pace that the server allows, and again where that is safe");
   auto const settings = std::make_shared<call_settings>();
-  command->add_option("URL", settings->wanted.url, "http:// or https://")->required();
+  command
+      ->add_option("URL", settings->wanted.url,
+                   "http:// or https://; without either: http for this machine, else https")
+      ->required();
   command->add_option("-X,--request", settings->method, "The method; GET, or POST with -d");
   command->add_option("-d,--data", settings->data,
                       "The content; @FILE reads a file, @- standard input");
@@ -375,19 +412,24 @@ void add_call_command(CLI::App& app, int& status) {
       "--idempotent", settings->idempotent,
       "Send an Idempotency-Key, a new one for each request and the same with its retries");
   command->add_option("--repeat", settings->repeat, "So many requests")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}).description(""))
+      ->type_name("N")
       ->capture_default_str();
   add_client_options(*command, *settings);
   command->add_option("--max-time", settings->max_time,
                       "Of the whole command, waits and retries included");
+  command->add_flag("-i,--include", settings->include, "Print the header section, too");
+  command->add_option("-o,--output", settings->output, "Write the content to this file");
   command->add_flag("--json", settings->json,
                     "One JSON object a line: each request, then a summary");
   command->footer(
       "Obeys RateLimit (draft-09 and draft-07), X-RateLimit-* and Retry-After. Sends again only "
       "what is\n"
       "safe: idempotent methods, requests with a key, and what was never sent.\n"
-      "One request prints the content of its answer, --repeat one line for each; progress is on\n"
-      "standard error.\n"
+      "One request prints the content of its answer, --repeat one line for each: number, status, "
+      "how "
+      "long\n"
+      "it took, and how long it waited for its turn before; progress is on standard error.\n"
       "Exit status: 0 all answers were below 400; 1 some were not, or did not come; 2 the command "
       "line\n"
       "is wrong; 130 interrupted.");

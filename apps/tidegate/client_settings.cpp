@@ -50,6 +50,27 @@ auto parse_duration(std::string_view text) -> std::optional<nanoseconds> {
   return found->second * number;
 }
 
+auto with_scheme(std::string const& url) -> std::string {
+  auto const end = url.find("://");
+  if (end != std::string::npos && end <= url.find_first_of("/?#")) {
+    auto const scheme = CLI::detail::to_lower(url.substr(0, end));
+    if (scheme != "http" && scheme != "https") {
+      throw CLI::ValidationError("URL", "\"" + url + "\" does not begin with http:// or https://");
+    }
+    return url;
+  }
+  auto const authority = url.substr(0, url.find_first_of("/?#"));
+  if (authority.empty()) {
+    throw CLI::ValidationError("URL", "\"" + url + "\" has no host");
+  }
+  auto const host = authority.starts_with('[') ? authority.substr(0, authority.find(']') + 1)
+                                               : authority.substr(0, authority.find(':'));
+  bool const is_here =
+      host == "localhost" || host == "[::1]" ||
+      (host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos);
+  return (is_here ? "http://" : "https://") + url;
+}
+
 void add_client_options(CLI::App& command, client_settings& settings) {
   command
       .add_option("-H,--header", settings.field_lines, "A field, 'NAME: VALUE'; any number of them")
@@ -61,8 +82,9 @@ void add_client_options(CLI::App& command, client_settings& settings) {
       ->capture_default_str();
   command.add_flag("--burst", settings.burst,
                    "Use quota as soon as it is there, instead of evenly");
-  command.add_option("--retries", settings.retries, "Of one request")
-      ->check(CLI::Range(std::uint32_t{0}, std::uint32_t{1000}))
+  command.add_option("--retries", settings.retries, "Of one request, 0 to 1000")
+      ->check(CLI::Range(std::uint32_t{0}, std::uint32_t{1000}).description(""))
+      ->type_name("N")
       ->capture_default_str();
   command.add_option("--timeout", settings.timeout, "Of one attempt, such as 500ms, 10s or 5m")
       ->capture_default_str();

@@ -38,6 +38,10 @@ void add_client_options(CLI::App& command, client_settings& settings);
 [[nodiscard]] auto session_options_of(client_settings const& settings, std::size_t in_flight_max)
     -> client::session_options;
 
+/// `url` with a scheme: where it has none, http for this machine and https for others. Throws
+/// CLI::ValidationError for another scheme.
+[[nodiscard]] auto with_scheme(std::string const& url) -> std::string;
+
 /// A duration such as `500ms`, `10s` or `5m`, above 0.
 [[nodiscard]] auto parse_duration(std::string_view text) -> std::optional<std::chrono::nanoseconds>;
 

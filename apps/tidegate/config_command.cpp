@@ -49,18 +49,18 @@ auto check(std::string const& file_name) -> int {
 }  // namespace
 
 void add_config_commands(CLI::App& app, int& status) {
-  auto* const check_command = app.add_subcommand("check", "say what is wrong with a configuration");
+  auto* const check_command = app.add_subcommand("check", "Say what is wrong with a configuration");
   auto const file_name = std::make_shared<std::string>();
-  check_command->add_option("-c,--config", *file_name, "the file")->required();
+  check_command->add_option("-c,--config,FILE", *file_name, "The file")->required();
   check_command->footer(
       "Each fault is one line: FILE:LINE:COLUMN: what is wrong and what is allowed. Exits with 2\n"
       "when there is one. What is allowed and hardly meant is a line that begins with warning:.");
   check_command->callback([file_name, &status] { status = check(*file_name); });
 
   auto* const schema_command =
-      app.add_subcommand("schema", "print the JSON Schema of the configuration, for editors");
+      app.add_subcommand("schema", "Print the JSON Schema of the configuration, for editors");
   auto const markdown = std::make_shared<bool>(false);
-  schema_command->add_flag("--markdown", *markdown, "print the reference in Markdown instead");
+  schema_command->add_flag("--markdown", *markdown, "Print the reference in Markdown instead");
   schema_command->callback([markdown] {
     std::cout << (*markdown ? gateway::config_reference() : gateway::config_json_schema());
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lint_command.hpp"
 
+#include "client_settings.hpp"
 #include "exit_status.hpp"
 #include "terminal.hpp"
 
@@ -41,6 +42,7 @@ struct lint_settings {
   std::optional<std::string> data;
   std::string other_data;
   std::string ca_file;
+  std::string fail_on = "warning";
   std::size_t requests = 3;
   bool write = false;
   bool require_key = false;
@@ -200,8 +202,12 @@ auto lint_url(lint_settings const& settings) -> int {
       }
     }
   }
-  bool const is_wrong = lint::count_broken(judgements, explain::severity::error) > 0 ||
-                        lint::count_broken(judgements, explain::severity::warning) > 0;
+  using explain::severity;
+  bool is_wrong = lint::count_broken(judgements, severity::error) > 0;
+  is_wrong = is_wrong ||
+             (settings.fail_on != "error" && lint::count_broken(judgements, severity::warning) > 0);
+  is_wrong = is_wrong ||
+             (settings.fail_on == "advice" && lint::count_broken(judgements, severity::advice) > 0);
   return is_wrong ? exit_failure : exit_success;
 }
 
@@ -211,7 +217,8 @@ void add_lint_command(CLI::App& app, int& status) {
   auto* const command = app.add_subcommand(
       "lint", "Send a few requests and report how an API meets the specifications");
   auto const settings = std::make_shared<lint_settings>();
-  command->add_option("URL", settings->url, "http:// or https://");
+  command->add_option("URL", settings->url,
+                      "http:// or https://; without either: http for this machine, else https");
   command
       ->add_option("-H,--header", settings->field_lines,
                    "A field, 'NAME: VALUE'; any number of them")
@@ -220,7 +227,8 @@ void add_lint_command(CLI::App& app, int& status) {
   command
       ->add_option("--requests", settings->requests,
                    "GETs of the URL itself; they end with the first 429")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{10'000}))
+      ->check(CLI::Range(std::size_t{1}, std::size_t{10'000}).description(""))
+      ->type_name("N")
       ->capture_default_str();
   command->add_flag("--write", settings->write,
                     "Try Idempotency-Key, too, with some POSTs that change something");
@@ -237,6 +245,12 @@ void add_lint_command(CLI::App& app, int& status) {
   command->add_flag("--no-scim", settings->no_scim, "Do not look for SCIM")->excludes(scim);
   command->add_option("--cacert", settings->ca_file,
                       "Trust these certificates (PEM) instead of the system's");
+  command
+      ->add_option("--fail-on", settings->fail_on,
+                   "What makes the exit status 1: error, warning or advice, and what is above it")
+      ->check(CLI::IsMember({"error", "warning", "advice"}).description(""))
+      ->type_name("LEVEL")
+      ->capture_default_str();
   command->add_flag("-v,--verbose", settings->verbose, "Show the rules that hold, too");
   command->add_flag("--json", settings->json, "One JSON object, with every rule");
   command->add_flag("--rules", settings->rules,
@@ -245,9 +259,9 @@ void add_lint_command(CLI::App& app, int& status) {
       "Sends GET requests only, unless --write, -X or -d is given: then up to seven writes, some "
       "with the same\n"
       "Idempotency-Key.\n"
-      "Exit status: 0 nothing is wrong, advice aside; 1 an error or a warning was found, or there "
-      "was no\n"
-      "answer; 2 the command line is wrong.");
+      "Exit status: 0 nothing is wrong, advice aside; 1 an error or a warning was found (or what "
+      "--fail-on\n"
+      "says), or there was no answer; 2 the command line is wrong.");
   command->callback([settings, &status] {
     if (settings->rules) {
       std::cout << lint::rules_page();
@@ -256,6 +270,7 @@ void add_lint_command(CLI::App& app, int& status) {
     if (settings->url.empty()) {
       throw CLI::RequiredError("URL");
     }
+    settings->url = with_scheme(settings->url);
     status = lint_url(*settings);
   });
 }

@@ -216,7 +216,7 @@ void add_serve_command(CLI::App& app, int& status) {
   auto* const command = app.add_subcommand("serve", "Run the gateway");
   auto const settings = std::make_shared<serve_settings>();
   auto* const file =
-      command->add_option("-c,--config", settings->file, "The configuration file (YAML)");
+      command->add_option("-c,--config,FILE", settings->file, "The configuration file (YAML)");
   auto* const upstream = command->add_option("--upstream", settings->flags.upstream,
                                              "Without a file: the URL of the API");
   command->add_option("--listen", settings->listen, "Without a file: where to listen")
@@ -236,6 +236,11 @@ void add_serve_command(CLI::App& app, int& status) {
       ->needs(upstream);
   file->excludes(upstream);
   command->footer(
+      "Examples:\n"
+      "  tidegate serve --upstream http://127.0.0.1:3000 --limit '100/m by header:x-api-key'\n"
+      "  tidegate serve --upstream http://127.0.0.1:3000 --idempotency optional --admin "
+      "127.0.0.1:9901\n"
+      "  tidegate serve gateway.yaml\n"
       "SIGHUP reads the configuration again, SIGTERM ends what is under way and stops.");
   command->callback([settings, &status] {
     if (settings->file.empty() && settings->flags.upstream.empty()) {

@@ -49,7 +49,7 @@ struct top_settings {
 };
 
 /// What somebody at the keyboard, or the system, wants.
-enum class wish : std::uint8_t { none, redraw, quit, interrupt, pause };
+enum class wish : std::uint8_t { none, redraw, quit, interrupt, pause, help };
 
 /// Signals and keys, taken one after the other. Made before any other thread is, which would get the signals.
 class wishes {
@@ -86,6 +86,9 @@ class wishes {
       char key = 0;
       auto const size = ::read(STDIN_FILENO, &key, 1);
       takes_keys_ = size == 1;  // at the end of input there will be no more
+      if (size == 1 && (key == '?' || key == 'h')) {
+        return wish::help;
+      }
       return size == 1 && (key == 'q' || key == 'Q') ? wish::quit : wish::redraw;
     }
     return wish::none;
@@ -290,6 +293,7 @@ class viewer {
             ::raise(SIGSTOP);
             screen.enter();
             break;
+          case wish::help: shows_help_ = !shows_help_; break;
           case wish::redraw:
           case wish::none: break;
         }
@@ -311,6 +315,16 @@ class viewer {
       auto const line_end = std::min(text.find('\n'), text.size());
       text.replace(0, line_end, explain::printable("no answer: " + trouble).substr(0, columns));
     }
+    if (shows_help_) {
+      text =
+          "q or Ctrl-C: end; Ctrl-Z: pause; ?: back\n\n"
+          "Rates are those since the look before; --interval says how often.\n"
+          "429/s      refused by a quota\n"
+          "replay/s   answered from a stored answer to the same Idempotency-Key\n"
+          "p99 ms     99 of 100 requests took at most this\n"
+          "blocked/s  refused because of abuse\n"
+          "left of    what remains of the quota, and the quota\n";
+    }
     screen.draw(text);
   }
 
@@ -319,6 +333,7 @@ class viewer {
   admin_reader reader_;
   bool is_live_;
   wishes& wishes_;
+  bool shows_help_ = false;
   wish pending_ = wish::none;  // what came while the admin address was asked
   std::optional<top::snapshot> now_;
   std::optional<top::snapshot> before_;
@@ -349,7 +364,9 @@ void add_top_command(CLI::App& app, int& status) {
   auto* const command = app.add_subcommand(
       "top", "Show live what a gateway does: routes, policies, hottest partitions");
   auto const settings = std::make_shared<top_settings>();
-  command->add_option("--admin", settings->admin, "The admin address of the gateway")
+  command
+      ->add_option("--admin", settings->admin,
+                   "The admin address of the gateway; without a scheme: http on this machine")
       ->capture_default_str();
   command->add_option("--interval", settings->interval, "Between two looks, such as 500ms or 2s")
       ->capture_default_str();
@@ -364,12 +381,16 @@ void add_top_command(CLI::App& app, int& status) {
   command->footer(
       "The token, where the address needs one: --token, --token-file, or the variable "
       "TIDEGATE_ADMIN_TOKEN.\n"
-      "On a terminal it is drawn anew each interval; q or Ctrl-C ends it. Elsewhere it prints one "
+      "On a terminal it is drawn again each interval; q or Ctrl-C ends it, ? shows help. Elsewhere "
+      "it prints one "
       "snapshot.\n"
       "Exit status: 0 it was shown; 1 the admin address gives no answer; 2 the command line is "
       "wrong; 130\n"
       "interrupted.");
-  command->callback([settings, &status] { status = watch(*settings); });
+  command->callback([settings, &status] {
+    settings->admin = with_scheme(settings->admin);
+    status = watch(*settings);
+  });
 }
 
 }  // namespace tidegate::app

@@ -79,7 +79,9 @@ TEST(call_command, exits_with_2_when_the_command_line_is_wrong) {
   for (auto const& wrong : std::vector<std::vector<std::string>>{
            {},
            {"ftp://a/"},
-           {"example.com"},
+           {"/path"},
+           {"http://a/", "-i", "--json"},
+           {"http://a/", "-o", "x", "--repeat", "2"},
            {"http://a/", "--rate", "fast"},
            {"http://a/", "--rate", "0/s"},
            {"http://a/", "--rate", "5/0s"},
@@ -101,6 +103,43 @@ TEST(call_command, exits_with_2_when_the_command_line_is_wrong) {
   auto const help = call({"--help"});
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("130 interrupted"));
+}
+
+TEST(call_command, takes_http_for_this_machine_where_a_url_has_no_scheme) {
+  serving_origin const server(response("200 OK", "here"));
+  auto const url = server.url();
+  EXPECT_EQ(call({url.substr(std::string("http://").size()) + "/x"}).out, "here");
+}
+
+TEST(call_command, prints_the_header_section_and_writes_a_file_when_it_is_asked_to) {
+  serving_origin const server(response("200 OK", "here", "X-A: b\r\n"));
+  EXPECT_EQ(call({"-i", server.url()}).out, "HTTP 200\nX-A: b\nContent-Length: 4\n\nhere");
+  data_folder const folder;
+  auto const name = folder.path() + "/out";
+  EXPECT_EQ(call({"-o", name, server.url()}).out, "");
+  std::ifstream file(name);
+  std::string content;
+  std::getline(file, content);
+  EXPECT_EQ(content, "here");
+  auto const failed = call({"-o", "/no/such/folder/out", server.url()});
+  EXPECT_EQ(failed.status, 1);
+  EXPECT_THAT(failed.err, HasSubstr("cannot write /no/such/folder/out"));
+}
+
+TEST(call_command, tells_how_long_a_request_took_apart_from_how_long_it_waited) {
+  serving_origin const server(response("200 OK", "x"));
+  auto const got = call({"--repeat", "2", "--rate", "1/s", server.url()});
+  EXPECT_EQ(got.status, 0);
+  double took = 0;
+  double waited = 0;
+  auto const second = got.out.find("\n2 ");
+  ASSERT_NE(second, std::string::npos) << got.out;
+  ASSERT_EQ(std::sscanf(got.out.c_str() + second + 1, "2 200 %lf ms after a wait of %lf ms", &took,
+                        &waited),
+            2)
+      << got.out;
+  EXPECT_LT(took, 900);
+  EXPECT_GE(waited, 900);
 }
 
 TEST(call_command, prints_a_line_for_each_of_many_requests_and_a_summary) {

@@ -94,5 +94,42 @@ TEST_F(config_command, prints_the_schema_and_the_reference) {
   EXPECT_EQ(run({TIDEGATE_BINARY, "schema", "x"}).status, 2);
 }
 
+TEST(command_line, takes_the_words_that_people_try_first) {
+  auto const tidegate = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), TIDEGATE_BINARY);
+    return run(arguments);
+  };
+  for (auto const* const word : {"version", "--version", "-v"}) {
+    auto const got = tidegate({word});
+    EXPECT_EQ(got.status, 0) << word;
+    EXPECT_THAT(got.out, testing::StartsWith("tidegate ")) << word;
+  }
+  EXPECT_EQ(tidegate({"help"}).out, tidegate({"--help"}).out);
+  EXPECT_EQ(tidegate({"help"}).status, 0);
+  EXPECT_EQ(tidegate({"help", "call"}).out, tidegate({"call", "--help"}).out);
+  auto const wrong = tidegate({"serv", "-c", "x"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err,
+              testing::StartsWith(
+                  R"(error: "serv" is no command; did you mean "serve"? Commands: serve, )"));
+  EXPECT_THAT(tidegate({"frobnicate"}).err, testing::Not(testing::HasSubstr("did you mean")));
+}
+
+TEST(command_line, takes_a_configuration_without_its_option) {
+  auto const got = run({TIDEGATE_BINARY, "check", "/no/such/file"});
+  EXPECT_EQ(got.status, 2);
+  EXPECT_THAT(got.err, testing::HasSubstr("cannot read /no/such/file"));
+  auto const serving = run({TIDEGATE_BINARY, "serve", "/no/such/file"});
+  EXPECT_EQ(serving.status, 2);
+  EXPECT_THAT(serving.err, testing::HasSubstr("/no/such/file"));
+}
+
+TEST(command_line, shows_a_number_as_a_number_in_the_help) {
+  for (auto const* const command : {"call", "lint"}) {
+    auto const help = run({TIDEGATE_BINARY, command, "--help"}).out;
+    EXPECT_THAT(help, testing::Not(testing::HasSubstr("UINT"))) << help;
+  }
+}
+
 }  // namespace
 }  // namespace tidegate::e2e

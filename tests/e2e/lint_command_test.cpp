@@ -313,12 +313,30 @@ TEST(lint_command, reports_in_words) {
   EXPECT_THAT(found.out, Not(HasSubstr("\x1b")));
 }
 
+TEST(lint_command, fails_on_advice_where_it_is_told_to) {
+  serving_origin const server(response("429 Too Many Requests", "slow down"));
+  auto const url = server.url();
+  EXPECT_EQ(run({TIDEGATE_BINARY, "lint", "--no-scim", url}).status, 0);
+  auto const strict = run({TIDEGATE_BINARY, "lint", "--no-scim", "--fail-on", "advice",
+                           url.substr(std::string("http://").size())});
+  EXPECT_EQ(strict.status, 1) << strict.err;
+  EXPECT_THAT(strict.out, testing::HasSubstr("this API says nothing about its limits"));
+}
+
 TEST(lint_command, says_when_there_is_no_answer) {
   auto const closed = origin::refusing();
   auto const found = lint({closed.url()});
   EXPECT_EQ(found.status, 1);
   EXPECT_EQ(found.out, "");
   EXPECT_THAT(found.err, testing::StartsWith("error: " + closed.url()));
+}
+
+TEST(lint_command, exits_with_2_when_a_url_is_none_that_it_can_ask) {
+  for (auto const* const url : {"ftp://a/", "/path"}) {
+    auto const got = run({TIDEGATE_BINARY, "lint", url});
+    EXPECT_EQ(got.status, 2) << url;
+    EXPECT_THAT(got.err, testing::HasSubstr(url));
+  }
 }
 
 TEST(lint_command, exits_with_2_when_it_is_called_wrongly) {

@@ -60,6 +60,7 @@ using scim::scim_type;
 auto name_of(scim_fault fault) noexcept -> std::string_view {
   switch (fault) {
     case scim_fault::no_answer: return "no-answer";
+    case scim_fault::answer_too_large: return "answer-too-large";
     case scim_fault::refused: return "refused";
     case scim_fault::invalid_answer: return "invalid-answer";
     case scim_fault::place_lost: return "place-lost";
@@ -73,6 +74,7 @@ auto to_string(scim_error const& error) -> std::string {
   std::string out;
   switch (error.fault) {
     case scim_fault::no_answer: out = "there is no answer"; break;
+    case scim_fault::answer_too_large: out = "the answer is too large"; break;
     case scim_fault::refused: out = "the server answered " + std::to_string(error.status); break;
     case scim_fault::invalid_answer: out = "the answer is no list of resources"; break;
     case scim_fault::place_lost: out = "the server does not take its cursor any more"; break;
@@ -310,7 +312,14 @@ void scim_walk::take(int status, std::string_view body) {
     return;
   }
   if (status != 200) {
-    take_refusal(refusal_of(status, body));
+    auto refusal = refusal_of(status, body);
+    if (refusal.type != scim_type::too_many || !asks_for_less()) {
+      take_refusal(std::move(refusal));
+    }
+    return;
+  }
+  if (body.size() > options_.answer.octets_max) {
+    take(client_error{.fault = client_fault::response_too_large});
     return;
   }
   auto page = scim::parse_list_response(body, options_.answer);
@@ -321,7 +330,25 @@ void scim_walk::take(int status, std::string_view body) {
   take_page(*std::move(page));
 }
 
+/// After a page that was too large: half as many resources, as long as that is possible.
+auto scim_walk::asks_for_less() -> bool {
+  constexpr std::uint32_t when_the_server_chose = 100;
+  auto const before = count_.value_or(2 * when_the_server_chose);
+  if (before <= 1) {
+    return false;
+  }
+  count_ = place_.count = before / 2;
+  return true;
+}
+
 void scim_walk::take(client_error const& error) {
+  if (error.fault == client_fault::response_too_large && !discovering_) {
+    if (!failed_ && !asks_for_less()) {
+      fail({.fault = scim_fault::answer_too_large,
+            .detail = "a page of one resource has more than the client takes"});
+    }
+    return;
+  }
   fail({.fault = scim_fault::no_answer, .detail = to_string(error)});
 }
 

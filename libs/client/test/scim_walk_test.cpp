@@ -771,8 +771,11 @@ TEST(client_scim_walk, ends_with_what_is_no_list_of_resources) {
     EXPECT_EQ(walk.next().error().fault, scim_fault::invalid_answer);
   }
   scim_walk walk(query(), {.discover = false, .answer = {.octets_max = 10}});
-  walk.take(200, R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:ListResponse"]})");
-  EXPECT_FALSE(walk.next()) << "it is longer than it may be";
+  for (int i = 0; i < 20 && walk.next(); ++i) {
+    walk.take(200, R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:ListResponse"]})");
+  }
+  ASSERT_FALSE(walk.next()) << "it is longer than it may be, also with one resource";
+  EXPECT_EQ(walk.next().error().fault, scim_fault::answer_too_large);
 }
 
 TEST(client_scim_walk, says_why_a_server_refused) {
@@ -845,6 +848,24 @@ TEST(client_scim_walk, gives_what_is_there_throughout_exactly_once) {
       break;
     }
   }
+}
+
+TEST(client_scim_walk, asks_for_half_as_many_while_an_answer_is_too_large) {
+  scim_walk walk({.url = "https://example.com/Users", .page_size = 8}, {.discover = false});
+  auto const url_of = [&] { return std::get<walk_request>(walk.next().value()).url; };
+  EXPECT_THAT(url_of(), testing::HasSubstr("count=8"));
+  walk.take(client_error{.fault = client_fault::response_too_large});
+  EXPECT_THAT(url_of(), testing::HasSubstr("count=4"));
+  walk.take(400, R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:Error"],"status":"400",)"
+                 R"("scimType":"tooMany"})");
+  EXPECT_THAT(url_of(), testing::HasSubstr("count=2"));
+  walk.take(client_error{.fault = client_fault::response_too_large});
+  EXPECT_THAT(url_of(), testing::HasSubstr("count=1"));
+  walk.take(client_error{.fault = client_fault::response_too_large});
+  auto const end = walk.next();
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().fault, scim_fault::answer_too_large);
+  EXPECT_EQ(name_of(end.error().fault), "answer-too-large");
 }
 
 }  // namespace

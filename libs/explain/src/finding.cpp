@@ -74,21 +74,32 @@ auto printable(std::string_view text) -> std::string {
 
 auto to_text(std::span<finding const> findings, colours colour) -> std::string {
   std::string out;
-  std::vector<std::string_view> fields;
-  for (auto const& one : findings) {
-    if (std::ranges::find(fields, one.field) == fields.end()) {
-      fields.emplace_back(one.field);
-    }
-  }
-  for (auto const field : fields) {
-    bool const is_coloured = colour == colours::on;
-    out.append(is_coloured ? bold : "").append(printable(field));
+  bool const is_coloured = colour == colours::on;
+  auto const append_heading = [&](std::string_view text) {
+    out.append(is_coloured ? bold : "").append(printable(text));
     out.append(is_coloured ? plain : "").append("\n");
+  };
+  auto const append_group = [&](bool advises) {
+    std::vector<std::string_view> fields;
     for (auto const& one : findings) {
-      if (one.field == field) {
-        append_text(out, one, colour);
+      if ((one.level == severity::advice) == advises &&
+          std::ranges::find(fields, one.field) == fields.end()) {
+        fields.emplace_back(one.field);
       }
     }
+    for (auto const field : fields) {
+      append_heading(field);
+      for (auto const& one : findings) {
+        if (one.field == field && (one.level == severity::advice) == advises) {
+          append_text(out, one, colour);
+        }
+      }
+    }
+  };
+  append_group(false);
+  if (count(findings, severity::advice) > 0) {
+    out.append(out.empty() ? "" : "\n").append("For the authors of this API:\n");
+    append_group(true);
   }
   return out;
 }

@@ -47,7 +47,7 @@ struct legacy_name {
 }
 
 /// RateLimit-Limit, -Remaining and -Reset are of drafts up to 06, where a reset is in seconds from now. The others
-/// are of nobody.
+/// are of no specification.
 [[nodiscard]] auto is_of_a_draft(std::string_view family) -> bool {
   return same_name(family, "ratelimit-");
 }
@@ -109,20 +109,22 @@ void judge_reset(field_line const& line, legacy_name const& name, legacy_fields 
       read_first_reset(trimmed(line.value), now,
                        window ? std::optional(std::chrono::seconds(*window)) : std::nullopt);
   if (!reset) {
-    out.break_rule(
-        rule_of("x-ratelimit-value"), line.name,
-        quoted(trimmed(line.value)) +
-            " is neither a number nor a date near now; clients make NaN of it or ignore it");
+    out.break_rule(rule_of("x-ratelimit-value"), line.name,
+                   quoted(trimmed(line.value)) +
+                       " is neither a number nor a date near now; clients ignore it");
     return;
   }
   bool const has_unit = same_name(name.rest, "-ms") || same_name(name.rest, "-after") ||
                         name.rest.ends_with("-ms") || name.rest.ends_with("-after");
   if (has_unit) {
+    bool const is_after = name.rest.ends_with("-after") || name.rest.ends_with("-After");
+    out.say(line.name, "resets in " + duration_words(reset->seconds) +
+                           (is_after ? ", given in seconds from now" : ", given in milliseconds"));
     return;
   }
   auto const words = form_words(reset->form, reset->seconds, now);
   if (!is_of_a_draft(name.family)) {
-    out.say(line.name, "taken for " + words + "; nobody specified which");
+    out.say(line.name, "taken for " + words + "; no specification says which");
   } else if (reset->form == reset_form::delta_seconds) {
     out.say(line.name, words + ", as the drafts up to 06 have it");
   } else {
@@ -138,13 +140,21 @@ void judge_reset(field_line const& line, legacy_name const& name, legacy_fields 
   }
 }
 
+/// What a limit counts, by its name.
+[[nodiscard]] auto unit_of(std::string_view name) -> std::string_view {
+  return name.find("token") != std::string_view::npos ? "token" : "request";
+}
+
 void say_limit(service_limit const& limit, legacy_fields const& read, std::string_view family,
                report& out) {
   auto const field = std::string(family) + "*" + (limit.name.empty() ? "" : "-" + limit.name);
   std::string text = limit.remaining
                          ? (*limit.remaining == 0 ? "nothing" : std::to_string(*limit.remaining))
                          : std::string("it is not said how many");
-  text += limit.limit ? " of " + std::to_string(*limit.limit) + " left" : " left";
+  auto const unit = unit_of(limit.name);
+  text += limit.limit
+              ? " of " + std::to_string(*limit.limit) + (unit == "token" ? " tokens" : "") + " left"
+              : " left";
   if (auto const window = window_of(read, limit.name)) {
     auto const name = window_name(*window);
     text += name.empty() ? " in this window of " + duration_words(*window)
@@ -155,8 +165,8 @@ void say_limit(service_limit const& limit, legacy_fields const& read, std::strin
     if (limit.remaining == 0) {
       text += "; wait until then";
     } else if (limit.remaining && *limit.reset > 0) {
-      text +=
-          "; pace yourself to " + pace_words(*limit.remaining, *limit.reset, false) + " until then";
+      text += "; pace yourself to " + pace_words(*limit.remaining, *limit.reset, false, unit) +
+              " until then";
     }
   }
   out.say(field, std::move(text));
@@ -165,7 +175,7 @@ void say_limit(service_limit const& limit, legacy_fields const& read, std::strin
                    std::string(!limit.remaining ? "what remains"
                                : !limit.reset   ? "the reset"
                                                 : "the limit") +
-                       " is missing; clients that count on it compute NaN");
+                       " is missing; clients that need it have to guess");
   }
 }
 
@@ -189,7 +199,7 @@ void compare(legacy_fields const& read, ratelimit::limit_field const& field,
 }  // namespace
 
 void explain_legacy(message_view const& message, sys_seconds now, told_limits const& told,
-                    report& out) {
+                    told_waits& waits, report& out) {
   std::string_view family;
   auto const read = ratelimit::read_legacy(message.fields, now);
   for (auto const& line : message.fields) {
@@ -203,8 +213,7 @@ void explain_legacy(message_view const& message, sys_seconds now, told_limits co
     } else if (ratelimit::read_legacy({&line, 1}, now).limits.empty()) {
       // One line with a number is a limit of its own.
       out.break_rule(rule_of("x-ratelimit-value"), line.name,
-                     quoted(trimmed(line.value)) +
-                         " is no number of 0 or more; clients make NaN of it or ignore it");
+                     quoted(trimmed(line.value)) + " is no number of 0 or more; clients ignore it");
     }
   }
   if (family.empty()) {
@@ -212,6 +221,9 @@ void explain_legacy(message_view const& message, sys_seconds now, told_limits co
   }
   for (auto const& limit : read.limits) {
     say_limit(limit, read, family, out);
+    if (limit.remaining == 0 && limit.reset) {
+      waits.add(std::string(family) + "*", *limit.reset, false);
+    }
   }
   if (told.limits && !told.limits->limits.empty()) {
     compare(read, *told.limits, family, out);
@@ -222,7 +234,8 @@ void explain_legacy(message_view const& message, sys_seconds now, told_limits co
             ? "drafts up to 06 have these fields; those after them have one RateLimit field "
               "instead, "
               "which newer clients look for"
-            : "nobody specified these fields; a RateLimit field says the same in a way that every "
+            : "no specification has these fields; a RateLimit field says the same in a way that "
+              "every "
               "client understands");
   }
 }

@@ -27,7 +27,11 @@ using ratelimit::service_limit;
 constexpr std::int64_t epoch_like = 1'000'000'000;
 /// A rate that is so many times the one of the policy, over a window of that length, is worth a word.
 constexpr double rate_excess = 10;
-constexpr std::int64_t long_window = 3600;
+/// So long a client waits without asking (draft-09, section 8.5.1).
+constexpr std::int64_t client_patience = 600;
+/// And so far a reset is worth a word even while something is left.
+constexpr std::int64_t far_reset = std::int64_t{7} * 24 * 3600;
+constexpr std::int64_t long_window = 600;
 
 [[nodiscard]] auto rule_for(field_rule broken) -> rule const& {
   switch (broken) {
@@ -133,9 +137,22 @@ void say_malformed(field_error const& error, report& out) {
     text += "; wait until then";
   } else if (has_left && *limit.reset > 0 &&
              (unit == quota_unit::requests || unit == quota_unit::content_bytes)) {
+    bool const are_octets = unit == quota_unit::content_bytes;
+    // What is left over the time to the reset can be far above what the policy means (section 8.5).
+    std::int64_t const length =
+        policy != nullptr && policy->window.has_value() ? *policy->window : 0;
+    auto const all = quota.value_or(0);
+    bool const is_above = length > 0 && all > 0 &&
+                          static_cast<double>(*limit.remaining) * static_cast<double>(length) >
+                              2 * static_cast<double>(all) * static_cast<double>(*limit.reset);
     text += "; pace yourself to " +
-            pace_words(*limit.remaining, *limit.reset, unit == quota_unit::content_bytes) +
-            " until then";
+            (is_above ? pace_words(all, length, are_octets) + ", as the policy has it"
+                      : pace_words(*limit.remaining, *limit.reset, are_octets) + " until then");
+  } else if (has_left && *limit.reset > 0 && unit == quota_unit::other) {
+    text += "; what a request costs of it shows in how it shrinks";
+  }
+  if (*limit.reset > (has_left ? far_reset : client_patience)) {
+    text += "; that is longer than ten minutes: a client asks in between whether it still holds";
   }
   return text;
 }

@@ -81,15 +81,39 @@ struct told_limits {
   std::optional<ratelimit::limit_field> limits{};
 };
 
+/// The waits that fields of a message ask for.
+class told_waits {
+ public:
+  /// `is_order`: Retry-After, which wins over resets.
+  void add(std::string_view field, std::int64_t seconds, bool is_order) {
+    if (waits_.size() < waits_max) {
+      waits_.push_back({std::string(field), seconds, is_order});
+    }
+  }
+  /// What to do where they differ; empty where they do not.
+  [[nodiscard]] auto bottom_line() const -> std::string;
+
+ private:
+  struct wait {
+    std::string field;
+    std::int64_t seconds;
+    bool is_order;
+  };
+  static constexpr std::size_t waits_max = 64;
+  std::vector<wait> waits_;
+};
+
 /// The values of all lines of that name, in their order.
 [[nodiscard]] auto lines_of(message_view const& message, std::string_view name)
     -> std::vector<std::string_view>;
 
 [[nodiscard]] auto explain_ratelimit(message_view const& message, report& out) -> told_limits;
 void explain_retry_after(message_view const& message, std::chrono::sys_seconds now,
-                         told_limits const& told, report& out);
+                         told_limits const& told, told_waits& waits, report& out);
 void explain_legacy(message_view const& message, std::chrono::sys_seconds now,
-                    told_limits const& told, report& out);
+                    told_limits const& told, told_waits& waits, report& out);
+void explain_vendors(message_view const& message, std::chrono::sys_seconds now, told_waits& waits,
+                     report& out);
 void explain_idempotency_key(message_view const& message, report& out);
 
 }  // namespace tidegate::explain

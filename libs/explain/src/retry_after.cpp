@@ -82,7 +82,7 @@ void compare(std::int64_t delay, ratelimit::limit_field const& field, report& ou
 }  // namespace
 
 void explain_retry_after(message_view const& message, std::chrono::sys_seconds now,
-                         told_limits const& told, report& out) {
+                         told_limits const& told, told_waits& waits, report& out) {
   auto const lines = lines_of(message, name);
   if (lines.empty()) {
     return;
@@ -109,7 +109,7 @@ void explain_retry_after(message_view const& message, std::chrono::sys_seconds n
     if (date < now) {
       out.break_rule(rule_of("retry-after-past"), name,
                      "the date has passed " + duration_words((now - date).count()) +
-                         " ago, so that it asks nobody to wait");
+                         " ago, so that it asks for no wait");
     } else {
       out.say(name, "wait until " + std::string(value) + ", which is in " +
                         duration_words(delay->count()));
@@ -119,9 +119,10 @@ void explain_retry_after(message_view const& message, std::chrono::sys_seconds n
     out.break_rule(rule_of("retry-after-implausible"), name,
                    delay->count() >= 1'000'000'000
                        ? "it looks like a Unix time; it has to be seconds from now or an HTTP-date"
-                       : "nobody waits " + duration_words(delay->count()));
+                       : "no client waits " + duration_words(delay->count()));
     return;
   }
+  waits.add(name, delay->count(), true);
   if (told.limits && (!message.status || *message.status == 429)) {
     compare(delay->count(), *told.limits, out);
   }

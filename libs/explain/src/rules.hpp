@@ -133,7 +133,8 @@ inline constexpr auto rule_table = [] {
        ratelimit_09,
        "1, appendix D",
        {},
-       "Quotas are told by RateLimit, not only by fields that nobody specified or that no draft "
+       "Quotas are told by RateLimit, not only by fields that no specification has or that no "
+       "draft "
        "has any "
        "more."},
       {"x-ratelimit-value",

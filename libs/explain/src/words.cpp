@@ -72,20 +72,22 @@ auto octets_words(std::int64_t octets) -> std::string {
   return with_tenth(tenths) + " " + std::string(units[unit]);
 }
 
-auto pace_words(std::int64_t units, std::int64_t seconds, bool are_octets) -> std::string {
+auto pace_words(std::int64_t units, std::int64_t seconds, bool are_octets, std::string_view unit)
+    -> std::string {
+  std::string const one(unit);
   if (are_octets) {
     return octets_words(std::max<std::int64_t>(1, units / seconds)) + " a second";
   }
   if (units > seconds) {
     auto const whole = units / seconds;
     auto const tenth = units % seconds * 10 / seconds;
-    return with_tenth(whole * 10 + tenth) + " requests a second";
+    return with_tenth(whole * 10 + tenth) + " " + one + "s a second";
   }
   if (units == seconds) {
-    return "one request a second";
+    return "one " + one + " a second";
   }
   auto const tenths = (seconds * 10 + units - 1) / units;
-  return "one request every " +
+  return "one " + one + " every " +
          (tenths < 1200 ? with_tenth(tenths) + " s" : duration_words((tenths + 9) / 10));
 }
 

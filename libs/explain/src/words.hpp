@@ -19,9 +19,9 @@ namespace tidegate::explain {
 [[nodiscard]] auto octets_words(std::int64_t octets) -> std::string;
 
 /// A rate that lets `units` last for `seconds`, both above 0, never rounded up: `3.1 requests a second`,
-/// `one request every 5 s`, `512 KiB a second`.
-[[nodiscard]] auto pace_words(std::int64_t units, std::int64_t seconds, bool are_octets)
-    -> std::string;
+/// `one request every 5 s`, `512 KiB a second`. `unit` is one of them, such as `request` or `token`.
+[[nodiscard]] auto pace_words(std::int64_t units, std::int64_t seconds, bool are_octets,
+                              std::string_view unit = "request") -> std::string;
 
 /// In double quotes and shortened when it is long.
 [[nodiscard]] auto quoted(std::string_view text) -> std::string;

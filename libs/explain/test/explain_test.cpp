@@ -75,6 +75,67 @@ TEST(explain_fields, says_what_an_item_of_draft_09_means) {
                           R"("hour": 1000 requests an hour; it is not said how much is left)"));
 }
 
+TEST(explain_fields, does_not_invite_to_far_more_than_the_policy_means) {
+  // The example of draft-09, section 8.5.
+  auto const lines = std::vector<std::string>{R"(RateLimit: "p";r=10000;t=10)",
+                                              R"(RateLimit-Policy: "p";q=10000;w=1000)"};
+  EXPECT_THAT(said(lines), ElementsAre(testing::HasSubstr(
+                               "pace yourself to 10 requests a second, as the policy has it")));
+  EXPECT_THAT(broken(lines), ElementsAre("ratelimit-rate-uncapped"));
+}
+
+TEST(explain_fields, says_that_clients_ask_before_a_reset_that_is_far_away) {
+  EXPECT_THAT(said({R"(RateLimit: "a";r=0;t=1000000)"}),
+              ElementsAre(testing::HasSubstr("a client asks in between whether it still holds")));
+  EXPECT_THAT(said({R"(RateLimit: "a";r=0;t=600)"}),
+              ElementsAre(testing::Not(testing::HasSubstr("asks in between"))));
+}
+
+TEST(explain_fields, speaks_of_tokens_where_tokens_are_counted) {
+  EXPECT_THAT(said({"x-ratelimit-limit-tokens: 150000", "x-ratelimit-remaining-tokens: 149984",
+                    "x-ratelimit-reset-tokens: 6m0s"}),
+              testing::Contains("149984 of 150000 tokens left, resets in 6 min; pace yourself to "
+                                "416.6 tokens a second until then"));
+}
+
+TEST(explain_fields, knows_the_fields_of_single_vendors) {
+  EXPECT_THAT(said({"anthropic-ratelimit-input-tokens-limit: 40000",
+                    "anthropic-ratelimit-input-tokens-remaining: 0",
+                    "anthropic-ratelimit-input-tokens-reset: 2024-05-17T12:00:30Z",
+                    "anthropic-ratelimit-requests-limit: 50",
+                    "anthropic-ratelimit-requests-remaining: 49"}),
+              ElementsAre("nothing of 40000 tokens left, full again in 30 s; wait until then",
+                          "49 of 50 requests left"));
+  EXPECT_THAT(
+      said({"X-Shopify-Shop-Api-Call-Limit: 32/40"}),
+      ElementsAre("32 of 40 calls are in the bucket of the shop, which drains all the time"));
+  EXPECT_THAT(said({"Stripe-Rate-Limited-Reason: global-concurrency"}),
+              ElementsAre(R"("global-concurrency": too many requests of the account at the same )"
+                          "time: wait for answers"));
+  EXPECT_THAT(
+      said({"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 0", "X-RateLimit-Reset-After: 64.57"}),
+      testing::Contains(testing::StartsWith("resets in 65 s")));
+}
+
+TEST(explain_fields, says_in_short_which_wait_to_obey_where_fields_differ) {
+  EXPECT_THAT(said({"Retry-After: 60", "X-RateLimit-Limit: 60", "X-RateLimit-Remaining: 0",
+                    "X-RateLimit-Reset: 3240"}),
+              testing::Contains("wait 60 s, as Retry-After says, which wins over every reset; "
+                                "X-RateLimit-* says 54 min"));
+  EXPECT_THAT(said({R"(RateLimit: "a";r=0;t=60)", "Retry-After: 60"}),
+              testing::Not(testing::Contains(testing::HasSubstr("wins over"))));
+}
+
+TEST(explain_fields, keeps_advice_to_authors_apart_from_what_callers_need) {
+  auto const text = to_text(
+      explain({"X-RateLimit-Limit: 60", "X-RateLimit-Remaining: 5", "X-RateLimit-Reset: 30"}));
+  auto const advice = text.find("For the authors of this API:");
+  ASSERT_NE(advice, std::string::npos) << text;
+  EXPECT_LT(text.find("5 of 60 left"), advice);
+  EXPECT_GT(text.find("advice: "), advice);
+  EXPECT_EQ(text.find("NaN"), std::string::npos);
+}
+
 TEST(explain_fields, knows_units_and_partition_keys) {
   EXPECT_THAT(
       said({R"(RateLimit: "bytes";r=1048576;t=1024;pk=:QXBwLTk5OQ==:)",
@@ -127,30 +188,31 @@ TEST(explain_fields, knows_the_wild_variants_of_a_reset) {
   };
   auto const left =
       "38 of 100 left, resets in 12 s; pace yourself to 3.1 requests a second until then";
-  EXPECT_THAT(taken("12"), ElementsAre("taken for seconds from now; nobody specified which", left));
+  EXPECT_THAT(taken("12"),
+              ElementsAre("taken for seconds from now; no specification says which", left));
   EXPECT_THAT(
       taken("1715947212"),
-      ElementsAre("taken for a Unix time, 2024-05-17T12:00:12Z; nobody specified which", left));
-  EXPECT_THAT(
-      taken("1715947212000"),
-      ElementsAre(
-          "taken for a Unix time in milliseconds, 2024-05-17T12:00:12Z; nobody specified which",
-          left));
+      ElementsAre("taken for a Unix time, 2024-05-17T12:00:12Z; no specification says which",
+                  left));
+  EXPECT_THAT(taken("1715947212000"),
+              ElementsAre("taken for a Unix time in milliseconds, 2024-05-17T12:00:12Z; no "
+                          "specification says which",
+                          left));
   EXPECT_THAT(taken("Fri, 17 May 2024 12:00:12 GMT"),
-              ElementsAre("taken for an HTTP-date; nobody specified which", left));
+              ElementsAre("taken for an HTTP-date; no specification says which", left));
   EXPECT_THAT(taken("2024-05-17T12:00:12Z"),
-              ElementsAre("taken for a date of RFC 3339; nobody specified which", left));
-  EXPECT_THAT(taken("12s"), ElementsAre("taken for a duration; nobody specified which", left));
+              ElementsAre("taken for a date of RFC 3339; no specification says which", left));
+  EXPECT_THAT(taken("12s"), ElementsAre("taken for a duration; no specification says which", left));
 }
 
 TEST(explain_fields, knows_the_wild_variants_of_names_and_lists) {
   EXPECT_THAT(said({"x-ratelimit-limit-minute: 60", "x-ratelimit-remaining-minute: 0",
                     "x-ratelimit-reset-minute: 9"}),
-              ElementsAre("taken for seconds from now; nobody specified which",
+              ElementsAre("taken for seconds from now; no specification says which",
                           "nothing of 60 left in this minute, resets in 9 s; wait until then"));
   EXPECT_THAT(said({"X-Rate-Limit-Limit: 10, 10;w=1, 50;w=60", "X-Rate-Limit-Remaining: 9",
                     "X-Rate-Limit-Reset: 1"}),
-              ElementsAre("taken for seconds from now; nobody specified which",
+              ElementsAre("taken for seconds from now; no specification says which",
                           "9 of 10 left in this second, resets in 1 s; pace yourself to 9 requests "
                           "a second until then"));
   EXPECT_THAT(
@@ -171,7 +233,8 @@ TEST(explain_fields, knows_which_fields_a_draft_had) {
   };
   EXPECT_EQ(advice("RateLimit-").rule, "x-ratelimit-only");
   EXPECT_THAT(advice("RateLimit-").text, testing::StartsWith("drafts up to 06 have these fields"));
-  EXPECT_THAT(advice("X-RateLimit-").text, testing::StartsWith("nobody specified these fields"));
+  EXPECT_THAT(advice("X-RateLimit-").text,
+              testing::StartsWith("no specification has these fields"));
 }
 
 TEST(explain_fields, warns_nobody_of_what_the_draft_says_both_ways) {

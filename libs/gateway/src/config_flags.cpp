@@ -35,7 +35,11 @@ class flag_reader {
     constexpr std::string_view flag = "--limit";
     auto const rule = text.substr(0, text.find(by));
     auto const slash = std::min(rule.find('/'), rule.size());
-    auto const window = rule.substr(std::min(slash + 1, rule.size()));
+    // `100/m` is 100/1m, as people write it elsewhere.
+    std::string window(rule.substr(std::min(slash + 1, rule.size())));
+    if (!window.empty() && (window.front() < '0' || window.front() > '9')) {
+      window.insert(0, "1");
+    }
     auto const quota = parse_count(rule.substr(0, slash));
     if (slash == rule.size() || !quota || *quota < 1 || *quota > 999'999'999'999'999) {
       fault(flag, 0, "expected QUOTA/WINDOW, such as 100/1m by header:x-api-key");
@@ -48,7 +52,8 @@ class flag_reader {
         std::chrono::floor<std::chrono::seconds>(duration.value_or(std::chrono::nanoseconds(0)));
     if (!duration || settings.window != *duration || !ratelimit::policy::make(settings)) {
       fault(flag, slash + 1,
-            "\"" + std::string(window) + "\" is no window; allowed: 1s to 366d, in whole seconds");
+            "\"" + std::string(rule.substr(slash + 1)) +
+                "\" is no window; allowed: 1s to 366d, in whole seconds");
     }
     auto const sources = rule.size() == text.size()
                              ? std::string("\"client-ip\"")

@@ -167,7 +167,18 @@ auto to_text(std::string_view url, std::span<exchange const> exchanges,
                        counted(warnings, "warning", "warnings") + ", " +
                        std::to_string(count_broken(judgements, severity::advice)) + " advice";
   out.append("\n");
-  if (errors + warnings == 0) {
+  auto const seen = [&](outcome result) {
+    return static_cast<std::size_t>(std::ranges::count(judgements, result, &judgement::result));
+  };
+  bool const is_silent = std::ranges::none_of(judgements, [](judgement const& one) {
+    return area_of(one.rule) == area::ratelimit && one.result == outcome::holds;
+  });
+  if (errors + warnings == 0 && is_silent) {
+    out.append(counted(seen(outcome::holds), "rule holds", "rules hold")).append(", ");
+    out.append(std::to_string(seen(outcome::not_seen))).append(" not seen: ");
+    out.append(paint.by_severity(severity::warning, "this API says nothing about its limits"));
+    out.append(": ").append(summary);
+  } else if (errors + warnings == 0) {
     out.append(paint.good("nothing is wrong")).append(": ").append(summary);
   } else {
     out.append(paint.by_severity(errors > 0 ? severity::error : severity::warning, summary));

@@ -127,6 +127,8 @@ class table {
 
   explicit table(row head) : head_(std::move(head)) {}
   void add(row cells) { rows_.push_back(std::move(cells)); }
+  /// What is in this column stands out, unless it is nothing.
+  void mark(std::size_t column) { marked_ = column; }
   [[nodiscard]] auto size() const noexcept -> std::size_t { return rows_.size(); }
 
   void append_to(std::string& out, std::size_t columns, std::size_t rows_most,
@@ -134,10 +136,10 @@ class table {
     auto const widths = widths_for(columns);
     bool const is_coloured = colour == explain::colours::on;
     out += is_coloured ? "\x1b[7m" : "";
-    append_row(out, head_, widths);
+    append_row(out, head_, widths, 0);
     out += is_coloured ? "\x1b[0m\n" : "\n";
     for (std::size_t i = 0; i < std::min(rows_most, rows_.size()); ++i) {
-      append_row(out, rows_[i], widths);
+      append_row(out, rows_[i], widths, is_coloured ? marked_ : 0);
       out += "\n";
     }
   }
@@ -163,19 +165,22 @@ class table {
     return widths;
   }
 
-  static void append_row(std::string& out, row const& cells,
-                         std::vector<std::size_t> const& widths) {
+  static void append_row(std::string& out, row const& cells, std::vector<std::size_t> const& widths,
+                         std::size_t marked) {
     auto const& first = cells[0];
     bool const is_cut = first.size() > widths[0];
     out += is_cut ? first.substr(0, widths[0] - 1) + "+" : first;
     out.append(is_cut ? 0 : widths[0] - first.size(), ' ');
     for (std::size_t i = 1; i < widths.size(); ++i) {
       out.append(2 + widths[i] - std::min(widths[i], cells[i].size()), ' ');
-      out += cells[i];
+      bool const stands_out =
+          i == marked && cells[i].find_first_of("123456789") != std::string::npos;
+      out += stands_out ? "\x1b[33m" + cells[i] + "\x1b[0m" : cells[i];
     }
   }
 
   row head_;
+  std::size_t marked_ = 0;  // the first column never is
   std::vector<row> rows_;
 };
 
@@ -203,6 +208,7 @@ template <class Figures>
 [[nodiscard]] auto routes_table(snapshot const& now, difference const& since) -> table {
   table made({"ROUTE", "req/s", "2xx/s", "4xx/s", "5xx/s", "429/s", "replay/s", "mean ms", "p99 ms",
               "requests"});
+  made.mark(5);
   auto const names =
       busiest<route_figures>(now.routes, [&](std::string const& name, route_figures const& route) {
         auto const before = since.old(&snapshot::routes, name);
@@ -239,6 +245,7 @@ template <class Figures>
 
 [[nodiscard]] auto policies_table(snapshot const& now, difference const& since) -> table {
   table made({"POLICY", "quota", "admitted/s", "refused/s", "blocked/s", "admitted", "refused"});
+  made.mark(3);
   auto const names = busiest<policy_figures>(
       now.policies, [&](std::string const& name, policy_figures const& policy) {
         auto const before = since.old(&snapshot::policies, name);
@@ -260,6 +267,25 @@ template <class Figures>
   return made;
 }
 
+/// `12 s`, `23 h 49 min`: the two largest units.
+[[nodiscard]] auto duration_words(std::int64_t seconds) -> std::string {
+  constexpr std::array<std::pair<std::int64_t, std::string_view>, 4> units = {
+      {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}}};
+  std::string out;
+  std::size_t used = 0;
+  for (auto const& [size, name] : units) {
+    auto const number = seconds / size;
+    if (number == 0 || used == 2) {
+      used += used > 0 ? 1 : 0;
+      continue;
+    }
+    out += (out.empty() ? "" : " ") + std::to_string(number) + " " + std::string(name);
+    seconds -= number * size;
+    ++used;
+  }
+  return out.empty() ? "0 s" : out;
+}
+
 [[nodiscard]] auto partitions_table(snapshot const& now) -> table {
   table made({"HOTTEST PARTITIONS", "policy", "req/s", "refused/s", "left", "of", "resets in"});
   auto const seconds = static_cast<double>(std::max<std::int64_t>(1, now.partition_window));
@@ -268,7 +294,7 @@ template <class Figures>
               short_number(each.requests / seconds), short_number(each.refused / seconds),
               short_number(static_cast<double>(each.remaining)),
               short_number(static_cast<double>(each.quota)),
-              each.reset ? std::to_string(*each.reset) + " s" : "-"});
+              each.reset ? duration_words(*each.reset) : "-"});
   }
   return made;
 }
@@ -276,7 +302,8 @@ template <class Figures>
 [[nodiscard]] auto first_line(snapshot const& now, difference const& since, view_options const& how)
     -> std::string {
   auto text = "tidegate " + explain::printable(how.address) + "  " +
-              std::to_string(now.connections) + " connections  " +
+              std::to_string(now.connections) +
+              (now.connections == 1 ? " connection  " : " connections  ") +
               octets(static_cast<double>(now.memory_octets));
   if (since.has_rates() && now.cpu_seconds >= since.before()->cpu_seconds) {
     text +=

@@ -148,5 +148,29 @@ TEST(top_view, is_json_for_programs) {
               HasSubstr(R"("requests-per-second":0.000)"));
 }
 
+TEST(top_view, speaks_of_times_and_of_one_connection_as_people_do) {
+  snapshot now;
+  now.connections = 1;
+  now.partitions.push_back({.policy = "p", .text = "a", .quota = 10, .reset = 85'779});
+  now.partitions.push_back({.policy = "p", .text = "b", .quota = 10, .reset = 60});
+  auto const text = to_text(now, nullptr, {.address = "x", .columns = 120, .rows = 40});
+  EXPECT_THAT(text, testing::HasSubstr("  1 connection  "));
+  EXPECT_THAT(text, testing::HasSubstr("23 h 49 min\n"));
+  EXPECT_THAT(text, testing::HasSubstr("1 min\n"));
+}
+
+TEST(top_view, colours_what_was_refused) {
+  snapshot before;
+  before.taken = instant(std::chrono::seconds(1));
+  auto now = before;
+  now.taken = instant(std::chrono::seconds(2));
+  now.routes["r"].requests = 10;
+  now.routes["r"].throttled = 5;
+  view_options how{.address = "x", .columns = 120, .rows = 40};
+  EXPECT_THAT(to_text(now, &before, how), testing::Not(testing::HasSubstr("\x1b")));
+  how.colour = explain::colours::on;
+  EXPECT_THAT(to_text(now, &before, how), testing::HasSubstr("\x1b[33m5.0\x1b[0m"));
+}
+
 }  // namespace
 }  // namespace tidegate::top

@@ -61,12 +61,13 @@ struct scim_walk_options {
 
 /// Why there are no more resources.
 enum class scim_fault : std::uint8_t {
-  no_answer,       ///< `detail` says why
-  refused,         ///< with `status` and, where the server tells, `type` and `detail`
-  invalid_answer,  ///< what came is no list of resources
-  place_lost,      ///< the server does not take its cursor any more, and there is no other way on
-  stuck,           ///< the server brings nothing new, and has no end or says that there is more
-  no_way_back,     ///< the server gives no cursor of the page before
+  no_answer,         ///< `detail` says why
+  answer_too_large,  ///< also with one resource a page
+  refused,           ///< with `status` and, where the server tells, `type` and `detail`
+  invalid_answer,    ///< what came is no list of resources
+  place_lost,        ///< the server does not take its cursor any more, and there is no other way on
+  stuck,             ///< the server brings nothing new, and has no end or says that there is more
+  no_way_back,       ///< the server gives no cursor of the page before
 };
 
 /// `no-answer`, `refused` and so on, for programs.
@@ -166,6 +167,7 @@ class scim_walk {
  private:
   using digest = std::array<std::byte, 16>;
 
+  [[nodiscard]] auto asks_for_less() -> bool;
   [[nodiscard]] auto list_url() const -> std::string;
   [[nodiscard]] auto configuration_url() const -> std::string;
   [[nodiscard]] auto is_sorted_by_id() const -> bool;

@@ -22,7 +22,8 @@ struct message_view {
 inline constexpr std::size_t findings_max = 200;
 
 /// Explains the fields RateLimit and RateLimit-Policy (draft-09 and draft-07), Retry-After, X-RateLimit-* with
-/// its relatives, and Idempotency-Key. Fields that belong together are explained together; Date and Age are
+/// its relatives, those of Anthropic, Shopify and Stripe, and Idempotency-Key. Where fields ask for different
+/// waits, the last finding, of the field `In short`, is the one to obey. Fields that belong together are explained together; Date and Age are
 /// looked at where they change what others mean; all others are passed over.
 ///
 /// `now` counts where the message has no Date. Without any of these fields there are no findings.

@@ -28,7 +28,8 @@ struct finding {
 /// Whether text is for a terminal that shows colours.
 enum class colours : bool { off, on };
 
-/// For people: findings grouped by the field they are about, in their order. Characters that would control a
+/// For people: findings grouped by the field they are about, in their order; advice, which callers cannot follow,
+/// comes last, for the authors of the API. Characters that would control a
 /// terminal are shown as "?".
 [[nodiscard]] auto to_text(std::span<finding const> findings, colours colour = colours::off)
     -> std::string;
