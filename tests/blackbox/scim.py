@@ -29,7 +29,7 @@ def main():
     parser.add_argument("--me", metavar="USERNAME", help="whom /Me is for with the token")
     parser.add_argument("--max-body", type=int, default=1 << 20, help="octets that a request may have (%(default)s)")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=URL",
-                        help="the same data with other settings: unique-group-names, small-pages, strict-count, cursor-only, expiry")
+                        help="the same data with other settings: unique-group-names, small-pages, strict-count, cursor-only, expiry, refuse-unknown")
     arguments = parser.parse_args()
     if arguments.requirements:
         for each in sorted(REQUIREMENTS):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of what deployed clients send: the validator of Microsoft, mandatory (V) and preview (W), its quirks (X), and Okta (O)."""
+"""Cases of what deployed clients send: the validator of Microsoft, mandatory (V) and preview (W), its quirks (X), Okta (O), what the
+documentation and the reference collection of Microsoft print (C), and python-scim (N)."""
 
 from cases import NotApplicable, check
-from scim_bench import ENTERPRISE, USER, equal, expect, ids, listed, path_of, refused, scim_case, without
+from scim_bench import ENTERPRISE, GROUP, SCIM_JSON, USER, equal, expect, ids, listed, path_of, refused, scim_case, without
 
 UNIQUE = "unique-group-names"
 
@@ -388,3 +389,153 @@ def okta_password(run):
     user = run.user()
     reply = expect(run.patch(path_of(user), {"op": "replace", "value": {"password": "s3cret-" + run.tag}}), (200, 204))
     check(b"s3cret" not in reply.body and "password" not in run.read(user), "it is shown")
+
+
+# ---- what Microsoft prints ----
+
+@scim_case("C1", "a schema that the server does not have is left out: Entra makes groups with one of its own")
+def unknown_schema(run):
+    body = run.new_group(externalId=run.tag, meta={"resourceType": "Group"})
+    body["schemas"] = [GROUP, "http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/Group"]
+    group = expect(run.post("/Groups", body), 201).json
+    equal((group["schemas"], group["displayName"], group["externalId"]), ([GROUP], body["displayName"], run.tag), "the group")
+
+
+@scim_case("C2", "sub-attributes that no schema has are left out: Entra sends app roles with a displayName")
+def unknown_in_roles(run):
+    role = {"primary": False, "type": "WindowsAzureActiveDirectoryRole", "value": "Admin"}
+    user = run.user(roles=[role | {"displayName": "Administrator"}])
+    equal(user["roles"], [role], "roles")
+    after = run.change(user, op("Add", "roles", [{"value": "Reader", "displayName": "Who reads"}]))
+    equal([each["value"] for each in after["roles"]], ["Admin", "Reader"], "roles after PATCH")
+
+
+@scim_case("C3", "members that are added with a displayName are added")
+def unknown_in_members(run):
+    user, group = run.user(), run.group()
+    equal(members_of(run.change(group, op("add", "members", [{"displayName": "new User", "value": user["id"]}]))), [user["id"]], "members")
+    equal(members_of(run.change(group, op("remove", "members", [{"displayName": "new User", "value": user["id"]}]))), [], "members at the end")
+
+
+@scim_case("C4", "null for attributes of an extension beside those of the core says nothing")
+def null_beside(run):
+    user = run.user(addresses=None, phoneNumbers=None, title=None, department=None, manager=None, active=True)
+    equal([name for name in ("addresses", "title", "department", "manager", ENTERPRISE) if name in user], [], "what it has of them")
+
+
+@scim_case("C5", "PUT with a name that no schema has takes the rest")
+def unknown_in_put(run):
+    user = run.user()
+    after = expect(run.put(path_of(user), run.new_user(displayName="B", adreses=[{"country": "DE"}], name={"givenName": "A", "nick": "x"})), 200).json
+    equal((after["displayName"], after["name"], "adreses" in after), ("B", {"givenName": "A"}, False), "the user")
+
+
+@scim_case("C6", "a path that no schema has is invalidPath all the same")
+def unknown_path(run):
+    user = run.user()
+    for path in ("adreses", "name.nick", 'emails[type eq "work"].nick', "urn:example:none:attr"):
+        refused(run.patch(path_of(user), op("Add", path, "x")), 400, "invalidPath")
+    equal(run.read(user), user, "the user afterwards")
+
+
+@scim_case("C7", "the manager may be a text in POST and PUT, and is found and changed by its name alone, also as a list of one")
+def manager_forms(run):
+    def manager(user):
+        return user.get(ENTERPRISE, {}).get("manager")
+    boss = run.user()
+    body = run.new_user() | {"schemas": [USER, ENTERPRISE], ENTERPRISE: {"manager": "123456"}}
+    user = expect(run.post("/Users", body), 201).json
+    equal(manager(user)["value"], "123456", "the manager")
+    user = expect(run.put(path_of(user), body | {ENTERPRISE: {"manager": boss["id"]}}), 200).json
+    equal(manager(user)["value"], boss["id"], "the manager after PUT")
+    user = run.change(user, op("Add", "manager", [{"$ref": "http://localhost/scim/Users/7", "value": "7"}]))
+    equal(manager(user)["value"], "7", "the manager after PATCH")
+    for expression in (f'id eq "{user["id"]}" and manager eq "7"', f'id eq "{user["id"]}" and manager.value eq "7"'):
+        equal(ids(run.find(expression)), [user["id"]], f"what {expression} finds")
+    for path in ("manager", f"{ENTERPRISE}:manager"):
+        user = run.change(user, op("Replace", path, ""))
+        equal(manager(user), None, "the manager after it was replaced by an empty text")
+
+
+@scim_case("C8", "a word without quotes in a filter is a text")
+def bare_words(run):
+    user = run.user(name={"familyName": run.tag}, emails=[{"value": f"{run.tag}@example.com"}], externalId=run.tag, active=True)
+    for expression in (f"userName sw {user['userName'][:-1]}", f"externalId eq {run.tag}", f"id eq {user['id']}",
+                       f"name.FamilyName eq {run.tag} and (emails.Value co example.com or emails.Value co example.org)",
+                       f"id eq {user['id']} and meta.Created gt 2015-10-10T14:38:21.8617979-07:00", f"emails[value sw {run.tag}]"):
+        equal(ids(run.find(expression)), [user["id"]], f"what {expression} finds")
+    equal(ids(run.find(f'externalId eq {run.tag} and active eq true')), [user["id"]], "what true finds")
+    equal(ids(run.find(f'externalId eq {run.tag} and nickName eq null')), [user["id"]], "what null finds")
+    refused(run.get("/Users", {"filter": "userName eq 7"}), 400, "invalidFilter")
+
+
+@scim_case("C9", "application/json is what a client gets that accepts nothing else")
+def plain_json(run):
+    def type_of(accept, path="/Users"):
+        return run.get(path, fields={"Accept": accept}).get("Content-Type").split(";")[0]
+    for accept in ("application/json", "application/json;charset=utf-8", "application/json, application/scim+json;q=0.5"):
+        equal(type_of(accept), "application/json", f"the type for {accept}")
+    equal(type_of("application/json", "/Users/" + run.tag), "application/json", "the type of an error")
+    for accept in ("*/*", SCIM_JSON, "application/json;q=0.5, application/scim+json", "application/json, application/scim+json"):
+        equal(type_of(accept), SCIM_JSON, f"the type for {accept}")
+
+
+@scim_case("C10", "taking members out of a group that has none makes no new version")
+def no_members(run):
+    group = run.group()
+    for each in (op("remove", "members"), op("replace", "members", []), {"op": "replace", "value": {"members": []}}):
+        equal(run.change(group, each)["meta"], group["meta"], f"meta after {each}")
+
+
+@scim_case("C11", "where a server is strict, what no schema has is refused", variant="refuse-unknown")
+def refuse_unknown(run):
+    if "refuse-unknown" not in run.bench.variants:
+        raise NotApplicable("needs --variant refuse-unknown=URL, which refuses what no schema has")
+    user = run.user(title=None, department=None)
+    for body in (run.new_user(shoeSize=4), run.new_user(roles=[{"value": "a", "displayName": "A"}]), run.new_user(schemas=[USER, "urn:example:" + run.tag])):
+        refused(run.post("/Users", body), 400, ("invalidSyntax", "invalidValue"))
+        refused(run.put(path_of(user), body), 400, ("invalidSyntax", "invalidValue"))
+    for each in ({"op": "add", "value": {"shoeSize": 4}}, op("add", "roles", [{"value": "a", "displayName": "A"}])):
+        refused(run.patch(path_of(user), each), 400, ("invalidSyntax", "invalidValue", "invalidPath"))
+    equal(run.read(user), user, "the user afterwards")
+
+
+# ---- python-scim ----
+
+@scim_case("N1", "schemas inside of an extension, as python-scim writes them, are ignored")
+def schemas_in_extension(run):
+    extension = {"schemas": [ENTERPRISE], "department": "d"}
+    user = expect(run.post("/Users", run.new_user() | {"schemas": [USER, ENTERPRISE], ENTERPRISE: extension}), 201).json
+    equal(user[ENTERPRISE], {"department": "d"}, "what POST makes")
+    user = run.change(user, op("add", ENTERPRISE, {"schemas": [ENTERPRISE], "division": "v"}))
+    equal(user[ENTERPRISE], {"department": "d", "division": "v"}, "what add makes")
+    user = run.change(user, op("replace", ENTERPRISE, {"schemas": [ENTERPRISE], "department": "e"}))
+    equal(user[ENTERPRISE]["department"], "e", "what replace makes")
+    user = run.change(user, op("remove", ENTERPRISE))
+    equal(user.get(ENTERPRISE), None, "what remove leaves")
+
+
+URN_VALUES = {
+    "displayName": ("a", "b"), "nickName": ("a", "b"), "profileUrl": ("https://a.example/", "https://b.example/"), "title": ("a", "b"),
+    "userType": ("a", "b"), "preferredLanguage": ("de", "en"), "locale": ("de-DE", "en-US"), "timezone": ("UTC", "CET"), "active": (True, False),
+    "externalId": ("a", "b"), "name": ({"givenName": "a"}, {"givenName": "b"}),
+    **{name: ([{"value": "a", "type": "work"}], [{"value": "b", "type": "home"}, {"value": "c"}])
+       for name in ("emails", "phoneNumbers", "ims", "photos", "entitlements", "roles")},
+    "addresses": ([{"locality": "a", "type": "work"}], [{"locality": "b"}]), "x509Certificates": ([{"value": "AQ=="}], [{"value": "Ag=="}]),
+}
+
+
+@scim_case("N2", "each attribute is added, replaced and removed by its name behind the URN of its schema", needs=["patch"])
+def by_urn(run):
+    user = run.user()
+    enterprise = {f"{ENTERPRISE}:{name}": ("a", "b") for name in ("employeeNumber", "costCenter", "organization", "division", "department")}
+    for urn, (first, second) in ({f"{USER}:{name}": values for name, values in URN_VALUES.items()} | enterprise).items():
+        of, name = urn.rsplit(":", 1)
+        def value():
+            return (run.read(user) if of == USER else run.read(user).get(ENTERPRISE, {})).get(name)
+        run.change(user, op("add", urn, first))
+        equal(value(), first, f"{urn} after add")
+        run.change(user, op("replace", urn, second))
+        equal(value(), second, f"{urn} after replace")
+        run.change(user, op("remove", urn))
+        equal(value(), None, f"{urn} after remove")

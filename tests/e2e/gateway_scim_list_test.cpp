@@ -198,6 +198,70 @@ TEST_F(gateway_scim_list, walks_by_cursor_in_every_order_and_back) {
   }
 }
 
+TEST_F(gateway_scim_list, ends_a_page_early_when_it_is_long_enough) {
+  constexpr std::size_t users = 15;
+  constexpr std::size_t octets = 700'000;  // of each; a page has 8 MiB
+  constexpr std::size_t fit = 12;
+  for (std::size_t i = 0; i < users; ++i) {
+    auto const number = std::to_string(100 + i);
+    ASSERT_EQ(
+        client_
+            .post("/Users", user("u" + number, R"("title":"t)" + number + R"(","nickName":")" +
+                                                   std::string(octets, 'x') + "\""))
+            .status(),
+        201);
+  }
+  for (std::string const order : {"", "sortBy=userName&sortOrder=descending", "sortBy=title"}) {
+    auto const all = names_of(client_.get("/Users?attributes=userName&count=100&" + order));
+    ASSERT_EQ(all.size(), users) << order;
+    auto const first = client_.get("/Users?count=100&cursor&" + order);
+    ASSERT_EQ(first.status(), 200) << first.raw.body.substr(0, 500);
+    EXPECT_EQ(names_of(first), std::vector(all.begin(), all.begin() + fit)) << order;
+    EXPECT_EQ(first.at("itemsPerPage"), std::to_string(fit));
+    EXPECT_EQ(first.at("totalResults"), std::to_string(users));
+    EXPECT_LT(first.raw.body.size(), (std::size_t{8} << 20) + 2 * octets);
+    auto const second =
+        client_.get("/Users?count=100&" + order + "&cursor=" + first.at("nextCursor"));
+    EXPECT_EQ(names_of(second), std::vector(all.begin() + fit, all.end())) << order;
+    EXPECT_EQ(second.at("nextCursor"), "(none)");
+    auto const back =
+        client_.get("/Users?count=100&" + order + "&cursor=" + second.at("previousCursor"));
+    EXPECT_EQ(names_of(back), names_of(first)) << order;
+    EXPECT_EQ(back.at("previousCursor"), "(none)");
+  }
+  // By index a page is short as well, and what it lacks is asked for.
+  for (std::string const order : {"", "&sortBy=title"}) {
+    auto const first = client_.get("/Users?startIndex=1&count=100" + order);
+    ASSERT_EQ(first.status(), 200) << first.raw.body.substr(0, 500);
+    EXPECT_EQ(first.at("itemsPerPage"), std::to_string(fit)) << order;
+    EXPECT_EQ(first.at("totalResults"), std::to_string(users)) << order;
+    auto const rest = client_.get("/Users?count=100&startIndex=" + std::to_string(fit + 1) + order);
+    EXPECT_EQ(names_of(rest).front(), "u112") << order;
+    EXPECT_EQ(names_of(rest).size(), users - fit) << order;
+  }
+  // Over several types, too.
+  ASSERT_EQ(client_.post("/Groups", group("g")).status(), 201);
+  auto const first = client_.get("/?count=100&cursor");
+  EXPECT_EQ(first.count("Resources"), fit);
+  auto const second = client_.get("/?count=100&cursor=" + first.at("nextCursor"));
+  EXPECT_EQ(second.count("Resources"), users - fit + 1);
+  EXPECT_EQ(second.at("Resources.3.displayName"), "g");
+  EXPECT_EQ(second.at("nextCursor"), "(none)");
+  EXPECT_EQ(client_.get("/?count=100&startIndex=1").at("totalResults"), std::to_string(users + 1));
+}
+
+TEST_F(gateway_scim_list, takes_the_example_of_rfc9865_as_it_stands) {
+  make_users(3, "J");
+  make_users(2, "k");
+  auto const page = client_.get("/Users?filter=userName%20sw%20J&cursor&count=10");
+  EXPECT_EQ(page.status(), 200) << page.raw.body;
+  EXPECT_THAT(names_of(page), ElementsAre("J100", "J101", "J102"));
+  auto const first = client_.get("/Users?filter=userName%20sw%20J&cursor&count=2");
+  auto const second = client_.get("/Users?filter=" + encoded(R"(userName sw "J")") +
+                                  "&count=2&cursor=" + first.at("nextCursor"));
+  EXPECT_THAT(names_of(second), ElementsAre("J102"));
+}
+
 TEST_F(gateway_scim_list, counts_once_in_a_walk_and_leaves_out_what_is_made_later) {
   make_users(4);
   auto const first = client_.get("/Users?cursor&count=2");

@@ -259,6 +259,37 @@ TEST_F(gateway_scim, adds_and_removes_members_in_the_forms_that_clients_send) {
   EXPECT_EQ(members(R"({"op":"remove","path":"members"})"), 0U);
 }
 
+TEST_F(gateway_scim, makes_no_new_version_of_a_group_whose_members_stay_the_same) {
+  auto const a = client_.post("/Users", user("a")).id();
+  auto const b = client_.post("/Users", user("b")).id();
+  auto const made = client_.post("/Groups", group("g"));
+  auto const path = "/Groups/" + made.id();
+  auto const list = [](std::vector<std::string> const& ids) {
+    std::string out;
+    for (auto const& id : ids) {
+      out += (out.empty() ? "" : ",") + (R"({"value":")" + id) + "\"}";
+    }
+    return "[" + out + "]";
+  };
+  auto const version = [&](std::string const& operation) {
+    auto const answer = client_.patch(path, operation);
+    EXPECT_EQ(answer.status(), 200) << answer.raw.body;
+    return answer.field("ETag");
+  };
+  std::string const replace = R"({"op":"replace","path":"members","value":)";
+  EXPECT_EQ(version(R"({"op":"remove","path":"members"})"), "W/\"1\"");
+  EXPECT_EQ(version(replace + "[]}"), "W/\"1\"");
+  EXPECT_EQ(version(R"({"op":"replace","value":{"members":[]}})"), "W/\"1\"");
+  EXPECT_EQ(client_.get(path).at("meta.lastModified"), made.at("meta.lastModified"));
+  EXPECT_EQ(version(replace + list({a, b}) + "}"), "W/\"2\"");
+  EXPECT_EQ(version(replace + list({b, a, b}) + "}"), "W/\"2\"");
+  EXPECT_EQ(version(replace + list({a}) + "}"), "W/\"3\"");
+  EXPECT_EQ(version(replace + list({b}) + "}"), "W/\"4\"");
+  EXPECT_EQ(version(replace + R"([{"value":")" + b + R"(","display":"B"}]})"), "W/\"5\"");
+  EXPECT_EQ(version(R"({"op":"remove","path":"members"})"), "W/\"6\"");
+  EXPECT_EQ(client_.get(path).count("members"), 0U);
+}
+
 TEST_F(gateway_scim, takes_a_deleted_member_out_of_its_groups) {
   auto const u = client_.post("/Users", user("u")).id();
   auto const made = client_.post("/Groups", group("g", {u}));
@@ -377,6 +408,142 @@ TEST_F(gateway_scim, has_errors_of_its_own_form) {
   EXPECT_EQ(wrong.field("Allow"), "GET, HEAD, POST");
   EXPECT_EQ(client_.post("/Users/x", user("x")).field("Allow"), "GET, HEAD, PUT, PATCH, DELETE");
   expect_error(client_.get("/Bulk"), 405);
+}
+
+TEST_F(gateway_scim, ignores_what_no_schema_has_counts_it_and_says_so_once) {
+  // As Entra's tutorial prints it.
+  auto const entra_group = [](std::string const& name) {
+    return R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:Group",)"
+           R"("http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/Group"],)"
+           R"("externalId":"8aa1","displayName":")" +
+           name + R"(","meta":{"resourceType":"Group"}})";
+  };
+  auto const made = client_.post("/Groups", entra_group("g"));
+  EXPECT_EQ(made.status(), 201) << made.raw.body;
+  EXPECT_EQ(made.count("schemas"), 1U);
+  auto const admin = client_.post(
+      "/Users",
+      user("alias@contoso", R"("roles":[{"primary":false,"type":"WindowsAzureActiveDirectoryRole",)"
+                            R"("displayName":"Admin","value":"Admin"}],"department":null)"));
+  EXPECT_EQ(admin.status(), 201) << admin.raw.body;
+  EXPECT_EQ(admin.at("roles.0.displayName"), "(none)");
+  EXPECT_EQ(admin.at("roles.0.value"), "Admin");
+  auto const patched =
+      client_.patch("/Groups/" + made.id(),
+                    R"({"op":"add","path":"members","value":[{"displayName":"new User","value":")" +
+                        admin.id() + R"("}]})");
+  EXPECT_EQ(patched.at("members.0.value"), admin.id()) << patched.raw.body;
+  EXPECT_EQ(client_.put("/Users/" + admin.id(), user("b", R"("shoe":4)")).status(), 200);
+  EXPECT_EQ(
+      client_
+          .post("/Bulk", R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:BulkRequest"],)"
+                         R"("Operations":[{"method":"POST","path":"/Users","bulkId":"1",)"
+                         R"("data":)" +
+                             user("c", R"("shoe":4)") + "}]}")
+          .at("Operations.0.status"),
+      "201");
+  EXPECT_EQ(client_.post("/Groups", entra_group("h")).status(), 201);
+  std::string const route = R"(tidegate_scim_ignored_total{route="/scim/v2/**",what=)";
+  EXPECT_EQ(with_.metric(route + R"("schema"})"), 2);
+  EXPECT_EQ(with_.metric(route + R"("attribute"})"), 4);
+  EXPECT_EQ(
+      with_.errors(),
+      "warning: scim: route \"/scim/v2/**\": ignored "
+      "\"http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/Group\", which no "
+      "schema has\n"
+      "warning: scim: route \"/scim/v2/**\": ignored \"roles.displayName\", which no schema has\n"
+      "warning: scim: route \"/scim/v2/**\": ignored \"members.displayName\", which no schema has\n"
+      "warning: scim: route \"/scim/v2/**\": ignored \"shoe\", which no schema has\n");
+  // A path is what the client wants changed.
+  expect_error(client_.patch("/Users/" + admin.id(), R"({"op":"add","path":"shoe","value":4})"),
+               400, "invalidPath");
+}
+
+TEST(gateway_scim_options, refuses_what_no_schema_has_where_that_is_asked_for) {
+  data_folder const data;
+  gateway const with(scim_config(data, "    unknown-attributes: refuse\n"));
+  scim_client const client(with);
+  auto const made = client.post("/Users", user("a", R"("department":null)"));
+  EXPECT_EQ(made.status(), 201) << made.raw.body;
+  expect_error(client.post("/Users", user("b", R"("shoe":4)")), 400, "invalidSyntax");
+  expect_error(client.post("/Users", R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User",)"
+                                     R"("urn:x"],"userName":"b"})"),
+               400, "invalidValue");
+  auto const path = "/Users/" + made.id();
+  expect_error(client.put(path, user("a", R"("name":{"shoe":4})")), 400, "invalidSyntax");
+  expect_error(client.patch(path, R"({"op":"add","value":{"shoe":4}})"), 400, "invalidPath");
+  expect_error(client.patch(path, R"({"op":"add","path":"emails","value":{"shoe":4}})"), 400,
+               "invalidSyntax");
+  EXPECT_EQ(with.metric(R"(tidegate_scim_ignored_total{route="/scim/v2/**",what="attribute"})"), 0);
+}
+
+TEST_F(gateway_scim, takes_the_manager_in_every_form_that_entra_documents) {
+  constexpr std::string_view urn = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+  auto const text = [&](std::string const& name, std::string const& manager) {
+    return R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User",")" + std::string(urn) +
+           R"("],"userName":")" + name + R"(",")" + std::string(urn) + R"(":{"schemas":[")" +
+           std::string(urn) + R"("],"manager":)" + manager + "}}";
+  };
+  auto const manager_of = [&](scim_message const& answer) {
+    auto const* const extension = answer.body.find(urn);
+    auto const* const manager = extension == nullptr ? nullptr : extension->find("manager");
+    return manager == nullptr ? "(none)" : to_string(*manager);
+  };
+  auto const made = client_.post("/Users", text("a", R"("123456")"));
+  EXPECT_EQ(manager_of(made), R"({"value":"123456"})") << made.raw.body;
+  auto const path = "/Users/" + made.id();
+  EXPECT_EQ(manager_of(client_.put(path, text("a", R"(["7"])"))), R"({"value":"7"})");
+  EXPECT_EQ(manager_of(client_.patch(
+                path, R"({"op":"Add","path":"manager","value":[{"$ref":"/x","value":"boss"}]})")),
+            R"({"value":"boss","$ref":"/x"})");
+  auto const found = client_.get("/Users?filter=id%20eq%20%22" + made.id() +
+                                 "%22%20and%20manager%20eq%20%22boss%22");
+  EXPECT_EQ(found.at("totalResults"), "1") << found.raw.body;
+  EXPECT_EQ(manager_of(client_.patch(path, R"({"op":"Replace","path":")" + std::string(urn) +
+                                               R"(:manager","value":""})")),
+            "(none)");
+}
+
+TEST_F(gateway_scim, answers_in_the_media_type_that_is_accepted) {
+  struct row {
+    std::string accept;
+    std::string_view type;
+  };
+  std::string_view const scim_type = "application/scim+json";
+  std::string_view const json_type = "application/json";
+  for (auto const& [accept, type] : std::vector<row>{
+           {"", scim_type},
+           {"*/*", scim_type},
+           {"application/*", scim_type},
+           {"application/scim+json", scim_type},
+           {"application/json", json_type},
+           {"Application/JSON;charset=utf-8", json_type},
+           {"application/json, text/plain, */*", json_type},
+           {"application/json, application/scim+json", scim_type},
+           {"application/scim+json;q=0.5, application/json;q=0.9", json_type},
+           {"application/json;q=0.5, application/scim+json; q=0.9", scim_type},
+           {"application/json;q=0.5, */*", scim_type},
+           {"application/json;q=0", scim_type},
+           {"application/scim+json;q=0, */*", json_type},
+           {"text/html", scim_type},
+           {"application/json;q=2", scim_type},
+           {",;=,", scim_type},
+           {"text/html\r\nAccept: application/json", json_type},
+       }) {
+    auto const lines = accept.empty() ? std::string() : "Accept: " + accept + "\r\n";
+    EXPECT_EQ(client_.get("/Users", lines).field("Content-Type"), type) << accept;
+  }
+  std::string const lines = "Accept: application/json\r\n";
+  auto const made = client_.post("/Users", user("a"), lines);
+  EXPECT_EQ(made.field("Content-Type"), json_type);
+  EXPECT_EQ(client_.get("/Users/" + made.id(), lines).field("Content-Type"), json_type);
+  EXPECT_EQ(client_.get("/ServiceProviderConfig", lines).field("Content-Type"), json_type);
+  auto const twice = client_.post("/Users", user("a"), lines);
+  EXPECT_EQ(twice.status(), 409);
+  EXPECT_EQ(twice.field("Content-Type"), json_type);
+  auto const stranger = scim_client(with_, "omega").get("/Users", lines);
+  EXPECT_EQ(stranger.status(), 401);
+  EXPECT_EQ(stranger.field("Content-Type"), json_type);
 }
 
 TEST_F(gateway_scim, takes_content_types_with_parameters) {
@@ -694,10 +861,18 @@ TEST_F(gateway_scim, sends_a_large_group_as_fast_as_the_client_takes_it) {
   }
   auto const made = client_.post("/Groups", group("large", ids));
   ASSERT_EQ(made.status(), 201);
-  EXPECT_EQ(made.count("members"), ids.size());
-  EXPECT_GT(made.raw.body.size(), 400'000U);
   auto const path = "/Groups/" + made.id();
-  EXPECT_EQ(client_.get(path).raw.body, made.raw.body);
+  auto const read = client_.get(path);
+  EXPECT_EQ(read.count("members"), ids.size());
+  EXPECT_GT(read.raw.body.size(), 400'000U);
+
+  // So large a group is sent back without its members, unless they are asked for.
+  EXPECT_EQ(made.raw.body, client_.get(path + "?excludedAttributes=members").raw.body);
+  EXPECT_EQ(made.field("ETag"), "W/\"1\"");
+  EXPECT_EQ(made.field("Location"), "http://a.example/scim/v2" + path);
+  auto const asked = client_.post("/Groups?attributes=members", group("asked", ids));
+  EXPECT_EQ(asked.count("members"), ids.size());
+  EXPECT_EQ(client_.put("/Groups/" + asked.id(), group("put", ids)).count("members"), ids.size());
   EXPECT_EQ(client_.get(path + "?excludedAttributes=meta").count("members"), ids.size());
 
   // So large a group is not sent back for each change of it, unless that is asked for.

@@ -519,6 +519,9 @@ class admin_connection final : public engine::watched, private engine::timer {
     append_upstreams(text, *service_.first_.current->settings, shared.metrics,
                      service_.loop_.now());
     append_stores(text, service_.stores_.figures());
+    append_scim_ignored(text, service_.first_.current->settings->settings,
+                        shared.scim ? shared.scim->ignored().by_route()
+                                    : std::map<std::string, scim_ignored::counts>());
     return text;
   }
   /// All consoles are told the same.

@@ -1002,12 +1002,15 @@ class config_reader {
       scim.public_url.pop_back();
     }
     scim.unique_group_names = take_or_default(from, "unique-group-names", read_boolean);
+    scim.unknown = take(from, "unknown-attributes", read_choice) == "refuse"
+                       ? scim::unknown_attributes::refuse
+                       : scim::unknown_attributes::ignore;
     if (is_bridge && route.service != route_service::upstream) {
       fault(from.find("bridge")->key->place, "bridge: only for a route with \"upstream\"");
     }
     if (!is_scim) {
       for (auto const* const key : {"schemas", "indexes", "scan-budget", "max-body", "bulk",
-                                    "public-url", "unique-group-names"}) {
+                                    "public-url", "unique-group-names", "unknown-attributes"}) {
         if (auto const* const given = from.find(key)) {
           fault(given->key->place, std::string(key) + ": only for \"service: scim\"");
         }

@@ -34,6 +34,7 @@ constexpr condition conditions[] = {
     {"routes.max-body", "service", "scim"},
     {"routes.bulk", "service", "scim"},
     {"routes.unique-group-names", "service", "scim"},
+    {"routes.unknown-attributes", "service", "scim"},
     {"policies.algorithm", "unit", "requests|content-bytes"},
 };
 /// Those that mean something for either of two services.

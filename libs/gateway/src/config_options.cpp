@@ -619,6 +619,12 @@ constexpr option table[] = {
      .type = boolean,
      .initial = "false",
      .doc = "SCIM: no two groups of a tenant have the same displayName; else 409."},
+    {.path = "routes.unknown-attributes",
+     .type = choice,
+     .initial = "ignore",
+     .words = "ignore|refuse",
+     .doc = "SCIM: what becomes of attributes and schema URNs that no schema has, in POST, PUT and "
+            "values of PATCH. Paths and filters that name one are refused in any case."},
 
     {.path = "fields", .doc = "What responses say of quotas."},
     {.path = "fields.ratelimit",

@@ -214,6 +214,7 @@ auto exchange::is_let_in(wire::request_head const& request, std::string_view pat
   if (is_scim) {
     auto answer = scim_error_answer({401, scim::scim_type::none, std::string(detail)});
     answer.fields.push_back({"WWW-Authenticate", std::string(challenge)});
+    set_accepted_type(answer, request.value_of(known_field::accept));
     answer_service(std::move(answer));
     return false;
   }

@@ -33,6 +33,20 @@ constexpr std::chrono::milliseconds turn_time_max{4};
   return at;
 }
 
+/// All lines of the field Accept as one.
+[[nodiscard]] auto accepted_types(wire::request_head const& request) -> std::string {
+  std::string out;
+  if (!request.has(known_field::accept)) {
+    return out;
+  }
+  for (auto const& field : request.fields()) {
+    if (field.known == known_field::accept) {
+      out.append(out.empty() ? "" : ",").append(field.value);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 auto exchange::path_below_base(std::string_view path) const -> std::string_view {
@@ -45,6 +59,7 @@ auto exchange::scim_request_of(wire::request_head const& request, std::string_vi
   scim_request made;
   made.owner = runtime_->settings;
   made.how = &*settings.scim;
+  made.route = settings.name;
   made.has_auth = settings.auth.has_value();
   made.method = request.method_text();
   made.path = path_below_base(path);
@@ -66,6 +81,7 @@ auto exchange::scim_request_of(wire::request_head const& request, std::string_vi
   made.principal = token_ != nullptr ? token_->name : "";
   made.read_only = token_ != nullptr && token_->read_only;
   made.content_type = request.value_of(known_field::content_type);
+  made.accept = accepted_types(request);
   made.if_match = request.value_of(known_field::if_match);
   made.if_none_match = request.value_of(known_field::if_none_match);
   return made;
@@ -99,9 +115,11 @@ void exchange::invite_content(wire::request_head const& request) {
 
 void exchange::refuse_content() {
   auto const most = std::to_string(service_->request.content_octets_max());
-  answer_service(
+  auto answer =
       scim_error_answer({413, scim::scim_type::none,
-                         "The content is longer than the " + most + " octets that are allowed."}));
+                         "The content is longer than the " + most + " octets that are allowed."});
+  set_accepted_type(answer, service_->request.accept);
+  answer_service(std::move(answer));
 }
 
 void exchange::service_content(std::string_view framed, bool last) {

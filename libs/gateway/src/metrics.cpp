@@ -391,4 +391,25 @@ void append_stores(std::string& out, std::span<store_figures const> stores) {
   }
 }
 
+void append_scim_ignored(std::string& out, config const& settings,
+                         std::map<std::string, scim_ignored::counts> const& by_route) {
+  describe(
+      out, "tidegate_scim_ignored_total", "counter",
+      "Attributes and schema URNs in requests to the SCIM service that no schema has: they were "
+      "ignored.");
+  for (auto const& route : settings.routes) {
+    if (!route.scim) {
+      continue;
+    }
+    auto const found = by_route.find(route.name);
+    auto const counts = found == by_route.end() ? scim_ignored::counts() : found->second;
+    auto const counted = [&out, name = label(route.name)](char const* what, std::uint64_t count) {
+      line(out, "tidegate_scim_ignored_total", "route=\"" + name + "\",what=\"" + what + "\"",
+           static_cast<double>(count));
+    };
+    counted("attribute", counts.attributes);
+    counted("schema", counts.schemas);
+  }
+}
+
 }  // namespace tidegate::gateway

@@ -3,6 +3,7 @@
 
 #include "hot_partitions.hpp"
 #include "runtime.hpp"
+#include "scim_ignored.hpp"
 
 #include <array>
 #include <atomic>
@@ -200,5 +201,9 @@ void append_upstreams(std::string& out, runtime const& settings,
 
 /// How the stores are, in the same format.
 void append_stores(std::string& out, std::span<store_figures const> stores);
+
+/// What SCIM clients send that no schema has, for each route of a configuration, in the same format.
+void append_scim_ignored(std::string& out, config const& settings,
+                         std::map<std::string, scim_ignored::counts> const& by_route);
 
 }  // namespace tidegate::gateway

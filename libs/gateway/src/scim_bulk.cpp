@@ -133,7 +133,7 @@ auto read_operation(bulk_plan const& plan, json const& given, bulk_operation& ma
   static json const nothing;
   auto const* const data = given.find("data");
   auto body = references.resolve(data == nullptr ? nothing : *data, made);
-  TIDEGATE_TRY(made.change, read_change(kind, *target.type, std::move(body)));
+  TIDEGATE_TRY(made.change, read_change(kind, *target.type, std::move(body), request.how->unknown));
   made.change.now = plan.job->now;
   made.change.unique_group_names = request.how->unique_group_names;
   made.change.if_match = makes ? "" : string_of(given, "version");
@@ -388,6 +388,11 @@ auto plan_bulk(std::shared_ptr<scim_job const> job) -> result<scim_write, error>
       operation.fault = std::move(read).error();
     }
   }
+  scim::ignored_names ignored;
+  for (auto const& operation : plan->operations) {
+    ignored.add(operation.change.ignored);
+  }
+  plan->job->parts->ignored->note(request.route, ignored);
   find_order(*plan);
   return [plan](store::directory_writer& in) { return bulk_run(*plan, in).answer(); };
 }

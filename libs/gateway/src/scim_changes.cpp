@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -24,7 +25,7 @@ using scim::json_array;
 using scim::json_object;
 using scim::scim_type;
 
-/// A group with more members than this is not sent back whole after each PATCH.
+/// A group with more members than this is not sent back whole after it was made or changed.
 constexpr std::size_t shown_members_max = 1000;
 
 // ---- what is kept ----
@@ -266,6 +267,24 @@ auto remove_matching(store::directory_writer& in, std::uint64_t group, scim::fil
   return !matching.empty();
 }
 
+/// Whether the members of a group are these already, each with the same name.
+auto has_exactly(store::directory_reader& from, std::uint64_t group,
+                 std::span<found_member const> members) -> result<bool, error> {
+  std::unordered_map<std::uint64_t, std::string_view> wanted;
+  for (auto const& member : members) {
+    wanted[member.rid] = member.display;  // the last of several counts
+  }
+  std::size_t found = 0;
+  bool differs = false;
+  TIDEGATE_TRY_VOID(told(from.members(group, [&](store::directory_member const& member) {
+    auto const there = wanted.find(member.rid);
+    differs = there == wanted.end() || there->second != member.display;
+    ++found;
+    return !differs;
+  })));
+  return !differs && found == wanted.size();
+}
+
 auto make_step(store::directory_writer& in, std::uint64_t group, member_step const& step)
     -> result<bool, error> {
   using kind = scim::member_change::kind;
@@ -282,6 +301,10 @@ auto make_step(store::directory_writer& in, std::uint64_t group, member_step con
     case kind::remove_matching: return remove_matching(in, group, *step.change->value_filter);
     case kind::replace_all:
     case kind::remove_all: break;
+  }
+  TIDEGATE_TRY(bool const is_so, has_exactly(in, group, step.members));
+  if (is_so) {
+    return false;
   }
   TIDEGATE_TRY_VOID(told(in.remove_members(group)));
   TIDEGATE_TRY_VOID(add_members(in, group, step.members));
@@ -441,8 +464,8 @@ auto read_body(std::string_view content, std::size_t octets_max) -> result<json,
   return *std::move(body);
 }
 
-auto read_change(change_kind kind, scim::model_type const& type, json body)
-    -> result<scim_change, error> {
+auto read_change(change_kind kind, scim::model_type const& type, json body,
+                 scim::unknown_attributes unknown) -> result<scim_change, error> {
   scim_change made;
   made.kind = kind;
   made.type = &type;
@@ -450,7 +473,7 @@ auto read_change(change_kind kind, scim::model_type const& type, json body)
     return made;
   }
   if (kind == change_kind::patch) {
-    TIDEGATE_TRY(auto operations, scim::parse_patch(body, type.definition));
+    TIDEGATE_TRY(auto operations, scim::parse_patch(body, type.definition, unknown, &made.ignored));
     if (type.has_members) {
       TIDEGATE_TRY(made.patch, scim::split_members(std::move(operations), type.definition));
     } else {
@@ -458,7 +481,7 @@ auto read_change(change_kind kind, scim::model_type const& type, json body)
     }
     return made;
   }
-  auto read = scim::read_resource(std::move(body), type.definition);
+  auto read = scim::read_resource(std::move(body), type.definition, unknown, &made.ignored);
   if (!read) {
     return failure(bad_request(scim::scim_type_of(read.error().fault), to_string(read.error())));
   }
@@ -517,7 +540,8 @@ auto read_request(scim_job const& job, scim::model_type const& type, change_kind
     if (kind != change_kind::remove) {
       TIDEGATE_TRY(body, read_body(request.content, request.content_octets_max()));
     }
-    TIDEGATE_TRY(change, read_change(kind, type, std::move(body)));
+    TIDEGATE_TRY(change, read_change(kind, type, std::move(body), request.how->unknown));
+    job.parts->ignored->note(request.route, change.ignored);
   }
   change.kind = kind;
   change.type = &type;
@@ -559,10 +583,18 @@ auto plan_write(std::shared_ptr<scim_job const> job) -> result<scim_write, error
     if (made.status == 204) {
       return scim_answer{204, {}, ""};
     }
-    if (change->kind == change_kind::patch && view.type->has_members && view.shows.is_default()) {
+    // PUT is answered with the entire resource (RFC 7644, section 3.5.1).
+    bool const may_be_short = change->kind != change_kind::replace;
+    if (may_be_short && view.type->has_members && view.shows.is_default()) {
       TIDEGATE_TRY(bool const many, has_many_members(in, made.resource.rid));
-      if (many) {  // as RFC 7644, section 3.5.2 lets it be
+      if (many && change->kind == change_kind::patch) {  // as section 3.5.2 lets it be
         return scim_answer{204, {{"ETag", etag_of(made.resource.version)}}, ""};
+      }
+      if (many) {  // a representation is what POST should be answered with (section 3.3)
+        auto without = view;
+        std::array<std::string, 1> const members{"members"};
+        TIDEGATE_TRY(without.shows, scim::projection::make({}, members, view.type->definition));
+        return resource_answer(made.status, in, without, job->request.base, made.resource);
       }
     }
     return resource_answer(made.status, in, view, job->request.base, made.resource);

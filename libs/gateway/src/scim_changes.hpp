@@ -34,6 +34,7 @@ struct scim_change {
   std::vector<given_member> members;  ///< of a group that is made or replaced
   scim::kept_form created;            ///< of a resource that is made: see `prepare_create`
   scim::group_patch patch;
+  scim::ignored_names ignored;  ///< of what the client sent
   /// Members with these ids may not be there yet: they are left out, and told.
   std::vector<std::string> made_later;
 };
@@ -46,7 +47,8 @@ struct scim_changed {
 };
 
 /// Reads the body of a request that changes a resource; of `remove` there is none.
-[[nodiscard]] auto read_change(change_kind kind, scim::model_type const& type, scim::json body)
+[[nodiscard]] auto read_change(change_kind kind, scim::model_type const& type, scim::json body,
+                               scim::unknown_attributes unknown)
     -> result<scim_change, scim::error>;
 
 /// Makes what the directory is to get of a resource that is made, so that its one writer has less to do. It is made

@@ -171,7 +171,7 @@ class list_reader {
     }
     if (!total_) {
       auto const skipped = plan_.asked.start_index - 1;
-      if (rows.size() < plan_.count && (skipped == 0 || !rows.empty())) {
+      if (rows.size() < plan_.count && !is_full_ && (skipped == 0 || !rows.empty())) {
         total_ = skipped + rows.size();
       } else {
         TIDEGATE_TRY(total_, count_part(plan_.parts.front(), index_time_max));
@@ -195,14 +195,14 @@ class list_reader {
           continue;
         }
       }
-      if (rows.size() == plan_.count) {
+      if (rows.size() == plan_.count || is_full_) {
         continue;
       }
       auto query = query_of(part, index_time_max);
       query.scan = {page_place{}, plan_.count - static_cast<std::uint32_t>(rows.size())};
       query.skip = std::exchange(skip, 0);
       scan_part(part, query, found, failed);
-      if (found.stopped && !failed) {
+      if (found.stopped && !is_full_ && !failed) {
         failed = too_dear();
       }
       if (failed) {
@@ -228,9 +228,15 @@ class list_reader {
   // ---- scans ----
 
   auto scan(scim::scan const& wanted, std::optional<error>& failed) -> rows_answer {
+    scan_begin_ = content_.size();
+    is_full_ = false;
     if (plan_.sorted_by) {
       auto const found = sorted_scan(wanted, failed);
-      return {show(found, failed), std::nullopt};
+      rows_answer shown{show(found, failed), std::nullopt};
+      if (is_full_) {
+        shown.stopped = shown.rows.back().at;
+      }
+      return shown;
     }
     if (plan_.parts.size() > 1) {
       return scan_types(wanted, failed);
@@ -261,7 +267,12 @@ class list_reader {
                                        : std::string(),
                              row.rid}};
       if (rows.size() < plan_.count) {
-        show(shown, part, row, failed);
+        if (!show_if_it_fits(shown, part, row, !rows.empty(), failed)) {
+          into.stopped = last_shown_;
+          return false;
+        }
+        last_shown_.sort_key.assign(has_types ? std::string_view(shown.at.sort_key) : row.sort_key);
+        last_shown_.rid = row.rid;
       }
       rows.push_back(std::move(shown));
       return !failed;
@@ -269,7 +280,7 @@ class list_reader {
     auto found = from_.scan(query);
     if (!found) {
       failed = unavailable(found.error());
-    } else if (found->stopped) {
+    } else if (found->stopped && !is_full_) {
       is_long_ = is_quick_;
       into.stopped = std::move(found->stopped);
       if (has_types) {
@@ -282,6 +293,24 @@ class list_reader {
   auto takes_long(list_part const& part, directory_row_view const& row) const -> bool {
     return (part.view.type->has_groups && row.maybe_in_groups) ||
            content_.size() + row.text.size() > quick_octets_max;
+  }
+
+  /// Shows a row, unless the page has rows and is full, or would be longer than any answer with this one. False then.
+  auto show_if_it_fits(list_row& into, list_part const& part, directory_row_view const& row,
+                       bool has_rows, std::optional<error>& failed) -> bool {
+    auto const begin = content_.size();
+    if (has_rows && begin - scan_begin_ >= plan_.job->request.page_octets) {
+      is_full_ = true;
+      return false;
+    }
+    show(into, part, row, failed);
+    if (has_rows && failed && failed->type == scim_type::too_many) {
+      failed.reset();
+      content_.resize(begin);
+      is_full_ = true;
+      return false;
+    }
+    return true;
   }
 
   /// Writes what the client gets of a row.
@@ -308,11 +337,14 @@ class list_reader {
       -> std::vector<list_row> {
     std::vector<list_row> rows;
     for (auto const& row : found) {
-      rows.push_back({row.at});
-      if (!failed && rows.size() <= plan_.count) {
-        show(rows.back(), plan_.parts.front(),
-             {row.at.rid, row.at.sort_key, row.id, row.text, row.maybe_in_groups}, failed);
+      list_row shown{row.at};
+      if (!failed && rows.size() < plan_.count &&
+          !show_if_it_fits(shown, plan_.parts.front(),
+                           {row.at.rid, row.at.sort_key, row.id, row.text, row.maybe_in_groups},
+                           !rows.empty(), failed)) {
+        break;
       }
+      rows.push_back(std::move(shown));
     }
     return rows;
   }
@@ -539,6 +571,9 @@ class list_reader {
   std::optional<std::uint64_t> total_;
   std::uint64_t sorted_rows_ = 0;  // that the last scan looked at
   std::string content_;            // of the rows that were shown
+  std::size_t scan_begin_ = 0;     // where those of the last scan begin in it
+  position last_shown_;            // the place of the last row in it
+  bool is_full_ = false;           // the last scan ended since the page is long enough
   bool is_quick_ = false;
   bool is_long_ = false;  // too long for a quick read
 };

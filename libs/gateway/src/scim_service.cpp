@@ -115,6 +115,71 @@ auto refusal_of(scim_job const& job) -> std::optional<scim_answer> {
   return std::nullopt;
 }
 
+auto trimmed(std::string_view text) -> std::string_view {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
+
+/// Takes what comes before `separator` off the front of `text`. Quoted parameters of media types, which nobody sends here,
+/// are not looked into.
+auto take_until(std::string_view& text, char separator) -> std::string_view {
+  auto const end = std::min(text.find(separator), text.size());
+  auto const taken = trimmed(text.substr(0, end));
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return taken;
+}
+
+/// A weight (RFC 9110, section 12.4.2) in thousandths; nothing when it is none.
+auto read_weight(std::string_view text) -> std::optional<int> {
+  if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1') ||
+      (text.size() > 1 && text[1] != '.')) {
+    return std::nullopt;
+  }
+  int weight = (text[0] - '0') * 1000;
+  int digit = 100;
+  for (char const c : text.substr(std::min<std::size_t>(text.size(), 2))) {
+    if (c < '0' || c > '9') {
+      return std::nullopt;
+    }
+    weight += (c - '0') * digit;
+    digit /= 10;
+  }
+  return weight <= 1000 ? std::optional(weight) : std::nullopt;
+}
+
+/// How much a media type is wanted: its weight, which the range that is closest to it has, and how close that is.
+struct type_wish {
+  int weight = 0;
+  int closeness = 0;  // 1 by "*/*", 2 by "application/*", 3 by its name
+  auto operator<=>(type_wish const&) const = default;
+};
+
+auto wish_for(std::string_view type, std::string_view accept) -> type_wish {
+  type_wish found;
+  while (!accept.empty()) {
+    auto range = take_until(accept, ',');
+    auto const name = take_until(range, ';');
+    int weight = 1000;
+    bool is_valid = true;
+    while (!range.empty()) {
+      auto parameter = take_until(range, ';');
+      if (equal_names(take_until(parameter, '='), "q")) {
+        auto const read = read_weight(trimmed(parameter));
+        is_valid = is_valid && read.has_value();
+        weight = read.value_or(0);
+      }
+    }
+    int const closeness = equal_names(name, type)              ? 3
+                          : equal_names(name, "application/*") ? 2
+                          : name == "*/*"                      ? 1
+                                                               : 0;
+    if (is_valid && closeness > found.closeness) {
+      found = {weight, closeness};
+    }
+  }
+  return found;
+}
+
 auto answer_of(result<scim_answer, error> made) -> scim_answer {
   return made ? *std::move(made) : scim_error_answer(made.error());
 }
@@ -177,6 +242,21 @@ auto scim_error_answer(error const& error) -> scim_answer {
     answer.fields.push_back({"Retry-After", "1"});
   }
   return answer;
+}
+
+void set_accepted_type(scim_answer& answer, std::string_view accept) {
+  if (accept.empty() || accept == "*/*" || accept == scim::scim_json) {
+    return;  // as most clients say
+  }
+  constexpr std::string_view plain = "application/json";
+  if (wish_for(plain, accept) <= wish_for(scim::scim_json, accept)) {
+    return;
+  }
+  for (auto& field : answer.fields) {
+    if (field.name == "Content-Type" && field.value == scim::scim_json) {
+      field.value = plain;
+    }
+  }
 }
 
 auto json_answer(int status, std::string content) -> scim_answer {
@@ -244,14 +324,22 @@ auto cursor_key_of(std::span<std::byte const> secret, std::string_view purpose)
 }
 
 scim_service::scim_service(std::shared_ptr<scim::model const> model,
-                           std::unique_ptr<store::directory> in, std::span<std::byte const> secret)
+                           std::unique_ptr<store::directory> in, std::span<std::byte const> secret,
+                           std::function<void(std::string_view)> report)
     : directory_(std::move(in)) {
   auto const key = cursor_key_of(secret, "tidegate scim cursor");
   parts_ = std::make_shared<scim_parts const>(
-      scim_parts{std::move(model), scim::cursor_sealer({&key, 1})});
+      scim_parts{std::move(model), scim::cursor_sealer({&key, 1}),
+                 std::make_shared<scim_ignored>(std::move(report))});
 }
 
 void scim_service::handle(scim_request request, bool has_time, answer_to to) {
+  if (!request.accept.empty()) {
+    to = [accept = request.accept, to = std::move(to)](scim_answer answer) mutable {
+      set_accepted_type(answer, accept);
+      to(std::move(answer));
+    };
+  }
   auto target = find_scim_target(*parts_->model, request.path);
   auto const now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   auto const job = std::make_shared<scim_job const>(

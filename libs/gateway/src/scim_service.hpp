@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "scim_ignored.hpp"
 #include "store_health.hpp"
 
 #include <tidegate/gateway/config.hpp>
@@ -26,6 +27,7 @@ namespace tidegate::gateway {
 struct scim_request {
   std::shared_ptr<void const> owner;  ///< of `how`
   scim_config const* how = nullptr;
+  std::string route;      ///< its name
   bool has_auth = false;  ///< the route asks for tokens
   std::string method;
   std::string path;   ///< below the base; normal, so that it begins with "/" or is empty
@@ -35,10 +37,13 @@ struct scim_request {
   std::string principal;
   bool read_only = false;
   std::string content_type;
+  std::string accept;
   std::string if_match;
   std::string if_none_match;
   std::string content;
   std::size_t answer_octets_max = std::size_t{128} << 20;  ///< no answer is longer
+  /// A page of a list ends behind the resource with which it is as long as this.
+  std::size_t page_octets = std::size_t{8} << 20;
 
   /// How long the content may be.
   [[nodiscard]] auto content_octets_max() const -> std::uint64_t;
@@ -53,18 +58,20 @@ struct scim_answer {
   std::string content_begin{};
 };
 
-/// What all requests of a SCIM service share. Never changes, so threads may share it.
+/// What all requests of a SCIM service share. Threads may share it.
 struct scim_parts {
   std::shared_ptr<scim::model const> model;
   scim::cursor_sealer cursors;
+  std::shared_ptr<scim_ignored> ignored;
 };
 
 /// SCIM 2.0 (RFC 7643, RFC 7644, RFC 9865) over a directory. Any thread may use it.
 class scim_service {
  public:
-  /// Keys of cursors are derived from `secret`.
+  /// Keys of cursors are derived from `secret`. `report` is called with lines for people, on any thread; it may be empty.
   scim_service(std::shared_ptr<scim::model const> model, std::unique_ptr<store::directory> in,
-               std::span<std::byte const> secret);
+               std::span<std::byte const> secret,
+               std::function<void(std::string_view)> report = {});
 
   using answer_to = std::move_only_function<void(scim_answer)>;
 
@@ -79,6 +86,7 @@ class scim_service {
   [[nodiscard]] auto health() -> store_health& { return health_; }
 
   [[nodiscard]] auto model() const -> scim::model const& { return *parts_->model; }
+  [[nodiscard]] auto ignored() const -> scim_ignored const& { return *parts_->ignored; }
 
  private:
   void note(store::store_error const& error);
@@ -94,6 +102,11 @@ class scim_service {
 
 /// An answer in the form of an error of SCIM (RFC 7644, section 3.12).
 [[nodiscard]] auto scim_error_answer(scim::error const& error) -> scim_answer;
+
+/// Calls an answer `application/json` where `accept`, the field of the request, wants that more than
+/// `application/scim+json` (RFC 7644, section 3.8; RFC 9110, section 12.5.1): by its quality, and then by how closely it is
+/// named. Without a wish, and where neither is accepted, it stays `application/scim+json`.
+void set_accepted_type(scim_answer& answer, std::string_view accept);
 
 /// Reads the files that `schemas` names and makes the model of them. An error is one line for people.
 [[nodiscard]] auto make_scim_model(scim_config const& settings)

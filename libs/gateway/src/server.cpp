@@ -179,8 +179,9 @@ struct server::state {
     }
     TIDEGATE_TRY(auto model, make_scim_model(*found));
     TIDEGATE_TRY(auto parts, open.directory(used.settings, model));
-    shared.scim = std::make_unique<scim_service>(std::move(model), std::move(parts.directory),
-                                                 std::span<std::byte const>(parts.secret));
+    shared.scim =
+        std::make_unique<scim_service>(std::move(model), std::move(parts.directory),
+                                       std::span<std::byte const>(parts.secret), shared.report);
     shared.scim->health().use(shared.report);
     directory = wanted;
     return {};

@@ -14,6 +14,7 @@
 #include <tidegate/ratelimit/partition.hpp>
 #include <tidegate/ratelimit/policy.hpp>
 #include <tidegate/scim/list_request.hpp>
+#include <tidegate/scim/resource.hpp>
 #include <tidegate/store/quota_store.hpp>
 
 #include <chrono>
@@ -159,6 +160,7 @@ struct scim_config {
   std::int64_t bulk_max_payload = 0;
   std::string public_url;  ///< without a slash at its end; empty: as the request says
   bool unique_group_names = false;
+  scim::unknown_attributes unknown = scim::unknown_attributes::ignore;
   auto operator==(scim_config const&) const -> bool = default;
 };
 
