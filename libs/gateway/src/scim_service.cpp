@@ -249,7 +249,8 @@ void set_accepted_type(scim_answer& answer, std::string_view accept) {
     return;  // as most clients say
   }
   constexpr std::string_view plain = "application/json";
-  if (wish_for(plain, accept) <= wish_for(scim::scim_json, accept)) {
+  auto const wish = wish_for(plain, accept);
+  if (wish.weight == 0 || wish <= wish_for(scim::scim_json, accept)) {
     return;
   }
   for (auto& field : answer.fields) {
