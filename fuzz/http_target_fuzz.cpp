@@ -13,6 +13,7 @@
 #include "check.hpp"
 
 #include <tidegate/http/cookie.hpp>
+#include <tidegate/http/path_readings.hpp>
 #include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
 
@@ -84,6 +85,16 @@ void check_path(std::string_view raw) {
   std::string scratch;
   auto const view = normal_path(raw, scratch);
   check(view.has_value() && *view == path, "the view shows the same path");
+  bool is_read_otherwise = false;
+  check(!find_other_reading(path,
+                            [&](std::string_view reading) {
+                              check(reading.starts_with('/') && reading != path,
+                                    "another reading is another path");
+                              is_read_otherwise = true;
+                              return false;
+                            }),
+        "what is not wanted is not found");
+  check(may_be_read_otherwise(path) == is_read_otherwise, "the quick look knows of other readings");
 }
 
 void check_host(std::string_view text) {
@@ -100,6 +111,7 @@ void check_host(std::string_view text) {
   std::string twice;
   append_normal_host(twice, *again);
   check(once == twice, "a normal host is its own normal form");
+  check(is_host_of(text, once) && is_host_of(once, once), "and is found to be the host");
 }
 
 void check_target(std::string_view method, std::string_view text) {

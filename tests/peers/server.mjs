@@ -5,6 +5,7 @@
 //   node server.mjs rate-limit draft-6|draft-7|draft-8 LIMIT SECONDS
 //   node server.mjs idempotency
 //   node server.mjs scim 4|5
+//   node server.mjs paths FOLDER
 //
 // Prints the port on which it listens at 127.0.0.1, one line. GET /counts tells what has happened so far.
 import { randomUUID } from "node:crypto";
@@ -120,5 +121,12 @@ async function scim() {
     }));
 }
 
-await { "rate-limit": rateLimit, idempotency, scim }[kind](...options);
+/// Says which part of it a path led to, by Express's router and, below that, by its files.
+async function paths(folder) {
+    app.use("/admin", (request, response) => response.send(`ADMIN ${request.originalUrl}`));
+    app.use(express.static(folder));
+    app.use((request, response) => response.send(`OPEN ${request.originalUrl}`));
+}
+
+await { "rate-limit": rateLimit, idempotency, scim, paths }[kind](...options);
 const server = app.listen(0, "127.0.0.1", () => console.log(server.address().port));

@@ -89,6 +89,9 @@ using namespace std::chrono_literals;
 }  // namespace
 
 auto is_from_elsewhere(wire::request_head const& request) -> bool {
+  if (auto const site = site_of(request); site == "cross-site" || site == "same-site") {
+    return true;
+  }
   if (!request.has(wire::known_field::origin)) {
     return false;
   }

@@ -30,6 +30,8 @@ class client_http1 final : public engine::watched,
   [[nodiscard]] auto start(bool is_watched) -> bool;
   void drain() override;
   void drop() override { close(); }
+  /// What the client says of others that it asks for counts as a stranger's, though its peer is trusted.
+  void believe_no_fields() { from_.may_name_others = false; }
 
  private:
   void ready(engine::readiness what) override;

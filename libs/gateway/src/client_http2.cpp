@@ -284,6 +284,7 @@ client_http2::client_http2(worker& on, worker::client_place at, engine::transpor
       from_(std::move(from)),
       session_(limits_of(*on.current->settings), *this, on.request),
       place_(at) {
+  from_.becomes_http2();
   *place_ = this;
 }
 

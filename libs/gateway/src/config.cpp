@@ -638,6 +638,9 @@ class config_reader {
 
   void read_listeners(section const& top, config& made) {
     made.trusted_proxies = take_list(top, "trusted-proxies", read_network);
+    made.client_address = take_or_default(top, "client-address", read_choice) == "forwarded"
+                              ? client_address_field::forwarded
+                              : client_address_field::x_forwarded_for;
     auto const& rule = top.rule("listen");
     auto const items = items_at(top, "listen");
     if (top.find("listen") == nullptr) {
@@ -703,6 +706,8 @@ class config_reader {
         .max_uri = take_or_default(http, "max-uri", read_size),
         .max_body = take(http, "max-body", read_size),
         .max_connections = take_or_default(http, "max-connections", read_integer),
+        .refuses_ambiguous_paths =
+            take_or_default(http, "ambiguous-paths", read_choice) == "refuse",
     };
   }
 

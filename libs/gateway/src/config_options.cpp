@@ -258,7 +258,8 @@ constexpr option table[] = {
      .form = form::one_or_list,
      .initial = "client-ip",
      .doc = "Requests with the same values of these share the quota. What a request has not is the "
-            "empty value."},
+            "empty value; what it has more than once of a header, query parameter or cookie gets "
+            "400."},
     {.path = "policies.partition-key",
      .type = choice,
      .initial = "none",
@@ -337,10 +338,10 @@ constexpr option table[] = {
     {.path = "routes.match.methods",
      .type = method,
      .form = form::one_or_list,
-     .doc = "One of these; GET does not imply HEAD. Left out: any."},
+     .doc = "One of these; GET does not imply HEAD. Left out: any. TRACE always gets 405."},
     {.path = "routes.match.host",
      .type = host,
-     .doc = "In any case; the port is ignored. Left out: any."},
+     .doc = "In any case; the port and a dot at the end are ignored. Left out: any."},
     {.path = "routes.upstream",
      .type = upstream_name,
      .doc = "Where the requests go. This or `service`."},
@@ -380,7 +381,8 @@ constexpr option table[] = {
      .initial = "header:authorization",
      .doc = "Who owns a key: the same key with other values of these is another key, and so is the "
             "same key for another host. On a route with `auth` the default is `principal`. A "
-            "credential that is renewed makes a retry a new request: `check` warns of that."},
+            "credential that is renewed makes a retry a new request: `check` warns of that. A "
+            "header, query parameter or cookie that comes more than once gets 400."},
     {.path = "routes.idempotency.anonymous",
      .type = choice,
      .initial = "refuse",
@@ -651,6 +653,13 @@ constexpr option table[] = {
      .type = network,
      .form = form::one_or_list,
      .doc = "Only from these is X-Forwarded-For, Forwarded or the PROXY protocol believed."},
+    {.path = "client-address",
+     .type = choice,
+     .initial = "x-forwarded-for",
+     .words = "x-forwarded-for|forwarded",
+     .doc =
+         "The field in which `trusted-proxies` say who asked them. The other one, which they pass "
+         "on as it came, is neither believed nor passed on."},
 
     {.path = "http", .doc = "What a client may send, and how long it may take."},
     {.path = "http.header-timeout",
@@ -701,6 +710,12 @@ constexpr option table[] = {
      .max = 10'000'000,
      .doc = "Connections of clients at the same time, on all event loops together; one more is "
             "closed at once."},
+    {.path = "http.ambiguous-paths",
+     .type = choice,
+     .initial = "refuse",
+     .words = "refuse|allow",
+     .doc = "A path with `//`, `;`, `%2F`, `%5C` or `%3B` that a server could read as the path of "
+            "another route, cost or partition: 400, or pass it on."},
 
     {.path = "access-log",
      .type = file,

@@ -4,13 +4,17 @@
 #include "access_log_line.hpp"
 #include "admin_quotas.hpp"
 #include "bearer.hpp"
+#include "field_names.hpp"
 #include "request_values.hpp"
 
 #include <tidegate/http/forwarded.hpp>
 #include <tidegate/http/json_string.hpp>
+#include <tidegate/http/path_readings.hpp>
 #include <tidegate/http/problem.hpp>
 #include <tidegate/http/target.hpp>
 
+#include <charconv>
+#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -22,12 +26,15 @@ using namespace std::chrono_literals;
 using wire::known_field;
 
 /// The fields that we make anew for an upstream.
-constexpr wire::field_set forwarding_fields = {known_field::x_forwarded_for,
-                                               known_field::x_forwarded_proto,
-                                               known_field::x_forwarded_host, known_field::via};
+constexpr wire::field_set forwarding_fields = {
+    known_field::x_forwarded_for, known_field::x_forwarded_proto, known_field::x_forwarded_host,
+    known_field::forwarded, known_field::via};
 
-/// What we add to Via.
-constexpr std::string_view via_here = "1.1 tidegate";
+/// What we add to Via, behind the version in which the message came.
+constexpr std::string_view via_here = " tidegate";
+
+/// What a resource may be asked for where the route does not say.
+constexpr std::string_view usual_methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 constexpr std::string_view description_path = "/.well-known/tidegate";
 constexpr std::string_view well_known = "/.well-known/";
@@ -76,8 +83,13 @@ client_address::client_address(http::ip_address const& address,
   std::string lines;
   wire::append_field(lines, "X-Forwarded-For", text);
   wire::append_field(lines, "X-Forwarded-Proto", scheme);
-  wire::append_field(lines, "Via", via_here);
+  wire::append_parts(lines, "Via: 1.1", via_here, "\r\n");
   forwarding_lines.assign(lines);  // which takes no more room than they need
+}
+
+void client_address::becomes_http2() {
+  constexpr std::string_view via = "Via: 1.1";
+  forwarding_lines.replace(forwarding_lines.find(via), via.size(), "Via: 2");
 }
 
 void exchange::begin(client_stream& client, wire::request_head const& request,
@@ -121,8 +133,26 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
     answer_problem(400, "Bad Request", "The path of the request is not valid.");
     return;
   }
+  if (path == "*") {
+    answer_options(usual_methods);
+    return;
+  }
+  if (method_ == wire::method::trace) {
+    // Its answer has all that the upstream was sent, credentials too.
+    answer_problem(405, "Method Not Allowed", "This gateway does not take TRACE.",
+                   "Allow: " + std::string(usual_methods) + "\r\n");
+    return;
+  }
   auto const found =
       settings.routes_by_request.find(request.method_text(), request.authority(), path);
+  if (settings.settings.http.refuses_ambiguous_paths && http::may_be_read_otherwise(path) &&
+      is_ambiguous(request, path, found)) {
+    answer_problem(
+        400, "Bad Request",
+        "The path of the request can be read as another one: slashes in a row, semicolons "
+        "and escaped slashes do not mean the same to every server.");
+    return;
+  }
   // Problems lead to the description, so a route of everything does not hide it.
   if (path == description_path &&
       !(found && settings.settings.routes[*found].match.path.starts_with(well_known))) {
@@ -143,8 +173,30 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   auto const& auth = route_of().settings->auth;
   token_ = auth ? find_token(auth->tokens, bearer_token_of(request)) : nullptr;
   find_partitions(request, path, from);
+  if (repeated_ != nullptr) {
+    answer_repeated();
+    return;
+  }
   find_costs(request, path);
   begin_on_route(request, path, from);
+}
+
+auto exchange::is_ambiguous(wire::request_head const& request, std::string_view path,
+                            std::optional<std::size_t> found) const -> bool {
+  auto const& settings = *runtime_->settings;
+  auto const* const route = found ? &settings.routes[*found] : nullptr;
+  if (route != nullptr && route->tells_paths_apart) {
+    return true;
+  }
+  auto const method = request.method_text();
+  auto const cost = [&](std::string_view of) {
+    return route == nullptr || route->limits.empty() ? 0 : route->costs.cost(method, of);
+  };
+  auto const cost_here = cost(path);
+  return http::find_other_reading(path, [&](std::string_view reading) {
+    return settings.routes_by_request.find(method, request.authority(), reading) != found ||
+           cost(reading) != cost_here;
+  });
 }
 
 void exchange::begin_on_route(wire::request_head const& request, std::string_view path,
@@ -266,14 +318,27 @@ void exchange::answer_description(wire::request_head const& request) {
                       "Vary: Accept\r\nCache-Control: no-cache\r\n", content, false});
 }
 
+void exchange::answer_options(std::string_view methods) {
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  status_ = 200;
+  append_limit_fields(lines, nullptr, status_);
+  wire::append_field(lines, "Allow", methods);
+  auto* const client = end();
+  client->send_local({.status = 200, .field_lines = lines, .content = {}});
+}
+
 // ---- the upstream ----
 
 /// The lines that tell the upstream who asked. `is_trusted` is whether the peer is believed in what it says
 /// about that itself.
 void exchange::append_forwarding_lines(std::string& lines, wire::request_head const& request,
                                        client_address const& from, bool is_trusted) {
+  bool const by_forwarded =
+      runtime_->settings->settings.client_address == client_address_field::forwarded;
   auto host = request.authority();
-  if (!is_trusted && !request.has(known_field::via)) {  // nearly always
+  if (!is_trusted && !by_forwarded && !request.has(known_field::via) &&
+      request.minor_version() == 1) {  // nearly always
     if (!host.empty()) {
       wire::append_parts(lines, "X-Forwarded-Host: ", host, "\r\n");
     }
@@ -282,20 +347,28 @@ void exchange::append_forwarding_lines(std::string& lines, wire::request_head co
   }
   std::string_view forwarded_for = from.peer_text();
   auto proto = from.scheme;
+  auto& value = worker_.text;
+  value.clear();
   if (is_trusted) {
-    auto& value = worker_.text;
-    value.clear();
-    for (auto const& line : lines_of(request, known_field::x_forwarded_for, worker_.lines)) {
-      value.append(value.empty() ? "" : ", ").append(line);
+    auto const client = find_forwarded_client(request, from, *runtime_->settings, worker_.lines);
+    if (by_forwarded) {
+      if (client.address != from.peer) {
+        http::append_x_forwarded_for(value, client.address);
+      }
+    } else {
+      for (auto const& line : lines_of(request, known_field::x_forwarded_for, worker_.lines)) {
+        value.append(value.empty() ? "" : ", ").append(line);
+      }
     }
     http::append_x_forwarded_for(value, from.peer);
     forwarded_for = value;
-    proto = http::x_forwarded_proto(request.value_of(known_field::x_forwarded_proto), true, proto);
-    host = http::x_forwarded_host(request.value_of(known_field::x_forwarded_host), true, host);
+    proto = http::x_forwarded_proto(client.proto, true, proto);
+    host = http::x_forwarded_host(client.host, true, host);
   }
   if (!host.empty()) {
     wire::append_parts(lines, "X-Forwarded-Host: ", host, "\r\n");
   }
+  constexpr std::string_view http_name = "HTTP/";
   wire::append_parts(lines, "X-Forwarded-For: ", forwarded_for, "\r\nX-Forwarded-Proto: ", proto,
                      "\r\nVia: ");
   if (request.has(known_field::via)) {  // each proxy adds itself at the end
@@ -303,16 +376,26 @@ void exchange::append_forwarding_lines(std::string& lines, wire::request_head co
       lines.append(line).append(", ");
     }
   }
-  wire::append_parts(lines, via_here, "\r\n");
+  wire::append_parts(lines, client_->protocol().substr(http_name.size()), via_here, "\r\n");
+  if (by_forwarded) {
+    value.clear();
+    if (is_trusted) {
+      for (auto const& line : lines_of(request, known_field::forwarded, worker_.lines)) {
+        value.append(value.empty() ? "" : ", ").append(line);
+      }
+    }
+    http::append_forwarded(value,
+                           {.peer = from.peer, .host = request.authority(), .scheme = from.scheme});
+    wire::append_parts(lines, "Forwarded: ", std::string_view(value), "\r\n");
+  }
 }
 
 void exchange::append_forwarded_head(std::string& out, wire::request_head const& request,
                                      std::string_view path, client_address const& from,
                                      forwarding const& wanted) {
-  bool const is_trusted = runtime_->settings->trusted_proxies.contains(from.peer);
   auto& lines = worker_.field_lines;
   lines.clear();
-  append_forwarding_lines(lines, request, from, is_trusted);
+  append_forwarding_lines(lines, request, from, is_trusted_peer(*runtime_->settings, from));
   wire::request_forwarding how;
   std::string target;
   if (!wanted.target.empty()) {
@@ -321,9 +404,7 @@ void exchange::append_forwarded_head(std::string& out, wire::request_head const&
     target.assign(path).append(request.query());
     how.target = target;
   }
-  how.drop =
-      wanted.drop | (is_trusted ? forwarding_fields
-                                : forwarding_fields | wire::field_set{known_field::forwarded});
+  how.drop = wanted.drop | forwarding_fields;
   how.other_names = route_of().other_names;
   how.field_lines = lines;
   how.body = wanted.body.value_or(request.body());
@@ -334,8 +415,50 @@ void exchange::forward(wire::request_head const& request, std::string_view path,
                        client_address const& from) {
   request_.clear();
   append_forwarded_head(request_, request, path, from, {});
+  if (method_ == wire::method::options && !count_forward(request)) {
+    return;
+  }
   may_retry_ = request.body().kind == wire::body_kind::none && is_idempotent(method_);
   send_upstream(false);
+}
+
+auto exchange::count_forward(wire::request_head const& request) -> bool {
+  constexpr std::string_view name = "max-forwards";
+  wire::field const* given = nullptr;
+  for (auto const& field : request.fields()) {
+    if (field.known == known_field::other && equal_names(field.name, name)) {
+      if (given != nullptr) {
+        answer_problem(400, "Bad Request", "The request has Max-Forwards more than once.");
+        return false;
+      }
+      given = &field;
+    }
+  }
+  if (given == nullptr) {
+    return true;
+  }
+  std::uint64_t left = 0;
+  auto const* const end = given->value.data() + given->value.size();
+  auto const [last, fault] = std::from_chars(given->value.data(), end, left);
+  if (last != end || fault == std::errc::invalid_argument) {
+    answer_problem(400, "Bad Request", "The Max-Forwards of the request is not a number.");
+    return false;
+  }
+  if (fault == std::errc::result_out_of_range) {
+    left = std::numeric_limits<std::uint64_t>::max();
+  }
+  if (left == 0) {
+    std::string methods;
+    for (auto const& method : route_of().settings->match.methods) {
+      methods.append(methods.empty() ? "" : ", ").append(method);
+    }
+    answer_options(methods.empty() ? usual_methods : methods);
+    return false;
+  }
+  drop_field(request_, name);
+  request_.resize(request_.size() - 2);  // the empty line
+  wire::append_parts(request_, "Max-Forwards: ", left - 1, "\r\n\r\n");
+  return true;
 }
 
 void exchange::send_upstream(bool fresh) {
@@ -526,7 +649,7 @@ void exchange::begin_log_line(wire::request_head const& request, client_address 
   key_id_.clear();
   key_outcome_ = {};
   append_log_client(log_line_, std::chrono::system_clock::now(),
-                    find_client(request, from, runtime_->settings->trusted_proxies, worker_.lines),
+                    find_client(request, from, *runtime_->settings, worker_.lines),
                     client_->protocol());
   append_log_request(log_line_, request, runtime_->settings->settings.access_log.query);
 }

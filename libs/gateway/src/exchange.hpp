@@ -78,10 +78,15 @@ struct client_address {
   /// The other end of the connection, or what the PROXY protocol says of it.
   http::ip_address peer;
   std::uint8_t peer_text_size = 0;
+  /// False where a trusted proxy did not say whom it connects for: what comes then may be anybody's.
+  bool may_name_others = true;
   std::string_view scheme;
   /// What an upstream is told about it, when nothing else came before us: X-Forwarded-For,
   /// X-Forwarded-Proto and Via.
   std::string forwarding_lines;
+
+  /// For a connection that goes on in HTTP/2, which Via tells.
+  void becomes_http2();
 
   /// A part of those lines: a connection that is idle keeps no more than it needs.
   [[nodiscard]] auto peer_text() const -> std::string_view {
@@ -184,6 +189,11 @@ class exchange final : private upstream_user {
   /// Has partitions decided by what they were given for a while.
   void use_overrides();
   void find_costs(wire::request_head const& request, std::string_view path);
+  /// Whether a server could read the path as another one, whose route, cost or partition is another than
+  /// that of `found`.
+  [[nodiscard]] auto is_ambiguous(wire::request_head const& request, std::string_view path,
+                                  std::optional<std::size_t> found) const -> bool;
+  void answer_repeated();
   /// From the route on. Called again when a store has decided about quotas.
   void begin_on_route(wire::request_head const& request, std::string_view path,
                       client_address const& from);
@@ -239,6 +249,10 @@ class exchange final : private upstream_user {
   void forward(wire::request_head const& request, std::string_view path,
                client_address const& from);
   void send_upstream(bool fresh);
+  /// What OPTIONS asks the gateway itself.
+  void answer_options(std::string_view methods);
+  /// Max-Forwards of OPTIONS (RFC 9110, section 7.6.2). False when the request goes no further.
+  [[nodiscard]] auto count_forward(wire::request_head const& request) -> bool;
   void answer_problem(int status, std::string_view title, std::string_view detail,
                       std::string_view field_lines = {});
   /// True when the request may go on; else it was answered with 401 or 403.
@@ -299,8 +313,10 @@ class exchange final : private upstream_user {
   bool head_sent_ = false;
   bool request_done_ = false;
   bool charged_ = false;
-  bool without_store_ = false;     // of quotas, which did not answer
-  bool denied_ = false;            // since it did not
+  bool without_store_ = false;  // of quotas, which did not answer
+  bool denied_ = false;         // since it did not
+  /// A source of a partition or scope of which the request has several values.
+  ratelimit::partition_source const* repeated_ = nullptr;
   std::optional<bool> verdict_;    // of the store of quotas
   upstream_load* load_ = nullptr;  // in which this exchange is counted
   double share_ = 1;               // of what remains that is told

@@ -85,19 +85,6 @@ constexpr std::string_view bypassed_line = "Idempotency-Status: bypassed\r\n";
   });
 }
 
-/// Takes a field out of a head.
-void drop_field(std::string& head, std::string_view lower_case_name) {
-  auto const is_named = [&](std::string_view line) {
-    return line.size() > lower_case_name.size() && line[lower_case_name.size()] == ':' &&
-           equal_names(line.substr(0, lower_case_name.size()), lower_case_name);
-  };
-  for (auto at = head.find("\r\n"); at != std::string::npos; at = head.find("\r\n", at + 2)) {
-    while (is_named(std::string_view(head).substr(at + 2))) {
-      head.erase(at, head.find("\r\n", at + 2) - at);
-    }
-  }
-}
-
 /// Whether a field of a first answer says something that was so then: Retry-After in seconds counts from when it came.
 [[nodiscard]] auto is_stale(idempotency::response_field const& field) -> bool {
   return equal_names(field.name, "retry-after") &&
@@ -149,6 +136,7 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
   append_scope_value(scope, host);
   std::string principal(token_ != nullptr ? std::string_view(token_->name) : std::string_view());
   bool is_anonymous = true;
+  repeated_ = nullptr;
   for (std::size_t i = 0; i < settings.scope.size(); ++i) {
     auto const& source = settings.scope[i];
     auto const value = value_of(source, route_of().scope_fields[i], request, path, from);
@@ -157,6 +145,11 @@ auto exchange::begin_keyed(wire::request_head const& request, std::string_view p
     if (token_ == nullptr && !value.empty() && !ratelimit::is_credential(source)) {
       principal.append(principal.empty() ? "" : " ").append(value);
     }
+  }
+  if (repeated_ != nullptr) {
+    route_->counts->of(keyed_outcome::malformed).add();
+    answer_repeated();
+    return true;
   }
   if (is_anonymous && !settings.anonymous) {
     return problem(problem_code::scope_missing);

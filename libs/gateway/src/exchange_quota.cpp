@@ -23,9 +23,10 @@ using ratelimit::partition_source_kind;
 using ratelimit::quota_unit;
 using wire::known_field;
 
-/// The value of a header field, its lines joined with ", ": `scratch` is for that.
+/// The value of a header field, its lines joined with ", ": `scratch` is for that, and then `is_repeated`.
 [[nodiscard]] auto header_value(wire::request_head const& request, std::string_view name,
-                                known_field known, std::string& scratch) -> std::string_view {
+                                known_field known, std::string& scratch, bool& is_repeated)
+    -> std::string_view {
   if (!request.has(known)) {
     return {};
   }
@@ -38,6 +39,7 @@ using wire::known_field;
     if (is_first) {
       value = field.value;
     } else {
+      is_repeated = true;
       if (value.data() != scratch.data()) {
         scratch.assign(value);
       }
@@ -47,6 +49,13 @@ using wire::known_field;
     is_first = false;
   }
   return value;
+}
+
+/// Whether the partition of the limit at `position` is that of a policy which may refuse.
+[[nodiscard]] auto is_enforced(std::span<limit const> limits, std::size_t position) -> bool {
+  return std::ranges::any_of(limits, [position](limit const& each) {
+    return each.partition_of == position && !each.policy->shadow;
+  });
 }
 
 /// A redirection that a client follows by itself (RFC 9110, section 15.4): not 300, 304 and 305.
@@ -68,8 +77,7 @@ auto exchange::value_of(ratelimit::partition_source const& source, known_field f
   auto& scratch = scratch_;
   switch (source.kind) {
     case partition_source_kind::client_ip: {
-      auto const client =
-          find_client(request, from, runtime_->settings->trusted_proxies, worker_.lines);
+      auto const client = find_client(request, from, *runtime_->settings, worker_.lines);
       if (client.is_v4() && client == from.peer) {
         return from.peer_text();
       }
@@ -77,15 +85,29 @@ auto exchange::value_of(ratelimit::partition_source const& source, known_field f
       http::append_client_key(scratch, client);
       return scratch;
     }
-    case partition_source_kind::header: return header_value(request, source.name, field, scratch);
+    case partition_source_kind::header: {
+      bool is_repeated = false;
+      auto const value = header_value(request, source.name, field, scratch, is_repeated);
+      repeated_ = is_repeated ? &source : repeated_;
+      return value;
+    }
     case partition_source_kind::query: {
       auto query = request.query();
       query.remove_prefix(std::min<std::size_t>(1, query.size()));
-      return http::query_value(query, source.name, scratch).value_or("");
+      auto const value = http::query_value(query, source.name, scratch);
+      if (value && http::is_repeated_in_query(query, source.name)) {
+        repeated_ = &source;
+      }
+      return value.value_or("");
     }
-    case partition_source_kind::cookie:
-      return http::find_cookie(lines_of(request, known_field::cookie, worker_.lines), source.name)
-          .value_or("");
+    case partition_source_kind::cookie: {
+      auto const lines = lines_of(request, known_field::cookie, worker_.lines);
+      auto const value = http::find_cookie(lines, source.name);
+      if (value && http::is_repeated_cookie(lines, source.name)) {
+        repeated_ = &source;
+      }
+      return value.value_or("");
+    }
     case partition_source_kind::method: return request.method_text();
     case partition_source_kind::host:
       if (auto const host = http::parse_host(request.authority())) {
@@ -107,7 +129,8 @@ void exchange::find_partitions(wire::request_head const& request, std::string_vi
   std::span const limits = route_of().limits;
   partitions_.clear();
   std::array<std::size_t, limits_max> ends;  // NOLINT: as many as there are limits
-  for (std::size_t i = 0; i < limits.size(); ++i) {
+  repeated_ = nullptr;
+  for (std::size_t i = 0; i < limits.size() && repeated_ == nullptr; ++i) {
     if (limits[i].partition_of == i) {
       auto const& rule = limits[i].policy->partition;
       for (std::size_t j = 0; j < limits[i].source_fields.size(); ++j) {
@@ -115,8 +138,14 @@ void exchange::find_partitions(wire::request_head const& request, std::string_vi
             partitions_, j,
             value_of(rule.sources()[j], limits[i].source_fields[j], request, path, from));
       }
+      if (repeated_ != nullptr && !is_enforced(limits, i)) {
+        repeated_ = nullptr;
+      }
     }
     ends[i] = partitions_.size();
+  }
+  if (repeated_ != nullptr) {
+    return;
   }
   // The text does not move any more.
   for (std::size_t i = 0; i < limits.size(); ++i) {
@@ -130,6 +159,12 @@ void exchange::find_partitions(wire::request_head const& request, std::string_vi
   if (worker_.shared.overrides.any()) [[unlikely]] {
     use_overrides();
   }
+}
+
+void exchange::answer_repeated() {
+  auto const detail = "The request has " + to_string(*repeated_) +
+                      " more than once, and not every server would take the same one.";
+  answer_problem(400, "Bad Request", detail);
 }
 
 void exchange::use_overrides() {

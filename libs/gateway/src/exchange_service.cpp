@@ -4,6 +4,7 @@
 #include "exchange_service.hpp"
 
 #include "exchange.hpp"
+#include "request_values.hpp"
 
 #include <tidegate/http/forwarded.hpp>
 
@@ -68,11 +69,9 @@ auto exchange::scim_request_of(wire::request_head const& request, std::string_vi
   made.query = query;
   made.base = settings.scim->public_url;
   if (made.base.empty() && !request.authority().empty()) {
-    bool const is_trusted = runtime_->settings->trusted_proxies.contains(from.peer);
-    made.base.assign(http::x_forwarded_proto(request.value_of(known_field::x_forwarded_proto),
-                                             is_trusted, from.scheme));
-    made.base.append("://").append(http::x_forwarded_host(
-        request.value_of(known_field::x_forwarded_host), is_trusted, request.authority()));
+    auto const client = find_forwarded_client(request, from, *runtime_->settings, worker_.lines);
+    made.base.assign(http::x_forwarded_proto(client.proto, true, from.scheme));
+    made.base.append("://").append(http::x_forwarded_host(client.host, true, request.authority()));
   }
   if (!has_path(made.base)) {
     made.base.append(path.substr(0, path.size() - made.path.size()));

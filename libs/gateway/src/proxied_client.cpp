@@ -86,6 +86,9 @@ void proxied_client::read_header(bool is_last) {
   }
   if ((*header)->connection) {
     peer_ = (*header)->connection->source.address;
+  } else {
+    // Of whom the connection is was not said: a health check, or a client whose address is no IP address.
+    may_name_others_ = false;
   }
   go_on();
 }
@@ -96,6 +99,9 @@ void proxied_client::go_on() {
   auto* const next =
       new client_http1(worker_, std::exchange(place_, worker_.clients.end()),  // NOLINT
                        std::move(transport), peer_, http2_);
+  if (!may_name_others_) {
+    next->believe_no_fields();
+  }
   if (!next->start(true)) {
     next->drop();
   }

@@ -41,6 +41,7 @@ class proxied_client final : public engine::watched,
   http::ip_address peer_;
   std::optional<engine::tls_context> tls_;
   bool http2_;
+  bool may_name_others_ = true;
   bool closed_ = false;
 };
 

@@ -3,6 +3,7 @@
 
 #include "exchange.hpp"
 
+#include <tidegate/http/forwarded.hpp>
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/wire/http1_head.hpp>
 
@@ -16,9 +17,20 @@ namespace tidegate::gateway {
 auto lines_of(wire::message_head const& head, wire::known_field name,
               std::vector<std::string_view>& room) -> std::span<std::string_view const>;
 
-/// The client as far as the proxies before us are believed.
-[[nodiscard]] auto find_client(wire::request_head const& request, client_address const& from,
-                               http::cidr_set const& trusted_proxies,
-                               std::vector<std::string_view>& room) -> http::ip_address;
+/// Whether what the peer says of those before it is believed.
+[[nodiscard]] auto is_trusted_peer(runtime const& settings, client_address const& from) -> bool;
+
+/// The client as far as the proxies before us are believed, and how it asked them.
+[[nodiscard]] auto find_forwarded_client(wire::request_head const& request,
+                                         client_address const& from, runtime const& settings,
+                                         std::vector<std::string_view>& room)
+    -> http::forwarded_client;
+
+/// Its address.
+[[nodiscard]] inline auto find_client(wire::request_head const& request, client_address const& from,
+                                      runtime const& settings, std::vector<std::string_view>& room)
+    -> http::ip_address {
+  return find_forwarded_client(request, from, settings, room).address;
+}
 
 }  // namespace tidegate::gateway

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/gateway/route.hpp>
 
+#include <tidegate/http/target.hpp>
+
 #include <algorithm>
 #include <cassert>
 #include <limits>
@@ -28,24 +30,14 @@ auto upper_hex_digit(char c) -> int {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-auto to_lower(char c) noexcept -> char {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-auto lower_case(std::string_view text) -> std::string {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), to_lower);
-  return out;
-}
-
-/// Whether `host`, with or without a port, is `lower`, which is in lower case, but for the case.
-auto is_host(std::string_view host, std::string_view lower) noexcept -> bool {
-  if (host.size() < lower.size() || (host.size() != lower.size() && host[lower.size()] != ':')) {
-    return false;
+auto normal_host(std::string_view host) -> std::string {
+  auto const parsed = http::parse_host(host);
+  if (!parsed) {
+    return std::string(host);  // empty, or one that no request has
   }
-  return host.starts_with(lower) ||  // nearly always
-         std::equal(lower.begin(), lower.end(), host.begin(),
-                    [](char wanted, char is) { return to_lower(is) == wanted; });
+  std::string normal;
+  http::append_normal_host(normal, *parsed);
+  return normal;
 }
 
 /// What stands between two slashes of a path.
@@ -145,7 +137,7 @@ struct router::tree {
   struct candidate {
     index position;
     std::vector<std::string> methods;  // none for any
-    std::string host;                  // in lower case; empty for any
+    std::string host;                  // as `append_normal_host` writes it; empty for any
   };
 
   struct child {
@@ -206,7 +198,7 @@ struct router::tree {
   }
 
   void add(request_match const& match, index position) {
-    candidate const wanted{position, match.methods, lower_case(match.host)};
+    candidate const wanted{position, match.methods, normal_host(match.host)};
     index at = 0;
     std::optional<std::string_view> rest = std::string_view(match.path).substr(1);
     while (true) {
@@ -229,7 +221,7 @@ struct router::tree {
     bool const method = wanted.methods.empty() ||
                         std::find(wanted.methods.begin(), wanted.methods.end(), request.method) !=
                             wanted.methods.end();
-    return method && (wanted.host.empty() || is_host(request.host, wanted.host));
+    return method && (wanted.host.empty() || http::is_host_of(request.host, wanted.host));
   }
 
   [[gnu::always_inline]] static void take_first(std::vector<candidate> const& candidates,

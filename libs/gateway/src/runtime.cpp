@@ -62,12 +62,19 @@ auto made_anew_by(fields_config const& settings) -> wire::field_set {
   return made;
 }
 
+auto has_path(std::span<ratelimit::partition_source const> sources) -> bool {
+  return std::ranges::any_of(sources, [](auto const& source) {
+    return source.kind == ratelimit::partition_source_kind::path;
+  });
+}
+
 auto make_route(route_config const& settings, config const& all, policy_ids& ids) -> route {
   route out{&settings, cost_table(settings.cost), {}, {}, {}, {}, {}, {}};
   if (settings.idempotency) {
     out.scope_fields = fields_of(settings.idempotency->scope);
     add_other_names(out.other_names, settings.idempotency->scope);
     out.other_names.emplace_back(attempt_name);
+    out.tells_paths_apart = has_path(settings.idempotency->scope);
   }
   for (auto const position : settings.limits) {
     auto const& policy = all.policies[position];
@@ -92,6 +99,7 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
         out.tells_keys || policy.partition.form() != ratelimit::partition_key_form::none;
     out.watches_abuse = out.watches_abuse || policy.abuse.has_value();
     if (!policy.shadow) {
+      out.tells_paths_apart = out.tells_paths_apart || has_path(policy.partition.sources());
       auto const has_window = policy.policy.unit() != ratelimit::quota_unit::concurrent_requests;
       out.policies.push_back({*sf::string_view::make(policy.name), policy.policy.quota(),
                               *sf::string_view::make(ratelimit::name_of(policy.policy.unit())),

@@ -65,6 +65,8 @@ struct route {
   bool gives_back = false;     ///< a charge may have to be corrected after the response
   bool tells_keys = false;     ///< a policy has a partition key that clients see
   bool watches_abuse = false;  ///< a policy does
+  /// The path is part of a partition or of the scope of keys: each spelling of it is another one.
+  bool tells_paths_apart = false;
 };
 
 /// Appends the status line of HTTP/1.1, and Content-Type and Content-Length of what follows the head.

@@ -63,6 +63,25 @@ class access_of : public testing::Test {
 
 using gateway_admin_access = access_of;
 
+TEST_F(gateway_admin_access,
+       refuses_changes_by_pages_of_other_sites_also_where_no_token_is_needed) {
+  admin_access open{false};
+  auto const ask_open = [&](std::string_view request_line, std::string_view lines) {
+    auto const text = std::string(request_line) + " HTTP/1.1\r\nHost: gw.example:9901\r\n" +
+                      std::string(lines) + "\r\n";
+    auto const head = std::make_unique<wire::request_head>();
+    EXPECT_EQ(wire::parse_request_head(text, 0, {}, *head).state, wire::head_state::complete);
+    auto const caller = open.let_in(*head, cookie, address("127.0.0.1"), start);
+    return caller ? 200 : caller.error().status;
+  };
+  EXPECT_EQ(ask_open("POST /api/v1/config", "Sec-Fetch-Site: cross-site\r\n"), 403);
+  EXPECT_EQ(ask_open("POST /api/v1/config", "Sec-Fetch-Site: same-site\r\n"), 403);
+  EXPECT_EQ(ask_open("POST /api/v1/config", "Sec-Fetch-Site: same-origin\r\n"), 200);
+  EXPECT_EQ(ask_open("POST /api/v1/config", "Sec-Fetch-Site: none\r\n"), 200);
+  EXPECT_EQ(ask_open("POST /api/v1/config", ""), 200) << "programs do not say";
+  EXPECT_EQ(ask_open("GET /metrics", "Sec-Fetch-Site: cross-site\r\n"), 200) << "it only reads";
+}
+
 TEST_F(gateway_admin_access, lets_in_who_has_a_token) {
   EXPECT_EQ(get("Authorization: Bearer secret\r\n"), "ops");
   EXPECT_EQ(get("Authorization: bearer reader\r\n"), "look (read-only)");

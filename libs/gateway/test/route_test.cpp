@@ -141,7 +141,7 @@ TEST(gateway_route, takes_the_first_cost_that_matches_and_else_the_default) {
 TEST(gateway_route, allocates_nothing_when_it_looks) {
   router const routes(std::vector<request_match>{{"/v1/**", {"GET"}, "api.example.com"}, {"/**"}});
   auto const before = test::allocations();
-  EXPECT_EQ(routes.find("GET", "API.example.com:80", "/v1/a/b"), 0U);
+  EXPECT_EQ(routes.find("GET", "API.example.com.:80", "/v1/a/b"), 0U);
   EXPECT_EQ(test::allocations(), before);
 }
 

@@ -7,20 +7,44 @@
 
 namespace tidegate::http {
 
-auto find_cookie(std::span<std::string_view const> lines, std::string_view name) noexcept
+namespace {
+
+/// The value of the first cookie of that name in `rest`, which then begins behind it.
+[[nodiscard]] auto take_cookie(std::string_view& rest, std::string_view name) noexcept
     -> std::optional<std::string_view> {
-  for (auto rest : lines) {
-    while (!rest.empty()) {
-      auto const end = std::min(rest.find(';'), rest.size());
-      auto const pair = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      auto const equals = pair.find('=');
-      if (equals != std::string_view::npos && octets::without_ows(pair.substr(0, equals)) == name) {
-        return octets::without_ows(pair.substr(equals + 1));
-      }
+  while (!rest.empty()) {
+    auto const end = std::min(rest.find(';'), rest.size());
+    auto const pair = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    auto const equals = pair.find('=');
+    if (equals != std::string_view::npos && octets::without_ows(pair.substr(0, equals)) == name) {
+      return octets::without_ows(pair.substr(equals + 1));
     }
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+auto find_cookie(std::span<std::string_view const> lines, std::string_view name) noexcept
+    -> std::optional<std::string_view> {
+  for (auto rest : lines) {
+    if (auto const value = take_cookie(rest, name)) {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+auto is_repeated_cookie(std::span<std::string_view const> lines, std::string_view name) noexcept
+    -> bool {
+  int found = 0;
+  for (auto rest : lines) {
+    while (take_cookie(rest, name)) {
+      ++found;
+    }
+  }
+  return found > 1;
 }
 
 }  // namespace tidegate::http

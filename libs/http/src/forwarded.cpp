@@ -78,11 +78,12 @@ constexpr auto npos = std::string_view::npos;
   return std::nullopt;
 }
 
-/// The parameter `for` of a forwarded-element (RFC 7239, section 4); nothing when it has none, or
-/// two, or is malformed anywhere. Spaces around ";" are let pass.
+/// A forwarded-element (RFC 7239, section 4); nothing when it has no parameter `for`, or two, or is
+/// malformed anywhere. Spaces around ";" are let pass.
 [[nodiscard]] auto parse_forwarded_element(std::string_view rest) noexcept
-    -> std::optional<ip_address> {
+    -> std::optional<forwarded_client> {
   std::optional<std::string_view> node;
+  forwarded_client client;
   while (!rest.empty()) {
     rest = octets::without_ows(rest);
     if (!rest.starts_with(';')) {
@@ -100,6 +101,10 @@ constexpr auto npos = std::string_view::npos;
           return std::nullopt;
         }
         node = value;
+      } else if (octets::is_in_any_case(name, "proto")) {
+        client.proto = *value;
+      } else if (octets::is_in_any_case(name, "host")) {
+        client.host = *value;
       }
       rest = octets::without_ows(rest);
     }
@@ -110,7 +115,12 @@ constexpr auto npos = std::string_view::npos;
       rest.remove_prefix(1);
     }
   }
-  return node ? parse_node(*node) : std::nullopt;
+  auto const address = node ? parse_node(*node) : std::nullopt;
+  if (!address) {
+    return std::nullopt;
+  }
+  client.address = *address;
+  return client;
 }
 
 [[nodiscard]] auto last_comma(std::string_view list) noexcept -> std::size_t {
@@ -206,9 +216,24 @@ auto client_by_x_forwarded_for(ip_address const& peer, std::span<std::string_vie
   return walk(peer, lines, trusted, last_comma, parse_node);
 }
 
+auto read_forwarded(ip_address const& peer, std::span<std::string_view const> lines,
+                    cidr_set const& trusted) noexcept -> forwarded_client {
+  forwarded_client client;
+  client.address = walk(peer, lines, trusted, last_comma_outside_quotes,
+                        [&client](std::string_view entry) -> std::optional<ip_address> {
+                          auto const element = parse_forwarded_element(entry);
+                          if (!element) {
+                            return std::nullopt;
+                          }
+                          client = *element;
+                          return element->address;
+                        });
+  return client;
+}
+
 auto client_by_forwarded(ip_address const& peer, std::span<std::string_view const> lines,
                          cidr_set const& trusted) noexcept -> ip_address {
-  return walk(peer, lines, trusted, last_comma_outside_quotes, parse_forwarded_element);
+  return read_forwarded(peer, lines, trusted).address;
 }
 
 void append_x_forwarded_for(std::string& out, ip_address const& peer) {

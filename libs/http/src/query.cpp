@@ -58,6 +58,15 @@ void append_query_decoded(std::string& out, std::string_view encoded) {
   }
 }
 
+auto is_repeated_in_query(std::string_view query, std::string_view name) noexcept -> bool {
+  auto const first = find_query_value(query, name);
+  if (!first) {
+    return false;
+  }
+  auto const end = static_cast<std::size_t>(first->data() + first->size() - query.data());
+  return find_query_value(query.substr(std::min(end + 1, query.size())), name).has_value();
+}
+
 auto query_value(std::string_view query, std::string_view name, std::string& scratch)
     -> std::optional<std::string_view> {
   auto const encoded = find_query_value(query, name);

@@ -205,6 +205,13 @@ void append_escape(std::string& out, char octet) {
   return host;
 }
 
+/// "example.com." is the same name in DNS, written to its end; "." and "a.." are no names there and
+/// stay.
+[[nodiscard]] auto without_final_dot(std::string_view name) noexcept -> std::string_view {
+  bool const has_one = name.size() > 1 && name.ends_with('.') && !name.ends_with("..");
+  return name.substr(0, name.size() - (has_one ? 1 : 0));
+}
+
 /// Moves the place of an error in a part to where it is in the whole.
 [[nodiscard]] auto moved_by(target_error error, std::size_t offset) noexcept -> target_error {
   error.offset += offset;
@@ -334,15 +341,26 @@ void append_normal_host(std::string& out, host_view const& host) {
     out.push_back(']');
     return;
   }
-  auto name = host.name;
-  // "example.com." is the same name in DNS, written to its end; "." and "a.." are no names there
-  // and stay.
-  if (name.size() > 1 && name.ends_with('.') && !name.ends_with("..")) {
-    name.remove_suffix(1);
-  }
-  for (char const c : name) {
+  for (char const c : without_final_dot(host.name)) {
     out.push_back(octets::lower(c));
   }
+}
+
+auto is_host_of(std::string_view authority, std::string_view normal_host) noexcept -> bool {
+  if (authority == normal_host) {  // nearly always, or the sizes differ
+    return true;
+  }
+  auto const host = parse_host(authority);
+  if (!host || (host->kind == host_kind::ipv6) != normal_host.starts_with('[')) {
+    return false;
+  }
+  if (host->kind == host_kind::ipv6) {
+    auto const wanted = parse_ip_address(normal_host.substr(1, normal_host.size() - 2));
+    auto const given = parse_ip_address(host->name);
+    return wanted && given && *wanted == *given;
+  }
+  return std::ranges::equal(without_final_dot(host->name), normal_host,
+                            [](char is, char wanted) { return octets::lower(is) == wanted; });
 }
 
 auto parse_target(std::string_view method, std::string_view target) noexcept

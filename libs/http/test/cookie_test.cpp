@@ -51,6 +51,17 @@ TEST(http_cookie, finds_the_first_cookie_of_a_name) {
   }
 }
 
+TEST(http_cookie, says_whether_a_name_comes_more_than_once) {
+  std::array const once = {"a=1; b=2"sv, "ab=3; c; d=a=4"sv};
+  std::array const in_one_line = {"a=1; b=2;a =1"sv};
+  std::array const in_two_lines = {"a=1"sv, "b=2; a=3"sv};
+  EXPECT_FALSE(is_repeated_cookie(once, "a"));
+  EXPECT_FALSE(is_repeated_cookie(once, "x"));
+  EXPECT_TRUE(is_repeated_cookie(in_one_line, "a"));
+  EXPECT_TRUE(is_repeated_cookie(in_two_lines, "a"));
+  EXPECT_FALSE(is_repeated_cookie(in_two_lines, "b"));
+}
+
 TEST(http_cookie, allocates_nothing) {
   std::array const lines = {"a=1; session=0123456789abcdef0123456789abcdef; b=2"sv};
   auto const before = test::allocations();

@@ -132,6 +132,20 @@ TEST(http_forwarded, finds_the_client_by_forwarded) {
   }
 }
 
+TEST(http_forwarded, says_how_the_client_asked_the_outermost_proxy_that_is_trusted) {
+  auto const trusted = trusted_proxies();
+  std::array const lines = {
+      "for=1.1.1.1;proto=ftp, for=192.0.2.43;proto=https;host=\"a.example:81\""sv,
+      "for=10.0.0.9;proto=http;host=inner"sv};
+  auto const client = read_forwarded(address("10.0.0.1"), lines, trusted);
+  EXPECT_EQ(to_string(client.address), "192.0.2.43");
+  EXPECT_EQ(client.proto, "https");
+  EXPECT_EQ(client.host, "a.example:81");
+  auto const stranger = read_forwarded(address("192.0.2.7"), lines, trusted);
+  EXPECT_EQ(to_string(stranger.address), "192.0.2.7");
+  EXPECT_EQ(stranger.proto, "");
+}
+
 TEST(http_forwarded, stops_at_the_last_good_address_when_an_element_of_forwarded_has_none) {
   auto const trusted = trusted_proxies();
   for (std::string_view const element : {"for=unknown",

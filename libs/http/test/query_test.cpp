@@ -62,6 +62,15 @@ TEST(http_query, finds_the_first_value_of_a_name) {
   }
 }
 
+TEST(http_query, says_whether_a_name_comes_more_than_once) {
+  for (auto const* const query : {"", "a", "a=1", "b=1&a=2&ab=3&c=a", "a=1&&b=a=2"}) {
+    EXPECT_FALSE(is_repeated_in_query(query, "a")) << query;
+  }
+  for (auto const* const query : {"a&a", "a=1&a=1", "a=&b&%61=2", "b=1&a=2&c=3&a"}) {
+    EXPECT_TRUE(is_repeated_in_query(query, "a")) << query;
+  }
+}
+
 TEST(http_query, gives_a_plain_value_back_without_a_copy) {
   std::string scratch = "untouched";
   auto const query = "page=2&cursor=abc-_.~"sv;

@@ -435,6 +435,38 @@ TEST(http_host, reads_names_addresses_and_ports) {
   }
 }
 
+TEST(http_host, is_compared_as_it_is_written) {
+  constexpr std::array texts = {"example.com",
+                                "example.com.",
+                                "EXAMPLE.com:80",
+                                "Example.Com.:80",
+                                "example.com..",
+                                "example.co",
+                                "example.com.org",
+                                "xexample.com",
+                                ".",
+                                "a",
+                                "a.",
+                                "[::1]",
+                                "[0:0::1]:80",
+                                "[::2]",
+                                "127.0.0.1",
+                                "127.0.0.1.",
+                                "example.com:",
+                                "[::ffff:1.2.3.4]"};
+  for (std::string_view const wanted : texts) {
+    std::string normal;
+    append_normal_host(normal, *parse_host(wanted));
+    for (std::string_view const given : texts) {
+      std::string other;
+      append_normal_host(other, *parse_host(given));
+      EXPECT_EQ(is_host_of(given, normal), other == normal) << given << " and " << normal;
+    }
+  }
+  EXPECT_FALSE(is_host_of("", "example.com"));
+  EXPECT_FALSE(is_host_of("exa%6dple.com", "example.com"));
+}
+
 TEST(http_host, refuses_others_with_the_place_of_the_fault) {
   for (auto const& [text, error] : {
            rejected{"", {fault::host_missing, 0}},

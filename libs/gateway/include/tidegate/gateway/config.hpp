@@ -189,6 +189,9 @@ struct fields_config {
   auto operator==(fields_config const&) const -> bool = default;
 };
 
+/// `client-address`: the field in which trusted proxies say who asked them.
+enum class client_address_field : std::uint8_t { x_forwarded_for, forwarded };
+
 /// `http`: what a client may ask for, and how long it may take.
 struct http_config {
   std::chrono::nanoseconds header_timeout{0};
@@ -199,6 +202,7 @@ struct http_config {
   std::int64_t max_uri = 0;
   std::optional<std::int64_t> max_body;
   std::int64_t max_connections = 0;
+  bool refuses_ambiguous_paths = true;
   auto operator==(http_config const&) const -> bool = default;
 };
 
@@ -268,6 +272,7 @@ struct config {
   std::vector<route_config> routes;
   fields_config fields;
   std::vector<http::cidr> trusted_proxies;
+  client_address_field client_address = client_address_field::x_forwarded_for;
   http_config http;
   std::chrono::nanoseconds drain_delay{0};  ///< from SIGTERM until listeners close
   access_log_config access_log;

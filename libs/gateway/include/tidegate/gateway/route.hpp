@@ -61,7 +61,7 @@ class router {
   ~router();
 
   /// The position of the first match for a request, if any. `host` is the Host field or authority: its
-  /// port is ignored. Allocates nothing.
+  /// port is ignored, and so are case and a dot at the end. Allocates nothing.
   [[nodiscard]] auto find(std::string_view method, std::string_view host,
                           std::string_view path) const noexcept -> std::optional<std::size_t>;
 

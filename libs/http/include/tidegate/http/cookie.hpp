@@ -18,4 +18,9 @@ namespace tidegate::http {
 [[nodiscard]] auto find_cookie(std::span<std::string_view const> lines,
                                std::string_view name) noexcept -> std::optional<std::string_view>;
 
+/// Whether the lines have more than one cookie of that name: which of them counts, servers do not
+/// agree about.
+[[nodiscard]] auto is_repeated_cookie(std::span<std::string_view const> lines,
+                                      std::string_view name) noexcept -> bool;
+
 }  // namespace tidegate::http

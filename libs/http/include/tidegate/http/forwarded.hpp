@@ -34,6 +34,18 @@ inline constexpr std::size_t forwarded_entries_max = 32;
                                        std::span<std::string_view const> lines,
                                        cidr_set const& trusted) noexcept -> ip_address;
 
+/// What Forwarded lines say of the client.
+struct forwarded_client {
+  ip_address address{};
+  /// How the client asked the outermost proxy that is trusted; empty where that is not said. Views
+  /// into the lines, as they came.
+  std::string_view proto{};
+  std::string_view host{};
+};
+
+[[nodiscard]] auto read_forwarded(ip_address const& peer, std::span<std::string_view const> lines,
+                                  cidr_set const& trusted) noexcept -> forwarded_client;
+
 /// Appends `peer` to a value of X-Forwarded-For, after ", " when `out` is not empty. `out` holds
 /// what the peer sent, or nothing when it is not trusted.
 void append_x_forwarded_for(std::string& out, ip_address const& peer);

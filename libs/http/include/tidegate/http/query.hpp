@@ -26,4 +26,9 @@ void append_query_decoded(std::string& out, std::string_view encoded);
 [[nodiscard]] auto query_value(std::string_view query, std::string_view name, std::string& scratch)
     -> std::optional<std::string_view>;
 
+/// Whether more than one parameter is named `name`, as `find_query_value` compares names: which of
+/// them counts, servers do not agree about.
+[[nodiscard]] auto is_repeated_in_query(std::string_view query, std::string_view name) noexcept
+    -> bool;
+
 }  // namespace tidegate::http

@@ -66,6 +66,11 @@ struct host_view {
 /// has room.
 void append_normal_host(std::string& out, host_view const& host);
 
+/// Whether `append_normal_host` writes `authority`, a valid Host field, as `normal_host`. Allocates
+/// nothing.
+[[nodiscard]] auto is_host_of(std::string_view authority, std::string_view normal_host) noexcept
+    -> bool;
+
 /// The four forms of a request-target (RFC 9112, section 3.2).
 enum class target_form : std::uint8_t { origin, absolute, authority, asterisk };
 
@@ -100,7 +105,8 @@ struct target_view {
 ///   root stays at the root, as the RFC says: then gateway and origin, which does the same, see the
 ///   same path;
 /// - characters that no URI has, such as `"`, `\` and `|`, but clients send, are escaped;
-/// - "//" is kept, since an origin may tell it from "/", and so is `%2F`, which is no separator.
+/// - "//" is kept, since an origin may tell it from "/", and so is `%2F`, which is no separator:
+///   `find_other_reading` knows what other readers make of them.
 ///
 /// Control characters, spaces, "#", "?", what is not ASCII, incomplete escapes and `%00` are
 /// errors; then `out` is as it was. The result is its own normal form. Allocates nothing when `out`
