@@ -39,6 +39,7 @@ void http2_session::state::begin_headers() {
       note(control_frames);
     } else if (streams.size() >= limits.concurrent_streams_max) {  // section 5.1.2
       append_frame(pending, frame_type::rst_stream, flag::none, id, http2_error::refused_stream);
+      note_reset(id);
       count_answer();
       note(resets);
     } else {
@@ -163,6 +164,13 @@ void http2_session::state::begin_data() {
     } else {
       current = stream;
     }
+  } else if (!(goaway_sent && frame.stream > last_accepted_id) &&
+             std::ranges::find(was_reset, frame.stream) == was_reset.end()) {  // section 6.1
+    append_frame(pending, frame_type::rst_stream, flag::none, frame.stream,
+                 http2_error::stream_closed);
+    note_reset(frame.stream);
+    count_answer();
+    note(resets);
   }
   if (!frame.has(flag::padded)) {
     if (frame.length == 0 && !frame.has(flag::end_stream)) {

@@ -66,25 +66,35 @@ void http2_session::state::send_head(http2_stream& stream, int status, std::stri
 }
 
 void http2_session::state::send_whole(http2_stream& stream, int status,
-                                      std::string_view field_lines, std::string_view content) {
+                                      std::string_view field_lines, http2_content const& content) {
   if (!may_send(stream)) {
     return;
   }
-  append_block(stream.id_, status, field_lines, content.empty());
+  auto const& rest = content.rest;
+  bool const is_empty = content.begin.empty() && rest.empty();
+  append_block(stream.id_, status, field_lines, is_empty);
   stream.response_complete_ = true;
-  auto const size = static_cast<std::int32_t>(std::min(content.size(), pending_octets_max));
-  if (content.empty()) {
+  auto const size = static_cast<std::int32_t>(std::min(rest.size(), pending_octets_max));
+  if (is_empty) {
     finish(stream);
-  } else if (ready.first == nullptr && content.size() <= frame_octets_max &&
+  } else if (ready.first == nullptr && content.begin.empty() && rest.size() <= frame_octets_max &&
              pending.size() - pending_taken <= pending_octets_max && size <= stream.send_window_ &&
              size <= send_window) {
     // Nobody has to wait for it.
-    append_frame_of(pending, frame_type::data, flag::end_stream, stream.id_, content);
+    append_frame_of(pending, frame_type::data, flag::end_stream, stream.id_, rest);
     stream.send_window_ -= size;
     send_window -= size;
     finish(stream);
   } else {
-    stream.out_.append(content);
+    append_content(stream, content.begin);
+    if (content.owner == nullptr) {
+      append_content(stream, rest);
+    } else {
+      stream.shared_ = rest;
+      stream.owner_ = content.owner;
+      content_waiting += rest.size();
+      shared_waiting += rest.size();
+    }
     schedule(stream);
     let_send(stream);
   }
@@ -98,8 +108,22 @@ void http2_session::state::send_content(http2_stream& stream, std::string_view b
   if (stream.sent_ > 0 && stream.sent_ >= stream.waiting_octets()) {
     stream.out_.erase(0, std::exchange(stream.sent_, 0));
   }
-  stream.out_.append(bytes);
+  append_content(stream, bytes);
   schedule(stream);
+}
+
+void http2_session::state::append_content(http2_stream& stream, std::string_view bytes) {
+  stream.out_.append(bytes);
+  content_waiting += bytes.size();
+}
+
+void http2_session::state::drop_content(http2_stream& stream) {
+  content_waiting -= stream.waiting_octets();
+  shared_waiting -= stream.shared_.size();
+  stream.out_.clear();
+  stream.sent_ = 0;
+  stream.shared_ = {};
+  stream.owner_.reset();
 }
 
 void http2_session::state::send_end(http2_stream& stream) {
@@ -119,8 +143,8 @@ void http2_session::state::reset(http2_stream& stream, http2_error why) {
     return;
   }
   append_frame(pending, frame_type::rst_stream, flag::none, stream.id_, why);
-  stream.out_.clear();
-  stream.sent_ = 0;
+  note_reset(stream.id_);
+  drop_content(stream);
   leave(stream);
 }
 
@@ -203,20 +227,27 @@ void http2_session::state::schedule(http2_stream& stream) {
 void http2_session::state::send_data(std::string& out) {
   auto& stream = *ready.first;
   auto const waiting = stream.waiting_octets();
+  auto const own = std::string_view(stream.out_).substr(stream.sent_);
+  auto const source = own.empty() ? stream.shared_ : own;
   auto const size = static_cast<std::size_t>(
-      std::min({static_cast<std::int64_t>(waiting), send_window, std::int64_t{stream.send_window_},
-                std::int64_t{frame_octets_max}}));
+      std::min({static_cast<std::int64_t>(source.size()), send_window,
+                std::int64_t{stream.send_window_}, std::int64_t{frame_octets_max}}));
   bool const is_all = size == waiting;
   bool const last = is_all && stream.response_complete_;
   append_frame_of(out, frame_type::data, last ? flag::end_stream : flag::none, stream.id_,
-                  std::string_view(stream.out_).substr(stream.sent_, size));
+                  source.substr(0, size));
   content_sent += size;
-  stream.sent_ += size;
+  content_waiting -= size;
+  if (own.empty()) {
+    stream.shared_.remove_prefix(size);
+    shared_waiting -= size;
+  } else {
+    stream.sent_ += size;
+  }
   stream.send_window_ -= static_cast<std::int32_t>(size);
   send_window -= static_cast<std::int64_t>(size);
   if (is_all) {
-    stream.out_.clear();
-    stream.sent_ = 0;
+    drop_content(stream);
   }
   if (last) {
     finish(stream);

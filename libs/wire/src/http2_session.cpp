@@ -56,6 +56,18 @@ auto http2_session::is_over() const noexcept -> bool {
   return state_->is_over();
 }
 
+auto http2_session::waiting_octets() const noexcept -> std::size_t {
+  return state_->content_waiting + pending_octets();
+}
+
+auto http2_session::own_waiting_octets() const noexcept -> std::size_t {
+  return waiting_octets() - state_->shared_waiting;
+}
+
+auto http2_session::pending_octets() const noexcept -> std::size_t {
+  return state_->pending.size() - state_->pending_taken;
+}
+
 auto http2_session::content_octets_sent() const noexcept -> std::uint64_t {
   return state_->content_sent;
 }
@@ -65,6 +77,10 @@ auto http2_session::streams_count() const noexcept -> std::size_t {
 }
 
 auto http2_session::stream_at(std::size_t position) noexcept -> http2_stream& {
+  return *state_->streams[position].stream;
+}
+
+auto http2_session::stream_at(std::size_t position) const noexcept -> http2_stream const& {
   return *state_->streams[position].stream;
 }
 
@@ -78,7 +94,7 @@ void http2_session::send_head(http2_stream& on, int status, std::string_view fie
 }
 
 void http2_session::send_whole(http2_stream& on, int status, std::string_view field_lines,
-                               std::string_view content) {
+                               http2_content const& content) {
   state_->send_whole(on, status, field_lines, content);
 }
 
@@ -104,6 +120,7 @@ void http2_session::rest() {
   // Moved away: a string that is assigned an empty one keeps its buffer.
   (void)std::exchange(self.head, {});
   self.streams.shrink_to_fit();
+  (void)std::exchange(self.was_reset, {});
   self.encoder.rest();
   self.pending.shrink_to_fit();
 }

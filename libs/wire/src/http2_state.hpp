@@ -74,6 +74,8 @@ struct http2_session::state {
   /// True when the client used a higher number before it used this one, as far as that is remembered.
   [[nodiscard]] auto is_skipped(std::int32_t id) const -> bool;
   void note_skipped(std::int32_t before);
+  /// A stream that we have reset: what the client sent before it knew is ignored (section 5.1).
+  void note_reset(std::int32_t id);
   /// True for the number of a stream that was never opened. We open none, so all of the even ones.
   [[nodiscard]] auto is_idle(std::int32_t id) const -> bool { return id > last_id || id % 2 == 0; }
   auto open(std::int32_t id) -> http2_stream&;
@@ -144,7 +146,7 @@ struct http2_session::state {
 
   void send_head(http2_stream& stream, int status, std::string_view field_lines, bool last);
   void send_whole(http2_stream& stream, int status, std::string_view field_lines,
-                  std::string_view content);
+                  http2_content const& content);
   void send_content(http2_stream& stream, std::string_view bytes);
   void send_end(http2_stream& stream);
   void reset(http2_stream& stream, http2_error why);
@@ -164,6 +166,9 @@ struct http2_session::state {
   /// Lets it wait for its turn when it has something to send and may.
   void schedule(http2_stream& stream);
   void send_data(std::string& out);
+  void append_content(http2_stream& stream, std::string_view bytes);
+  /// Throws away what waits of a response.
+  void drop_content(http2_stream& stream);
   /// All of its response is in the output.
   void finish(http2_stream& stream) {
     stream.response_sent_ = true;
@@ -200,6 +205,7 @@ struct http2_session::state {
   std::int32_t last_accepted_id = 0;  // and that became a stream
   /// Numbers that the client passed over, the first and the last of each row.
   std::vector<std::pair<std::int32_t, std::int32_t>> skipped;
+  std::vector<std::int32_t> was_reset;  // the last ones that we have reset
   bool terminated = false;
   bool goaway_sent = false;
   bool goaway_received = false;
@@ -238,6 +244,8 @@ struct http2_session::state {
   std::size_t pending_taken = 0;
   std::uint64_t pending_begin = 0;  // which octet of the output its first one is
   std::uint64_t content_sent = 0;
+  std::size_t content_waiting = 0;  // in all streams
+  std::size_t shared_waiting = 0;   // of that, what has an owner
   std::uint32_t answers_waiting = 0;
 };
 

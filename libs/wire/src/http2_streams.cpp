@@ -14,6 +14,8 @@ constexpr std::size_t spare_streams_max = 256;
 constexpr std::size_t spare_octets_max = 4096;
 /// Clients count without gaps, so that a few rows are more than most have.
 constexpr std::size_t skipped_rows_max = 16;
+/// As many as may be open at once by default.
+constexpr std::size_t was_reset_max = 128;
 
 /// Of the thread.
 auto spare_streams() -> std::vector<std::unique_ptr<http2_stream>>& {
@@ -59,6 +61,13 @@ void http2_session::state::note_skipped(std::int32_t before) {
   skipped.emplace_back(last_id + 2, before - 2);
 }
 
+void http2_session::state::note_reset(std::int32_t id) {
+  if (was_reset.size() == was_reset_max) {
+    was_reset.erase(was_reset.begin());
+  }
+  was_reset.push_back(id);
+}
+
 auto http2_session::state::open(std::int32_t id) -> http2_stream& {
   auto& spare = spare_streams();
   std::unique_ptr<http2_stream> made;
@@ -80,6 +89,7 @@ auto http2_session::state::open(std::int32_t id) -> http2_stream& {
 void http2_session::state::close(http2_stream& stream) {
   assert(current != &stream);
   remove(stream);
+  drop_content(stream);
   stream.queue_ = http2_stream::queue::closed;
   events.closed(stream);
   auto& place = streams[stream.position_];

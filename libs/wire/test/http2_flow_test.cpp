@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -170,6 +171,44 @@ TEST(wire_http2_flow, lets_the_rest_of_a_request_come_when_all_of_the_response_i
   }
 }
 
+TEST(wire_http2_flow, sends_one_text_on_many_streams_without_a_copy) {
+  server under_test;
+  auto const text = std::make_shared<std::string const>(1'000'000, 'x');
+  ASSERT_TRUE(under_test.take(hello + set(4, 0)));
+  for (std::uint32_t id = 1; id <= 255; id += 2) {
+    ASSERT_TRUE(under_test.take(get(id)));
+    under_test.session.send_whole(under_test.stream(static_cast<std::int32_t>(id)), 200, "",
+                                  http2_content{.begin = "begin", .rest = *text, .owner = text});
+  }
+  (void)under_test.said();
+  EXPECT_EQ(under_test.session.waiting_octets(), 128U * 1'000'005);
+  EXPECT_EQ(under_test.session.own_waiting_octets(), 128U * 5);
+  EXPECT_EQ(text.use_count(), 129);
+  // Its end and a reset let go of it.
+  ASSERT_TRUE(under_test.take(reset_by_client(1)));
+  under_test.session.reset(under_test.stream(3), http2_error::cancel);
+  ASSERT_TRUE(under_test.take(open_window(0, 2'000'000) + open_window(5, 1'000'004)));
+  std::size_t octets = 0;
+  auto const take_all = [&] {
+    for (auto const& each : under_test.said(std::size_t{1} << 30)) {
+      if (each.type == data) {
+        octets += each.payload.size();
+        EXPECT_EQ(each.stream, 5U);
+        EXPECT_TRUE(each.payload == "begin" ||
+                    each.payload == std::string(each.payload.size(), 'x'));
+      }
+    }
+  };
+  take_all();
+  EXPECT_EQ(octets, 1'000'004U);
+  EXPECT_EQ(text.use_count(), 127);
+  ASSERT_TRUE(under_test.take(open_window(5, 1)));
+  take_all();
+  EXPECT_EQ(octets, 1'000'005U);
+  EXPECT_EQ(text.use_count(), 126);
+  EXPECT_EQ(under_test.session.waiting_octets(), 125U * 1'000'005);
+}
+
 // ---- order ----
 
 TEST(wire_http2_flow, follows_priority_update) {
@@ -317,6 +356,42 @@ TEST(wire_http2_flow, ignores_what_comes_after_a_reset) {
   EXPECT_EQ(under_test.received, "");
   EXPECT_THAT(under_test.log, ElementsAre("request 1", "closed 1"));
   EXPECT_THAT(under_test.said_of({rst_stream, goaway}), IsEmpty());
+}
+
+TEST(wire_http2_flow, answers_data_on_a_closed_stream_once_by_stream_closed) {
+  server under_test;
+  ASSERT_TRUE(under_test.take(hello + get(1) + post(3)));
+  under_test.session.send_whole(under_test.stream(1), 200, "", "hello");
+  (void)under_test.said();
+  ASSERT_TRUE(under_test.take(reset_by_client(3)));
+  ASSERT_EQ(under_test.session.streams_count(), 0U);
+  // Ended by both, and reset by the client: neither can have anything on its way (RFC 9113, section 6.1).
+  ASSERT_TRUE(under_test.take(frame(data, 0, 1, "x") + frame(data, end_stream, 3, "x")));
+  EXPECT_THAT(under_test.said_of({rst_stream, goaway}), ElementsAre("3 1 5", "3 3 5"));
+  ASSERT_TRUE(under_test.take(repeat(frame(data, 0, 1, "x"), 1000)));
+  EXPECT_THAT(under_test.said_of({rst_stream, goaway}), IsEmpty());
+  EXPECT_EQ(under_test.received, "");
+}
+
+TEST(wire_http2_flow, counts_data_on_closed_streams_as_resets) {
+  http2_limits limits;
+  limits.resets = {4, 0};
+  server under_test(limits);
+  std::string bytes = hello;
+  for (std::uint32_t id = 1; id < 20; id += 2) {
+    bytes += get(id);
+  }
+  ASSERT_TRUE(under_test.take(bytes));
+  for (std::int32_t id = 1; id < 20; id += 2) {
+    under_test.session.send_whole(under_test.stream(id), 200, "", "hello");
+  }
+  (void)under_test.said();
+  bytes.clear();
+  for (std::uint32_t id = 1; id < 20; id += 2) {
+    bytes += frame(data, 0, id, "x");
+  }
+  EXPECT_FALSE(under_test.take(bytes));
+  EXPECT_THAT(under_test.said_of({goaway}), ElementsAre("7 0 11"));
 }
 
 TEST(wire_http2_flow, waits_only_so_long_for_a_client_that_takes_no_answers) {

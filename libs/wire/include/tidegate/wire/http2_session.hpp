@@ -59,7 +59,9 @@ class http2_stream {
   /// True when nothing more is received or sent: at most its output waits to be taken.
   [[nodiscard]] auto is_over() const noexcept -> bool { return queue_ >= queue::leaving; }
   /// How much of the response's content waits for the client to take it.
-  [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t { return out_.size() - sent_; }
+  [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t {
+    return out_.size() - sent_ + shared_.size();
+  }
 
   /// For whoever answers.
   void* user = nullptr;
@@ -82,15 +84,25 @@ class http2_stream {
   std::uint8_t urgency_ = 3;
   bool incremental_ = false;
   bool request_complete_ = false;
-  bool response_complete_ = false;    // all of it is known here
-  bool response_sent_ = false;        // and is in the output
-  bool length_is_known_ = false;      // by Content-Length
-  std::uint64_t missing_octets_ = 0;  // of that length
-  std::size_t taken_octets_ = 0;      // of the client's window
-  std::size_t held_octets_ = 0;       // of these: content that was not passed on
-  std::size_t discarded_octets_ = 0;  // content after the end of the response
-  std::string out_;                   // content of the response
-  std::size_t sent_ = 0;              // of `out_`
+  bool response_complete_ = false;     // all of it is known here
+  bool response_sent_ = false;         // and is in the output
+  bool length_is_known_ = false;       // by Content-Length
+  std::uint64_t missing_octets_ = 0;   // of that length
+  std::size_t taken_octets_ = 0;       // of the client's window
+  std::size_t held_octets_ = 0;        // of these: content that was not passed on
+  std::size_t discarded_octets_ = 0;   // content after the end of the response
+  std::string out_;                    // content of the response
+  std::size_t sent_ = 0;               // of `out_`
+  std::string_view shared_;            // content behind `out_`, which others may send as well
+  std::shared_ptr<void const> owner_;  // of `shared_`
+};
+
+/// All of the content of a response.
+struct http2_content {
+  std::string_view begin = {};  ///< is copied
+  std::string_view rest = {};   ///< is copied as far as it has to wait, unless it has an owner
+  /// Keeps `rest` until it was sent, so that many streams can send one text.
+  std::shared_ptr<void const> owner = {};
 };
 
 /// What a session tells. Nothing here may call `receive` or `take_output`, or destroy the session.
@@ -138,11 +150,18 @@ class http2_session {
   [[nodiscard]] auto wants_output() const noexcept -> bool;
   /// True when nothing more is to be received or sent.
   [[nodiscard]] auto is_over() const noexcept -> bool;
+  /// How much waits for the client to take it: content of all streams, heads and the like.
+  [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t;
+  /// Of that, what is in memory of this session and has no other owner.
+  [[nodiscard]] auto own_waiting_octets() const noexcept -> std::size_t;
+  /// Of that, what is not content.
+  [[nodiscard]] auto pending_octets() const noexcept -> std::size_t;
   /// How much content had to wait for its turn or for a window, and was given to `take_output` then.
   [[nodiscard]] auto content_octets_sent() const noexcept -> std::uint64_t;
   [[nodiscard]] auto streams_count() const noexcept -> std::size_t;
   /// The first `streams_count()` numbers stand for the streams that are open, in no order.
   [[nodiscard]] auto stream_at(std::size_t position) noexcept -> http2_stream&;
+  [[nodiscard]] auto stream_at(std::size_t position) const noexcept -> http2_stream const&;
 
   /// Sends the head of an interim response. `field_lines` as below.
   void send_interim(http2_stream& on, int status, std::string_view field_lines);
@@ -151,7 +170,11 @@ class http2_session {
   void send_head(http2_stream& on, int status, std::string_view field_lines, bool last);
   /// Sends a response of which all is there.
   void send_whole(http2_stream& on, int status, std::string_view field_lines,
-                  std::string_view content);
+                  http2_content const& content);
+  void send_whole(http2_stream& on, int status, std::string_view field_lines,
+                  std::string_view content) {
+    send_whole(on, status, field_lines, http2_content{.rest = content});
+  }
   void send_content(http2_stream& on, std::string_view bytes);
   void send_end(http2_stream& on);
   void reset(http2_stream& on, http2_error why);
