@@ -25,6 +25,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -122,6 +123,35 @@ void keep_memory() {
   (void)::mallopt(M_MMAP_THRESHOLD, 4 << 20);
 }
 
+/// Gives back to the system what many clients at once needed for a while. The allocator does so by itself only where
+/// nothing lies behind it.
+class spare_memory {
+ public:
+  static constexpr std::chrono::seconds interval{5};
+
+  void give_back() {
+    constexpr std::int64_t spare_octets_min = 2 << 20;
+    if (spare() > unavoidable_ + spare_octets_min) {
+      (void)::malloc_trim(0);
+      unavoidable_ = spare();
+    }
+  }
+
+ private:
+  /// What is resident, not of a file, and in use by nobody who asked the allocator for it.
+  [[nodiscard]] static auto spare() -> std::int64_t {
+    std::int64_t pages = 0;
+    std::int64_t resident = 0;
+    std::int64_t of_files = 0;
+    std::ifstream("/proc/self/statm") >> pages >> resident >> of_files;
+    auto const used = ::mallinfo2();
+    return (resident - of_files) * ::sysconf(_SC_PAGESIZE) -
+           static_cast<std::int64_t>(used.uordblks + used.hblkhd);
+  }
+
+  std::int64_t unavoidable_ = 0;  // stacks, and what is too small to be given back
+};
+
 /// Waits for so long, or until another signal says to stop now.
 void wait_at_most(std::chrono::nanoseconds time, sigset_t const& signals) {
   auto const end = std::chrono::steady_clock::now() + time;
@@ -192,9 +222,14 @@ auto serve(serve_settings const& settings) -> int {
   std::cout << std::flush;
   notify("READY=1");
 
+  spare_memory memory;
   for (;;) {
-    int number = 0;
-    sigwait(&signals, &number);
+    timespec const wait{spare_memory::interval.count(), 0};
+    auto const number = ::sigtimedwait(&signals, nullptr, &wait);
+    if (number < 0) {  // nothing came
+      memory.give_back();
+      continue;
+    }
     if (number != SIGHUP) {
       break;
     }

@@ -382,6 +382,10 @@ void gateway::start(std::vector<std::string> arguments, bool has_admin) {
                       "LISTEN_PID=$$ LISTEN_FDS=" + std::to_string(passed.size()) +
                           " LISTEN_FDNAMES=first:second exec \"$0\" \"$@\""});
   }
+  if (!options_.shell.empty()) {
+    arguments.insert(arguments.begin(),
+                     {"/bin/sh", "-c", options_.shell + " && exec \"$0\" \"$@\""});
+  }
   std::vector<char*> argv;
   for (auto const& argument : arguments) {
     argv.push_back(const_cast<char*>(argument.c_str()));
@@ -538,6 +542,13 @@ auto gateway::memory() const -> std::size_t {
   std::size_t resident = 0;
   file >> size >> resident;
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+auto gateway::address_space() const -> std::size_t {
+  std::ifstream file("/proc/" + std::to_string(process_) + "/statm");
+  std::size_t size = 0;
+  file >> size;
+  return size * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 auto gateway::own_memory() const -> std::size_t {

@@ -154,6 +154,7 @@ struct gateway_options {
   std::string admin = "\"127.0.0.1:0\"";   ///< the same
   std::vector<int> passed{};               ///< sockets, by the protocol of sd_listen_fds(3)
   std::vector<std::string> environment{};  ///< `NAME=VALUE`
+  std::string shell{};  ///< what a shell does before it becomes the gateway: `ulimit -n 64`
 };
 
 /// `tidegate serve`, started by the constructor and stopped by the destructor, which expects it to end in
@@ -208,6 +209,8 @@ class gateway {
   [[nodiscard]] auto wait() -> int;
   /// Resident memory in bytes.
   [[nodiscard]] auto memory() const -> std::size_t;
+  /// What it has of addresses, in bytes, whether there is memory there or not.
+  [[nodiscard]] auto address_space() const -> std::size_t;
   /// What of it is the program's alone, because it has written to it.
   [[nodiscard]] auto own_memory() const -> std::size_t;
 

@@ -218,6 +218,17 @@ TEST(gateway_skipped_body, closes_the_connection_when_its_framing_is_broken) {
   EXPECT_TRUE(client.is_closed());
 }
 
+TEST(gateway_skipped_body, is_answered_when_its_framing_is_broken_in_the_same_bytes) {
+  gateway const with(nowhere_config());
+  for (auto const* const content : {"xx\r\nhello", "5\r\nhelloxx", "0\r\nHost: b\r\n\r\n"}) {
+    SCOPED_TRACE(content);
+    auto client = with.connect();
+    client.send(std::string(nowhere_head) + "Transfer-Encoding: chunked\r\n\r\n" + content);
+    EXPECT_EQ(client.read_response().status(), 404);
+    EXPECT_TRUE(client.is_closed());
+  }
+}
+
 TEST(gateway_skipped_body, closes_the_connection_when_the_client_asked_for_100) {
   gateway const with(nowhere_config());
   auto client = with.connect();

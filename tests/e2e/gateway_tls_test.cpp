@@ -93,6 +93,27 @@ TEST(gateway_tls, speaks_http_1_1_and_http_2_as_the_client_chooses) {
               StartsWith("HTTP/1.1 200"));
 }
 
+TEST(gateway_tls, holds_the_client_to_the_protocol_that_was_agreed_upon) {
+  folder const files;
+  gateway const under_test(files.config(echo));
+  auto const say = [&](std::vector<std::string> const& options, std::string const& words) {
+    std::vector<std::string> all{"/usr/bin/env", "openssl",  "s_client",
+                                 "-ign_eof",     "-connect", under_test.authority()};
+    all.insert(all.end(), options.begin(), options.end());
+    return run(all, words).out;
+  };
+  std::string const request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+  std::string const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  EXPECT_THAT(say({"-alpn", "http/1.1"}, request), HasSubstr("HTTP/1.1 200"));
+  EXPECT_THAT(say({}, request), HasSubstr("HTTP/1.1 200"));
+  // GOAWAY with PROTOCOL_ERROR, as to any client that begins otherwise (RFC 9113, section 3.4).
+  auto const after_h2 = say({"-alpn", "h2"}, request);
+  EXPECT_THAT(after_h2, testing::Not(HasSubstr("HTTP/1.1")));
+  EXPECT_THAT(after_h2, HasSubstr(std::string("\7\0\0\0\0\0\0\0\0\0\0\0\0\1", 14)));
+  EXPECT_THAT(say({"-alpn", "http/1.1"}, preface), HasSubstr("HTTP/1.1 505"));
+  EXPECT_THAT(say({}, preface), HasSubstr("HTTP/1.1 505"));
+}
+
 TEST(gateway_tls, speaks_tls_1_2_and_1_3_and_nothing_older) {
   folder const files;
   gateway const under_test(files.config(echo));

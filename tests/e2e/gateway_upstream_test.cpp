@@ -144,6 +144,10 @@ TEST(gateway_upstream, answers_502_to_malformed_answers) {
            "HTTP/1.1 200 OK\r\nX: 1\n\n",
            "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n",
            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
+           // In one packet with the head, nothing of which was sent on by then.
+           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello",
+           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8000000000000000\r\nhello",
+           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloxx",
        }) {
     SCOPED_TRACE(answer);
     origin api;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace tidegate::engine {
@@ -88,9 +89,31 @@ auto loop::watch_instead(descriptor const& socket, watched& who) -> result<void,
   return control(EPOLL_CTL_MOD, socket, who, all_events);
 }
 
-void loop::dispose(std::unique_ptr<watched> who) {
+void loop::dispose(std::unique_ptr<watched> who) noexcept {
   who->disposed_ = true;
-  disposed_.push_back(std::move(who));
+  try {
+    disposed_.push_back(std::move(who));
+  } catch (std::bad_alloc const&) {
+    (void)who.release();  // lost: it is being used further up
+  }
+}
+
+template <class Work>
+void loop::guarded(watched* who, Work work) {
+  try {
+    work();
+    return;
+  } catch (std::bad_alloc const&) {
+  }
+  try {
+    if (who != nullptr && !who->disposed_) {
+      who->out_of_memory();
+    }
+  } catch (std::bad_alloc const&) {  // it stays until its peer ends it
+  }
+  if (out_of_memory_) {
+    out_of_memory_();
+  }
 }
 
 void loop::run_posted() {
@@ -102,7 +125,7 @@ void loop::run_posted() {
     tasks.swap(posted_);
   }
   for (auto const& task : tasks) {
-    task();
+    guarded(nullptr, task);
   }
 }
 
@@ -143,15 +166,19 @@ void loop::turn(std::chrono::milliseconds wait) {
     if (who == nullptr) {
       run_posted();
     } else if (!who->disposed_) {
-      who->ready({(event.events & (EPOLLIN | EPOLLRDHUP)) != 0, (event.events & EPOLLOUT) != 0,
-                  (event.events & EPOLLRDHUP) != 0, (event.events & (EPOLLHUP | EPOLLERR)) != 0});
+      guarded(who, [&] {
+        who->ready({(event.events & (EPOLLIN | EPOLLRDHUP)) != 0, (event.events & EPOLLOUT) != 0,
+                    (event.events & EPOLLRDHUP) != 0, (event.events & (EPOLLHUP | EPOLLERR)) != 0});
+      });
     }
   }
-  timers_.advance(now_);
+  if (!timers_.advance(now_) && out_of_memory_) {
+    out_of_memory_();
+  }
   ending_now_.swap(ending_);
   for (auto* const who : ending_now_) {
     if (!who->disposed_) {
-      who->turn_ends();
+      guarded(who, [&] { who->turn_ends(); });
     }
   }
   ending_now_.clear();

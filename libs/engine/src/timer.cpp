@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <utility>
 
 namespace tidegate::engine {
@@ -53,7 +54,8 @@ timer_wheel::~timer_wheel() {
   }
 }
 
-void timer_wheel::advance(instant now) {
+auto timer_wheel::advance(instant now) -> bool {
+  bool has_memory = true;
   auto const end = tick_of(now) + 1;
   // After a long sleep every slot is looked at once.
   current_ = std::max(current_, end - std::min<std::uint64_t>(end, slots));
@@ -72,10 +74,15 @@ void timer_wheel::advance(instant now) {
         insert(t);
       } else {
         t.deadline_ = instant::max();
-        t.expired();
+        try {
+          t.expired();
+        } catch (std::bad_alloc const&) {
+          has_memory = false;
+        }
       }
     }
   }
+  return has_memory;
 }
 
 auto timer_wheel::next_in(instant now) const noexcept -> std::chrono::nanoseconds {

@@ -102,6 +102,13 @@ class transport::tls_session {
     return !failed_ && SSL_is_init_finished(ssl_) == 0;
   }
 
+  [[nodiscard]] auto protocol() const noexcept -> std::string_view {
+    unsigned char const* name = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(ssl_, &name, &size);
+    return {reinterpret_cast<char const*>(name), size};
+  }
+
   [[nodiscard]] auto handshake() noexcept -> io_state {
     if (failed_) {
       return io_state::failed;
@@ -273,6 +280,10 @@ auto transport::write(std::string_view bytes) noexcept -> io_result {
     return {io_state::done, static_cast<std::size_t>(sent)};
   }
   return {errno == EAGAIN ? io_state::again : io_state::failed, 0};
+}
+
+auto transport::protocol() const noexcept -> std::string_view {
+  return tls_ != nullptr ? tls_->protocol() : std::string_view();
 }
 
 auto transport::write(std::string_view first, std::string_view then) noexcept -> io_result {

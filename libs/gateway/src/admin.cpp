@@ -511,6 +511,7 @@ class admin_connection final : public engine::watched, private engine::timer {
     append_prometheus(text, shared.metrics,
                       {.quota_buckets = shared.quotas.size(),
                        .quota_octets = shared.quotas.memory(),
+                       .buffered_octets = shared.buffered.load(std::memory_order_relaxed),
                        .log_lines_lost = shared.log.lost(),
                        .keys_waited_for = service_.keys_ ? service_.keys_->room.size() : 0,
                        .keys_unresolved = keys.unknown,

@@ -6,6 +6,7 @@
 #include <tidegate/http/problem.hpp>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -14,10 +15,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What may wait to be sent before the upstream is asked to stop.
-constexpr std::size_t out_octets_max = 256 * 1024;
-/// What is as long as this is not gathered with what goes out before it.
-constexpr std::size_t large_octets_min = 16 * 1024;
+/// What may wait to be sent before the upstream is asked to stop, and no other request is begun.
+constexpr std::size_t unsent_octets_max = 256 * 1024;
+/// Answers to requests that came together are gathered up to here.
+constexpr std::size_t gathered_octets_max = 64 * 1024;
 /// A body that nobody wants is read up to here, so that the connection can serve the next request.
 constexpr std::size_t skipped_octets_max = 64 * 1024;
 /// How long a client may go on sending after the last response.
@@ -66,7 +67,7 @@ void client_http1::ready(engine::readiness what) {
     return;
   }
   readable_ = readable_ || what.readable || (what.writable && transport_.is_handshaking());
-  if (what.writable && !out_.empty()) {
+  if (what.writable && unsent_) {
     write_out();
   }
   if (phase_ != phase::closed && readable_) {
@@ -76,12 +77,18 @@ void client_http1::ready(engine::readiness what) {
 
 auto client_http1::may_read() const -> bool {
   switch (phase_) {
-    case phase::head: return in_.size() < worker::input_octets_max;
+    case phase::head: return in_.size() < worker::input_octets_max && may_begin();
     case phase::body: return !exchange_->upstream_is_clogged();
     case phase::skipping:
     case phase::lingering: return true;
     default: return false;
   }
+}
+
+/// Whether the next request may begin. It waits as long as a text does that is not copied, so that there is one at
+/// most.
+auto client_http1::may_begin() const -> bool {
+  return !unsent_ || (unsent_->rest.empty() && !is_clogged());
 }
 
 void client_http1::read() {
@@ -115,7 +122,12 @@ void client_http1::take(std::string_view bytes) {
   bool more = true;
   while (more && !bytes.empty()) {
     switch (phase_) {
-      case phase::head: more = take_head(bytes); break;
+      case phase::head:
+        if (worker_.to_client.size() > gathered_octets_max) {
+          flush();
+        }
+        more = phase_ == phase::head && may_begin() && take_head(bytes);
+        break;
       case phase::body: more = take_body(bytes); break;
       case phase::skipping: more = skip_body(bytes); break;
       default: more = false;
@@ -126,12 +138,21 @@ void client_http1::take(std::string_view bytes) {
     in_.assign(bytes);
   }
   if (phase_ != phase::closed) {
+    count_waiting();
     flush();
   }
 }
 
 auto client_http1::take_head(std::string_view& bytes) -> bool {
   auto const& settings = worker_.current->settings->settings.http;
+  if (may_be_http2_ && transport_.is_secure()) {
+    // What was agreed upon binds both (RFC 9113, section 3.2).
+    may_be_http2_ = false;
+    if (transport_.protocol() == "h2") {
+      become_http2(bytes);
+      return false;
+    }
+  }
   auto const head = wire::parse_request_head(bytes, seen_, worker_.current->settings->head_limits,
                                              worker_.request);
   if (head.state == wire::head_state::incomplete) {
@@ -142,11 +163,10 @@ auto client_http1::take_head(std::string_view& bytes) -> bool {
     return false;
   }
   seen_ = 0;
-  if (head.state == wire::head_state::http2_preface && may_be_http2_) {
+  if (std::exchange(may_be_http2_, false) && head.state == wire::head_state::http2_preface) {
     become_http2(bytes);
     return false;
   }
-  may_be_http2_ = false;
   is_new_ = false;
   if (head.state != wire::head_state::complete) {
     respond_to_malformed(
@@ -211,7 +231,10 @@ auto client_http1::skip_body(std::string_view& bytes) -> bool {
     keep_alive_ = false;
   }
   if (!keep_alive_) {
-    linger();
+    flush();  // the answer, before nothing more is written
+    if (phase_ != phase::closed) {
+      linger();
+    }
     return false;
   }
   if (body_.done()) {
@@ -221,9 +244,8 @@ auto client_http1::skip_body(std::string_view& bytes) -> bool {
 }
 
 void client_http1::become_http2(std::string_view bytes) {
-  auto* const next =
-      new client_http2(worker_, std::exchange(place_, worker_.clients.end()),  // NOLINT
-                       std::move(transport_), from_);
+  auto* const next = new client_http2(worker_, place_, std::move(transport_), from_);  // NOLINT
+  place_ = worker_.clients.end();
   next->start(bytes, closing_);
   close();
 }
@@ -253,7 +275,17 @@ void client_http1::respond_to_malformed(int status) {
 // ---- output ----
 
 auto client_http1::is_clogged() const -> bool {
-  return out_.size() > out_octets_max;
+  return unsent_octets() > unsent_octets_max;
+}
+
+auto client_http1::waiting_octets() const -> std::size_t {
+  // Of a text that others wait for too, its part.
+  auto const text = unsent_ ? unsent_->text.size() : 0;
+  auto const rest =
+      unsent_ && unsent_->owner != nullptr
+          ? unsent_->rest.size() / static_cast<std::size_t>(unsent_->owner.use_count())
+          : 0;
+  return in_.size() + text + rest + (exchange_ ? exchange_->held_octets() : 0);
 }
 
 void client_http1::send_interim(wire::response_head const& head) {
@@ -349,7 +381,7 @@ void client_http1::send_local(local_response const& response) {
     if (response.content.size() < large_octets_min) {
       out.append(response.content);
     } else {
-      send_large(response.content);
+      send_large(response);
     }
     response_is_complete();
     return;
@@ -357,28 +389,61 @@ void client_http1::send_local(local_response const& response) {
   if (response.content_head.empty()) {
     append_content_head(out, response.status, response.content_type, response.content.size());
   }
-  auto const content = is_head_request_ ? std::string_view() : response.content;
+  bool const is_large = !is_head_request_ && response.content.size() >= large_octets_min;
+  auto const content = is_head_request_ || is_large ? std::string_view() : response.content;
   wire::append_parts(out, response.content_head, worker_.date_line(), response.field_lines,
                      connection, "\r\n", content);
+  if (is_large) {
+    send_large(response);
+  }
   response_is_complete();
 }
 
 /// Writes what was gathered and, without a copy, what comes behind it. A connection that turns out to be broken is left to
 /// whoever writes to it next, or to the loop, which says so: somebody up the stack may not be done with it.
-void client_http1::send_large(std::string_view content) {
+void client_http1::send_large(local_response const& response) {
   auto& gathered = worker_.to_client;
   std::string_view first = gathered;
-  if (out_.empty()) {
-    auto const [state, sent] = transport_.write(first, content);
+  auto rest = response.content;
+  if (!unsent_) {
+    auto const [state, sent] = transport_.write(first, rest);
     auto const of_first = std::min(sent, first.size());
     first.remove_prefix(of_first);
-    content.remove_prefix(sent - of_first);
+    rest.remove_prefix(sent - of_first);
   }
-  if (!first.empty() || !content.empty()) {
-    out_.append(first).append(content);
+  if (!first.empty()) {
+    keep(first);
+  }
+  if (!rest.empty() && response.owner == nullptr) {
+    keep(rest);
+  } else if (!rest.empty()) {
+    keep({});
+    unsent_->rest = rest;
+    unsent_->owner = response.owner;
+    unsent_->held = worker_.hold_text(response.content);
     wait_for_reader();
   }
   gathered.clear();
+}
+
+/// Keeps what the socket does not take now.
+void client_http1::keep(std::string_view bytes) {
+  if (!unsent_) {
+    unsent_ = std::make_unique<unsent>();
+  }
+  auto& to = *unsent_;
+  if (!to.rest.empty()) {  // a last word behind it
+    to.text.append(std::exchange(to.rest, {}));
+    to.owner.reset();
+    to.held.reset();
+  }
+  to.text.append(bytes);
+  count_waiting();
+  wait_for_reader();
+}
+
+void client_http1::count_waiting() {
+  worker_.count_buffered(counted_, in_.size() + (unsent_ ? unsent_->text.size() : 0));
 }
 
 void client_http1::response_is_complete() {
@@ -387,13 +452,19 @@ void client_http1::response_is_complete() {
     flush();
     if (phase_ != phase::closed) {
       go_on();
-      if ((phase_ == phase::head || phase_ == phase::skipping) && !in_.empty()) {
-        take({});
-      }
-      if (phase_ != phase::closed && readable_) {
-        read();
-      }
+      go_on_reading();
     }
+  }
+}
+
+/// Takes what has come of the next request.
+void client_http1::go_on_reading() {
+  bool const may_take = phase_ == phase::head ? may_begin() : phase_ == phase::skipping;
+  if (may_take && !in_.empty()) {
+    take({});
+  }
+  if (phase_ != phase::closed && readable_) {
+    read();
   }
 }
 
@@ -427,7 +498,7 @@ void client_http1::flush() {
   if (bytes.empty() || phase_ == phase::closed) {
     return;
   }
-  if (out_.empty()) {
+  if (!unsent_) {
     auto const [state, sent] = transport_.write(bytes);
     if (state == engine::io_state::failed) {
       gathered.clear();
@@ -437,8 +508,7 @@ void client_http1::flush() {
     bytes.remove_prefix(sent);
   }
   if (!bytes.empty()) {
-    out_.append(bytes);
-    wait_for_reader();
+    keep(bytes);
   }
   gathered.clear();
   if (gathered.capacity() > 2 * worker::input_octets_max) {
@@ -448,30 +518,40 @@ void client_http1::flush() {
 
 /// A client that does not read its response is not waited for longer than one that says nothing.
 void client_http1::wait_for_reader() {
-  if (phase_ == phase::waiting || (phase_ == phase::lingering && !out_.empty())) {
-    set_deadline(out_.empty() ? forever : worker_.current->settings->settings.http.idle_timeout);
+  if (phase_ == phase::waiting || (phase_ == phase::lingering && unsent_) ||
+      (phase_ == phase::head && !may_begin())) {
+    set_deadline(unsent_ ? worker_.current->settings->settings.http.idle_timeout : forever);
   }
 }
 
 void client_http1::write_out() {
-  auto const [state, sent] = transport_.write(out_);
-  if (state != engine::io_state::done) {
+  auto& from = *unsent_;
+  auto const [state, sent] = transport_.write(from.text, from.rest);
+  if (state != engine::io_state::done && sent == 0) {
     if (state != engine::io_state::again) {
       close();
     }
     return;
   }
-  out_.erase(0, sent);
-  if (out_.empty()) {
-    out_ = {};
+  auto const of_text = std::min(sent, from.text.size());
+  from.text.erase(0, of_text);
+  from.rest.remove_prefix(sent - of_text);
+  count_waiting();
+  if (unsent_octets() == 0) {
+    unsent_.reset();
     if (phase_ == phase::lingering) {
       linger();
       return;
+    }
+    if (phase_ == phase::head && in_.empty()) {
+      await_request();
     }
   }
   wait_for_reader();
   if (exchange_ && !is_clogged()) {
     exchange_->client_takes_more();
+  } else if (phase_ == phase::head) {
+    go_on_reading();
   }
 }
 
@@ -493,7 +573,7 @@ void client_http1::linger() {
   in_.clear();
   set_deadline(linger_timeout);
   wait_for_reader();
-  if (out_.empty()) {
+  if (!unsent_) {
     transport_.finish();
     if (closing_) {
       close();
@@ -502,7 +582,7 @@ void client_http1::linger() {
 }
 
 void client_http1::drain() {
-  if (phase_ != phase::head || !in_.empty() || !out_.empty()) {
+  if (phase_ != phase::head || !in_.empty() || unsent_) {
     keep_alive_ = false;
   } else if (is_new_) {
     set_deadline(worker_.first_byte_timeout());  // its request may be on the way
@@ -511,8 +591,24 @@ void client_http1::drain() {
   }
 }
 
+/// Nothing can be told to the client, since that would take memory as well.
+void client_http1::out_of_memory() {
+  taking_ = false;
+  response_done_ = false;
+  close();
+}
+
 void client_http1::expired() {
-  if (phase_ == phase::head && !in_.empty()) {
+  try {
+    time_is_up();
+  } catch (std::bad_alloc const&) {
+    out_of_memory();
+    throw;
+  }
+}
+
+void client_http1::time_is_up() {
+  if (phase_ == phase::head && !in_.empty() && may_begin()) {
     respond_to_malformed(408);
   } else if (phase_ == phase::body) {
     if (exchange_
@@ -539,6 +635,8 @@ void client_http1::close() {
     worker_.give_back(std::move(exchange_));
   }
   worker_.to_client.clear();
+  unsent_.reset();
+  worker_.count_buffered(counted_, 0);
   if (place_ != worker_.clients.end()) {
     worker_.remove_client(place_);
   }

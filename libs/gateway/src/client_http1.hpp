@@ -14,7 +14,7 @@
 namespace tidegate::gateway {
 
 /// A connection of a client that speaks HTTP/1.1 or HTTP/1.0. It answers one request after the other; what
-/// comes of the next one meanwhile waits in the socket.
+/// comes of the next one meanwhile waits in the socket. None is begun while too much waits for the client.
 class client_http1 final : public engine::watched,
                            public client_connection,
                            private engine::timer,
@@ -32,10 +32,13 @@ class client_http1 final : public engine::watched,
   void drop() override { close(); }
   /// What the client says of others that it asks for counts as a stranger's, though its peer is trusted.
   void believe_no_fields() { from_.may_name_others = false; }
+  [[nodiscard]] auto waiting_octets() const -> std::size_t override;
 
  private:
   void ready(engine::readiness what) override;
+  void out_of_memory() override;
   void expired() override;
+  void time_is_up();
 
   // For the exchange.
   void send_interim(wire::response_head const& head) override;
@@ -47,6 +50,7 @@ class client_http1 final : public engine::watched,
   void send_end() override;
   void send_local(local_response const& response) override;
   void cut() override;
+  void give_up() override { out_of_memory(); }
   void flush() override;
   [[nodiscard]] auto wants_framing() const -> bool override { return minor_version_ == 1; }
   [[nodiscard]] auto is_clogged() const -> bool override;
@@ -56,6 +60,7 @@ class client_http1 final : public engine::watched,
   }
 
   [[nodiscard]] auto may_read() const -> bool;
+  [[nodiscard]] auto may_begin() const -> bool;
   void read();
   void take(std::string_view bytes);
   [[nodiscard]] auto take_head(std::string_view& bytes) -> bool;
@@ -65,9 +70,15 @@ class client_http1 final : public engine::watched,
   void become_http2(std::string_view bytes);
   void respond_to_malformed(int status);
   void response_is_complete();
-  void send_large(std::string_view content);
+  void send_large(local_response const& response);
+  void keep(std::string_view bytes);
+  void count_waiting();
   void go_on();
+  void go_on_reading();
   void write_out();
+  [[nodiscard]] auto unsent_octets() const -> std::size_t {
+    return unsent_ ? unsent_->text.size() + unsent_->rest.size() : 0;
+  }
   void wait_for_reader();
   void linger();
   void close();
@@ -80,6 +91,14 @@ class client_http1 final : public engine::watched,
     skipping,   // the rest of a body that nobody wants, after the response
     lingering,  // all is said; what the client still sends is thrown away
     closed,
+  };
+
+  /// What the socket has not taken.
+  struct unsent {
+    std::string text;
+    std::string_view rest;              // behind it
+    std::shared_ptr<void const> owner;  // of `rest`
+    worker::held_text held;
   };
 
   worker& worker_;
@@ -101,7 +120,8 @@ class client_http1 final : public engine::watched,
   std::uint64_t body_octets_ = 0;
   std::size_t seen_ = 0;
   std::string in_;
-  std::string out_;
+  std::unique_ptr<unsent> unsent_;  // null when all was taken
+  std::size_t counted_ = 0;         // of what waits
   client_address from_;
   worker::client_place place_;  // behind the last when the connection has another owner
 };

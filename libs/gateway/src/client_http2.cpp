@@ -4,6 +4,7 @@
 #include <tidegate/http/problem.hpp>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -14,6 +15,11 @@ using namespace std::chrono_literals;
 
 /// What may wait of one response before its upstream is asked to stop.
 constexpr std::size_t waiting_octets_max = 64 * 1024;
+/// What may wait for a client in all. Beyond that stores are asked for no further answers, and an upstream whose
+/// response waits is not read; each stream may have a piece, so that one that nobody reads stops no other.
+constexpr std::size_t connection_octets_max = 1024 * 1024;
+/// Streams that may wait for the directory at the same time.
+constexpr std::uint8_t asking_max = 8;
 /// What is written at once, and at most in one turn, so that other connections have theirs.
 constexpr std::size_t write_octets_max = 64 * 1024;
 constexpr int writes_max = 8;
@@ -49,7 +55,8 @@ class client_http2::stream final : public client_stream {
     chunks_ = false;
     is_head_request_ = false;
     head_sent_ = false;
-    clogged_ = false;
+    waits_for_ = room::any;
+    asks_ = false;
     body_octets_ = 0;
     waiting_since_ = {};
   }
@@ -117,16 +124,31 @@ class client_http2::stream final : public client_stream {
 
   /// Nobody waits for an answer any more.
   void abandon(int status = client_is_gone) {
+    has_asked();
     if (exchange_) {
       exchange_->abandon(status);
       connection_.worker_.give_back(std::move(exchange_));
     }
   }
 
-  void client_takes_more() {
-    if (exchange_ && std::exchange(clogged_, false)) {
+  /// Perhaps the client has taken what was waited for.
+  void go_on() {
+    if (exchange_ && waits_for_ != room::any && has(waits_for_)) {
       exchange_->client_takes_more();
     }
+  }
+
+  /// The text that waits for this client is sent, or is not to be any more.
+  void let_text_go() {
+    text_.reset();
+    owner_.reset();
+  }
+
+  /// What it keeps in memory besides what is in the session. Of a text that others wait for too, its part.
+  [[nodiscard]] auto held_octets() const -> std::size_t {
+    auto const users = owner_.use_count();
+    return (exchange_ ? exchange_->held_octets() : 0) +
+           (users > 0 ? text_octets_ / static_cast<std::size_t>(users) : 0);
   }
 
   /// True when it is the client that is waited for, to send the rest of its request.
@@ -202,17 +224,18 @@ class client_http2::stream final : public client_stream {
     }
     lines.append(response.field_lines);
     head_sent_ = true;
-    if (response.content_begin.empty() || is_head_request_) {
-      connection_.session_.send_whole(*stream_, response.status, lines,
-                                      is_head_request_ ? std::string_view() : response.content);
-    } else {
-      connection_.session_.send_head(*stream_, response.status, lines, false);
-      connection_.session_.send_content(*stream_, response.content_begin);
-      connection_.session_.send_content(*stream_, response.content);
-      connection_.session_.send_end(*stream_);
+    wire::http2_content content;
+    if (!is_head_request_) {
+      content = {response.content_begin, response.content, response.owner};
     }
+    connection_.session_.send_whole(*stream_, response.status, lines, content);
     if (stream_->waiting_octets() > 0) {
       waiting_since_ = on.loop.now();
+      if (content.owner) {
+        text_ = on.hold_text(content.rest);
+        owner_ = content.owner;
+        text_octets_ = content.rest.size();
+      }
     }
     is_over();
   }
@@ -222,14 +245,28 @@ class client_http2::stream final : public client_stream {
     is_over();
   }
 
+  void give_up() override {
+    abandon(503);
+    connection_.session_.reset(*stream_, wire::http2_error::internal_error);
+    connection_.write_soon();
+  }
+
   void flush() override {}  // at the end of the turn
 
   [[nodiscard]] auto wants_framing() const -> bool override { return false; }
   [[nodiscard]] auto protocol() const -> std::string_view override { return "HTTP/2"; }
 
-  [[nodiscard]] auto is_clogged() const -> bool override {
-    clogged_ = stream_->waiting_octets() > waiting_octets_max;
-    return clogged_;
+  [[nodiscard]] auto is_clogged() const -> bool override { return !has(room::for_piece); }
+
+  [[nodiscard]] auto takes_answers() -> bool override { return has(room::for_answer); }
+
+  [[nodiscard]] auto may_ask_directory() -> bool override {
+    if (!has(room::for_page)) {
+      return false;
+    }
+    asks_ = true;
+    ++connection_.asking_;
+    return true;
   }
 
   void resume() override {
@@ -238,6 +275,36 @@ class client_http2::stream final : public client_stream {
   }
 
  private:
+  /// What there has to be room for before whoever answers goes on.
+  enum class room : std::uint8_t { any, for_piece, for_answer, for_page };
+
+  /// When there is none, it is waited for.
+  [[nodiscard]] auto has(room what) const -> bool {
+    auto const waiting = stream_->waiting_octets();
+    bool there = true;
+    switch (what) {
+      case room::any: break;
+      case room::for_piece:
+        there = waiting <= waiting_octets_max &&
+                connection_.session_.pending_octets() <= waiting_octets_max &&
+                (waiting == 0 || !connection_.is_full());
+        break;
+      case room::for_answer: there = !connection_.is_full(); break;
+      case room::for_page:
+        there = !connection_.is_full() && connection_.asking_ < asking_max;
+        break;
+    }
+    waits_for_ = there ? room::any : what;
+    connection_.has_clogged_ = connection_.has_clogged_ || !there;
+    return there;
+  }
+
+  void has_asked() {
+    if (std::exchange(asks_, false)) {
+      --connection_.asking_;
+    }
+  }
+
   /// The field lines of a response as they are sent on, without what is HTTP/1.1's own.
   [[nodiscard]] auto lines_of(wire::response_head const& head, wire::field_set const& drop,
                               std::string_view field_lines) const -> std::string_view {
@@ -259,6 +326,7 @@ class client_http2::stream final : public client_stream {
 
   /// The exchange has said all it has to say, and is called no more.
   void is_over() {
+    has_asked();
     if (exchange_) {
       connection_.worker_.give_back(std::move(exchange_));
     }
@@ -271,7 +339,11 @@ class client_http2::stream final : public client_stream {
   bool chunks_ = false;  // the request's body is framed here
   bool is_head_request_ = false;
   bool head_sent_ = false;
-  mutable bool clogged_ = false;  // the upstream was told so
+  mutable room waits_for_ = room::any;
+  bool asks_ = false;       // the directory
+  worker::held_text text_;  // that others may send as well
+  std::weak_ptr<void const> owner_;
+  std::size_t text_octets_ = 0;
   std::uint64_t body_octets_ = 0;
   instant received_at_{};
   instant waiting_since_{};
@@ -352,8 +424,8 @@ void client_http2::take(std::string_view bytes) {
     phase_ = phase::ending;
     set_deadline(linger_timeout);
   }
-  // Settings and windows may let us send what could not be sent before.
-  if (phase_ == phase::ending || session_.wants_output()) {
+  // Settings and windows may let us send what could not be sent before; a reset makes room for others.
+  if (phase_ == phase::ending || has_clogged_ || session_.wants_output()) {
     write_soon();
   }
 }
@@ -394,6 +466,7 @@ void client_http2::end_of_request(wire::http2_stream& on) {
 void client_http2::closed(wire::http2_stream& on) {
   if (std::unique_ptr<stream> done(stream::of(on)); done) {  // else it was never a request
     done->abandon();
+    done->let_text_go();
     if (spare_streams_.size() < spare_streams_max) {
       spare_streams_.push_back(std::move(done));
     }
@@ -438,7 +511,8 @@ void client_http2::write() {
     linger();
     return;
   }
-  let_upstreams_go_on();
+  let_streams_go_on();
+  worker_.count_buffered(counted_, out_.size() + session_.own_waiting_octets());
 }
 
 /// Writes once. False when there was nothing to write, or the connection is closed by it.
@@ -477,14 +551,30 @@ auto client_http2::write_some() -> bool {
   return true;
 }
 
-void client_http2::let_upstreams_go_on() {
+/// Whoever is told to go on and still cannot says so again.
+void client_http2::let_streams_go_on() {
+  if (!std::exchange(has_clogged_, false)) {
+    return;
+  }
   for (std::size_t i = 0; i < session_.streams_count(); ++i) {
-    auto& on = session_.stream_at(i);
-    if (auto* const each = stream::of(on);
-        each != nullptr && on.waiting_octets() <= waiting_octets_max) {
-      each->client_takes_more();
+    if (auto* const each = stream::of(session_.stream_at(i)); each != nullptr) {
+      each->go_on();
     }
   }
+}
+
+auto client_http2::is_full() const -> bool {
+  return out_.size() + session_.waiting_octets() > connection_octets_max;
+}
+
+auto client_http2::waiting_octets() const -> std::size_t {
+  auto octets = out_.size() + session_.own_waiting_octets();
+  for (std::size_t i = 0; i < session_.streams_count(); ++i) {
+    if (auto const* const each = stream::of(session_.stream_at(i)); each != nullptr) {
+      octets += each->held_octets();
+    }
+  }
+  return octets;
 }
 
 /// What the client still sends would make the system throw away what it has not read yet of the last words,
@@ -508,6 +598,15 @@ void client_http2::drain() {
 }
 
 void client_http2::expired() {
+  try {
+    time_is_up();
+  } catch (std::bad_alloc const&) {
+    out_of_memory();
+    throw;
+  }
+}
+
+void client_http2::time_is_up() {
   auto const& settings = worker_.current->settings->settings.http;
   if (phase_ != phase::open) {
     close();
@@ -570,6 +669,7 @@ void client_http2::close() {
       each->abandon();
     }
   }
+  worker_.count_buffered(counted_, 0);
   worker_.remove_client(place_);
   transport_.close();
   worker_.loop.dispose(std::unique_ptr<watched>(this));

@@ -31,13 +31,16 @@ class client_http2 final : public engine::watched,
   void start(std::string_view bytes, bool closing);
   void drain() override;
   void drop() override { close(); }
+  [[nodiscard]] auto waiting_octets() const -> std::size_t override;
 
  private:
   class stream;
 
   void ready(engine::readiness what) override;
   void turn_ends() override;
+  void out_of_memory() override { close(); }
   void expired() override;
+  void time_is_up();
 
   // For the session.
   void request(wire::http2_stream& on, wire::request_head const& head) override;
@@ -52,7 +55,8 @@ class client_http2 final : public engine::watched,
   void write_soon();
   void write();
   [[nodiscard]] auto write_some() -> bool;
-  void let_upstreams_go_on();
+  void let_streams_go_on();
+  [[nodiscard]] auto is_full() const -> bool;
   void linger();
   void close();
   void set_deadline(std::chrono::nanoseconds wait);
@@ -74,11 +78,14 @@ class client_http2 final : public engine::watched,
   bool closing_ = false;      // the client sends no more
   bool writes_soon_ = false;  // at the end of the turn
   bool drains_ = false;
-  instant idle_until_{};  // while there are no streams
-  instant written_at_{};  // when the client last took something, or began to take nothing
+  bool has_clogged_ = false;  // a stream waits until the client has taken something
+  std::uint8_t asking_ = 0;   // streams that wait for the directory
+  instant idle_until_{};      // while there are no streams
+  instant written_at_{};      // when the client last took something, or began to take nothing
   instant content_sent_at_{};
   std::uint64_t content_octets_sent_ = 0;
-  std::string out_;  // what the socket has not taken
+  std::string out_;          // what the socket has not taken
+  std::size_t counted_ = 0;  // of what waits
   std::vector<std::unique_ptr<stream>> spare_streams_;
   worker::client_place place_;
 };

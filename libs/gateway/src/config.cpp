@@ -708,6 +708,7 @@ class config_reader {
         .max_connections = take_or_default(http, "max-connections", read_integer),
         .refuses_ambiguous_paths =
             take_or_default(http, "ambiguous-paths", read_choice) == "refuse",
+        .max_buffered = take_or_default(http, "max-buffered", read_size),
     };
   }
 

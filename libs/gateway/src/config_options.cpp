@@ -716,6 +716,12 @@ constexpr option table[] = {
      .words = "refuse|allow",
      .doc = "A path with `//`, `;`, `%2F`, `%5C` or `%3B` that a server could read as the path of "
             "another route, cost or partition: 400, or pass it on."},
+    {.path = "http.max-buffered",
+     .type = size,
+     .initial = "64MiB",
+     .min = mib,
+     .doc = "Octets that may wait in memory for slow clients, of all connections together; when it "
+            "is more, the connections for which most waits are closed."},
 
     {.path = "access-log",
      .type = file,

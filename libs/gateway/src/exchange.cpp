@@ -313,9 +313,13 @@ void exchange::answer_description(wire::request_head const& request) {
   auto const& settings = *runtime_->settings;
   status_ = 200;
   auto const& content = html ? settings.description_html : settings.description_json;
+  auto const owner = runtime_->settings;
   auto* const client = end(content.size());
-  client->send_local({200, html ? "text/html; charset=utf-8" : "application/json",
-                      "Vary: Accept\r\nCache-Control: no-cache\r\n", content, false});
+  client->send_local({.status = 200,
+                      .content_type = html ? "text/html; charset=utf-8" : "application/json",
+                      .field_lines = "Vary: Accept\r\nCache-Control: no-cache\r\n",
+                      .content = content,
+                      .owner = owner});
 }
 
 void exchange::answer_options(std::string_view methods) {
@@ -478,6 +482,7 @@ void exchange::body(std::string_view bytes, std::uint64_t content_octets, bool l
     asked_->body.append(bytes);
     asked_->content_octets += content_octets;
     asked_->body_is_last = last;
+    count_held();
     return;
   }
   request_octets_ += content_octets;
@@ -578,13 +583,35 @@ void exchange::client_takes_more() {
   if (upstream_ != nullptr) {
     upstream_->resume();
   } else if (keyed_) {
-    keyed_->client_takes_more();
-  } else if (service_ && head_sent_) {
-    stream_service();
+    auto const keyed = keyed_;  // it may end in this call
+    keyed->client_takes_more();
+  } else if (service_ && std::exchange(service_->waits, false)) {
+    ask_service();
   }
 }
 
+auto exchange::held_octets() const -> std::size_t {
+  std::size_t octets = 0;
+  // One that waits for its client to read is not over soon, so that it counts itself.
+  if (keyed_) {
+    octets += keyed_->held_octets() + (keyed_->waits_for_client() ? sizeof *this : 0);
+  }
+  if (service_) {
+    octets += service_->request.content.size() + (service_->waits ? sizeof *this : 0);
+  }
+  if (bridge_) {
+    octets += bridge_->content.size() + bridge_->answer.size();
+  }
+  if (asked_) {
+    octets += asked_->body.size();
+  }
+  return octets;
+}
+
 void exchange::abandon(int status) {
+  if (runtime_ == nullptr) {
+    return;  // it is over, though the client could not be told
+  }
   if (keyed_) {
     client_ = nullptr;
     if (!keyed_->client_has_gone()) {
@@ -632,6 +659,7 @@ auto exchange::end(std::size_t local_octets) -> client_stream* {
     std::exchange(asked_, nullptr)->of = nullptr;  // what is spent meanwhile is given back
     replayed_ = {};
   }
+  worker_.count_buffered(counted_, 0);
   settle();
   unload();
   if (route_ != nullptr) {

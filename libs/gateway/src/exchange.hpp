@@ -29,8 +29,8 @@ namespace tidegate::gateway {
 struct local_response {
   int status = 200;
   std::string_view content_type = "application/problem+json";
-  std::string_view field_lines;  ///< complete lines besides those that every response has
-  std::string_view content;
+  std::string_view field_lines = {};  ///< complete lines besides those that every response has
+  std::string_view content = {};
   bool closes = false;  ///< the connection is of no use afterwards
   /// What HTTP/1.1 says of status and content, when it was made before; see `append_content_head`.
   std::string_view content_head = {};
@@ -38,7 +38,12 @@ struct local_response {
   bool is_whole = false;
   /// Of such a response: what comes before `content`.
   std::string_view content_begin = {};
+  /// Keeps `content` for as long as it has to wait, so that no copy of it is made.
+  std::shared_ptr<void const> owner = {};
 };
+
+/// Content that is as long as this is sent from where it is; what is shorter is gathered with its head.
+inline constexpr std::size_t large_octets_min = 16 * 1024;
 
 /// The client's side of one exchange.
 class client_stream {
@@ -58,10 +63,19 @@ class client_stream {
   virtual void send_local(local_response const& response) = 0;
   /// The response cannot be completed.
   virtual void cut() = 0;
+  /// There is no memory for going on: abandons the exchange and tells the client nothing.
+  virtual void give_up() = 0;
   /// Sends what was gathered.
   virtual void flush() = 0;
   [[nodiscard]] virtual auto wants_framing() const -> bool = 0;
+  /// True when so much waits for the client that nothing more is to be made for it. When it has taken some of it,
+  /// `exchange::client_takes_more` is called.
   [[nodiscard]] virtual auto is_clogged() const -> bool = 0;
+  /// False when a store is not to be asked for an answer yet, because the client has not taken others. When it
+  /// has, `exchange::client_takes_more` is called.
+  [[nodiscard]] virtual auto takes_answers() -> bool { return true; }
+  /// As that, where an answer takes the directory some time: each client may wait for a few at once.
+  [[nodiscard]] virtual auto may_ask_directory() -> bool { return true; }
   /// The upstream takes more of the request's body.
   virtual void resume() = 0;
   /// As logs call it: `HTTP/1.1`.
@@ -115,12 +129,18 @@ class exchange final : private upstream_user {
     return upstream_ != nullptr ? upstream_->is_clogged() : asked_ && asked_->waits;
   }
 
+  /// What of the request, or of an answer that has to be complete first, is kept in memory.
+  [[nodiscard]] auto held_octets() const -> std::size_t;
+  /// Has the worker know of it.
+  void count_held() { worker_.count_buffered(counted_, held_octets()); }
+
   /// True while a keyed request goes on for which nobody waits: the exchange must stay.
   [[nodiscard]] auto is_detached() const noexcept -> bool { return keyed_ != nullptr; }
 
   // For a keyed request. Those that end the exchange are the last thing it calls.
 
   [[nodiscard]] auto has_client() const noexcept -> bool { return client_ != nullptr; }
+  [[nodiscard]] auto client() const noexcept -> client_stream* { return client_; }
   void end_unheard();  // ends
   /// What became of the wish to spend what a request costs.
   enum class admission : std::uint8_t {
@@ -146,7 +166,7 @@ class exchange final : private upstream_user {
   void end_unknown(int status, idempotency_config const& how);  // ends
   void answer_unreachable();                                    // ends
   void answer_first(int status, std::span<idempotency::response_field const> fields,
-                    std::string_view limit_lines, std::string_view content,
+                    std::string_view limit_lines, std::string content,
                     bool is_protected);  // ends
   void pass_interim(wire::response_head const& head);
   void head_came(int status);
@@ -158,6 +178,10 @@ class exchange final : private upstream_user {
   void stream(std::string_view content);
   void flush_stream();
   [[nodiscard]] auto stream_is_clogged() const -> bool;
+  /// False when the client has to take other answers first; see `client_stream::takes_answers`.
+  [[nodiscard]] auto may_look_up() -> bool {
+    return client_ == nullptr || client_->takes_answers();
+  }
   void end_stream();  // ends
   void cut_stream();  // ends
 
@@ -274,7 +298,6 @@ class exchange final : private upstream_user {
   void ask_service();
   /// `limit_lines` are the fields of quotas when they were made before, merged with those of an upstream.
   void answer_service(scim_answer answer, std::optional<std::string_view> limit_lines = {});
-  void stream_service();
 
   // For `bridge: scim-cursor`.
   [[nodiscard]] auto begin_bridge(wire::request_head const& request, std::string_view path,
@@ -325,6 +348,7 @@ class exchange final : private upstream_user {
   std::int64_t tries_ = 0;
   std::uint64_t request_octets_ = 0;
   std::uint64_t response_octets_ = 0;
+  std::size_t counted_ = 0;  // of `held_octets`
   instant begun_;
   instant admitted_at_;  // when it was charged
   std::size_t views_count_ = 0;

@@ -174,6 +174,7 @@ void exchange::bridge_content(std::string_view framed, bool last) {
     framed.remove_prefix(fed.consumed);
   }
   if (!last) {
+    count_held();
     return;
   }
   // What is no search by cursor goes through as it is: its faults are for the upstream to tell.
@@ -233,6 +234,7 @@ void exchange::bridge_body(std::string_view content) {
     return;
   }
   bridge_->answer.append(content);
+  count_held();
 }
 
 void exchange::bridge_done() {

@@ -284,7 +284,8 @@ void exchange::replay(std::shared_ptr<idempotency::stored_response const> const&
     client->send_local({.status = response.status,
                         .field_lines = lines,
                         .content = response.body,
-                        .is_whole = true});
+                        .is_whole = true,
+                        .owner = stored});
   }
 }
 
@@ -365,21 +366,28 @@ void exchange::answer_unreachable() {
 }
 
 void exchange::answer_first(int status, std::span<idempotency::response_field const> fields,
-                            std::string_view limit_lines, std::string_view content,
-                            bool is_protected) {
+                            std::string_view limit_lines, std::string content, bool is_protected) {
   auto& lines = worker_.field_lines;
   lines.clear();
   append_fields(lines, fields);
   lines.append(limit_lines).append(is_protected ? "" : bypassed_line);
   response_octets_ = content.size();
   if (auto* const client = end_keyed()) {
-    client->send_local(
-        {.status = status, .field_lines = lines, .content = content, .is_whole = true});
+    local_response response{.status = status, .field_lines = lines, .is_whole = true};
+    if (content.size() >= large_octets_min) {
+      auto kept = std::make_shared<std::string const>(std::move(content));
+      response.content = *kept;
+      response.owner = std::move(kept);
+    } else {
+      response.content = content;
+    }
+    client->send_local(response);
   }
 }
 
 void exchange::pass_interim(wire::response_head const& head) {
-  if (client_ != nullptr) {
+  // One that does not take what there is loses some of them: the request goes on whatever the client does.
+  if (client_ != nullptr && !client_->is_clogged()) {
     client_->send_interim(head);
   }
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -18,9 +19,6 @@ namespace {
 
 using wire::known_field;
 
-/// What is sent as a whole; more goes out in pieces, as the client takes them.
-constexpr std::size_t whole_octets_max = 256 * 1024;
-constexpr std::size_t piece_octets = 64 * 1024;
 /// A turn of a loop that has lasted longer than this leaves reads of the directory to its threads.
 constexpr std::chrono::milliseconds turn_time_max{4};
 
@@ -138,10 +136,17 @@ void exchange::service_content(std::string_view framed, bool last) {
   }
   if (last) {
     ask_service();
+  } else {
+    count_held();
   }
 }
 
 void exchange::ask_service() {
+  if (!client_->may_ask_directory()) {
+    service_->waits = true;
+    count_held();
+    return;
+  }
   auto const call = std::weak_ptr(service_);
   bool const has_time =
       !client_->is_clogged() &&
@@ -150,8 +155,15 @@ void exchange::ask_service() {
   worker_.shared.scim->handle(std::move(service_->request), has_time,
                               answered_on(worker_.loop, [call](scim_answer answer) {
                                 auto const there = call.lock();
-                                if (there && there->of != nullptr) {
+                                if (!there || there->of == nullptr) {
+                                  return;
+                                }
+                                auto* const client = there->of->client_;
+                                try {
                                   there->of->answer_service(std::move(answer));
+                                } catch (std::bad_alloc const&) {
+                                  client->give_up();
+                                  throw;
                                 }
                               }));
 }
@@ -176,48 +188,20 @@ void exchange::answer_service(scim_answer answer, std::optional<std::string_view
     client->send_end();
     return;
   }
-  if (size <= whole_octets_max) {
-    service_.reset();
-    response_octets_ = size;
-    auto* const client = end();
-    client->send_local({.status = answer.status,
-                        .field_lines = lines,
-                        .content = answer.content,
-                        .closes = answer.status == 413,  // the rest is not waited for
-                        .is_whole = true,
-                        .content_begin = answer.content_begin});
-    return;
-  }
-  head_sent_ = true;
-  if (!service_) {
-    service_ = std::make_shared<service_call>(*this, scim_request{},
-                                              wire::body_decoder(wire::body_framing{}));
-  }
-  service_->answer = std::move(answer);
-  client_->send_own_head(status_, lines, size);
-  client_->send_body(service_->answer.content_begin);
-  response_octets_ += service_->answer.content_begin.size();
-  stream_service();
-}
-
-void exchange::stream_service() {
-  auto const call = service_;  // the client may turn out to be gone, and the exchange to be over
-  std::string_view const content = call->answer.content;
-  while (call->sent < content.size()) {
-    if (client_->is_clogged()) {
-      return;
-    }
-    auto const piece = content.substr(call->sent, piece_octets);
-    call->sent += piece.size();
-    response_octets_ += piece.size();
-    client_->send_body(piece);
-    client_->flush();
-    if (call->of == nullptr) {
-      return;
-    }
-  }
   service_.reset();
-  end()->send_end();
+  response_octets_ = size;
+  local_response response{.status = answer.status,
+                          .field_lines = lines,
+                          .content = answer.content,
+                          .closes = answer.status == 413,  // the rest is not waited for
+                          .is_whole = true,
+                          .content_begin = answer.content_begin};
+  if (answer.content.size() >= large_octets_min) {
+    auto kept = std::make_shared<std::string const>(std::move(answer.content));
+    response.content = *kept;
+    response.owner = std::move(kept);
+  }
+  end()->send_local(response);
 }
 
 }  // namespace tidegate::gateway

@@ -15,7 +15,7 @@ namespace tidegate::gateway {
 
 class exchange;
 
-/// A request to a service of our own that is under way, and then its answer.
+/// A request to a service of our own that is under way.
 struct service_call {
   service_call(exchange& asks, scim_request wanted, wire::body_decoder framing)
       : of(&asks), request(std::move(wanted)), decoder(framing) {}
@@ -23,8 +23,7 @@ struct service_call {
   exchange* of;  ///< null when nobody waits any more
   scim_request request;
   wire::body_decoder decoder;
-  scim_answer answer;
-  std::size_t sent = 0;  ///< of the content of the answer
+  bool waits = false;  ///< until the client has taken other answers
 };
 
 /// Whether a URL says more than scheme and host.

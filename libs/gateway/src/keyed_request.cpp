@@ -84,8 +84,19 @@ template <class Answer>
 auto keyed_request::on_own_thread(void (keyed_request::*take)(Answer)) {
   return [loop = &worker_.loop, self = weak_from_this(), take](Answer answer) {
     auto task = [self, take, answer = std::move(answer)] {
-      if (auto const there = self.lock()) {
+      auto const there = self.lock();
+      if (!there) {
+        return;
+      }
+      auto* const client = there->exchange_ != nullptr ? there->exchange_->client() : nullptr;
+      try {
         (there.get()->*take)(answer);
+      } catch (std::bad_alloc const&) {
+        // What was claimed stays so until its lease ends; then retries are told that nobody knows.
+        if (client != nullptr) {
+          client->give_up();
+        }
+        throw;
       }
     };
     if (loop->runs_here()) {
@@ -127,6 +138,8 @@ void keyed_request::content(std::string_view framed, bool last) {
   }
   if (last) {
     look_up();
+  } else {
+    exchange_->count_held();
   }
 }
 
@@ -173,6 +186,11 @@ auto keyed_request::matches_digest() -> std::optional<bool> {
 }
 
 void keyed_request::look_up() {
+  if (!exchange_->may_look_up()) {
+    waits_to_look_ = true;
+    exchange_->count_held();
+    return;
+  }
   fail_point("content_came");
   if (head_.content_digest) {
     auto const matches = matches_digest();
@@ -701,6 +719,7 @@ void keyed_request::upstream_body(std::string_view bytes, std::uint64_t /*conten
     return;
   }
   body_.append(bytes);
+  exchange_->count_held();
   if (stage_ != stage::running) {
     return;  // it is being written down that there will be no body
   }
@@ -721,7 +740,9 @@ auto keyed_request::client_is_clogged() const -> bool {
 }
 
 void keyed_request::client_takes_more() {
-  if (stage_ == stage::streaming && upstream_ != nullptr) {
+  if (std::exchange(waits_to_look_, false)) {
+    look_up();
+  } else if (stage_ == stage::streaming && upstream_ != nullptr) {
     upstream_->resume();
   }
 }
@@ -918,7 +939,7 @@ void keyed_request::answer() {
   bool const is_protected = claimed_;
   auto& to = leave_exchange();
   if (end == exchange_end::answered) {
-    to.answer_first(status_, fields_, limit_lines_, body_, is_protected);
+    to.answer_first(status_, fields_, limit_lines_, std::move(body_), is_protected);
     fail_point("client_answered");
   } else if (end == exchange_end::not_sent) {
     to.answer_unreachable();
@@ -968,7 +989,7 @@ auto keyed_request::client_has_gone() -> bool {
     case stage::streaming: break;
     default: return false;  // claiming, running, recording: it goes on
   }
-  if (stage_ != stage::streaming && std::exchange(charged_, false)) {
+  if (stage_ != stage::streaming && exchange_ != nullptr && std::exchange(charged_, false)) {
     exchange_->give_charges_back();
   }
   let_upstream_go();

@@ -67,7 +67,13 @@ class keyed_request final : public upstream_user,
   void content(std::string_view framed, bool last);
   /// The client is gone. True when the exchange is over with that.
   [[nodiscard]] auto client_has_gone() -> bool;
-  /// The client takes more of a response that is too large to be kept.
+  /// What is kept in memory of its content and of its answer.
+  [[nodiscard]] auto held_octets() const noexcept -> std::size_t {
+    return content_.memory_octets() + body_.size() + (waits_to_look_ ? sizeof *this : 0);
+  }
+  /// True while it is not looked up because other answers wait for the client.
+  [[nodiscard]] auto waits_for_client() const noexcept -> bool { return waits_to_look_; }
+  /// The client takes more of a response that is too large to be kept, or has taken what others were waiting for.
   void client_takes_more();
   /// Whoever was asked by `exchange::admit_run` has answered.
   void quotas_decided();
@@ -159,6 +165,7 @@ class keyed_request final : public upstream_user,
   idempotency::record mine_;  // as it was claimed
   bool claimed_ = false;
   bool charged_ = false;
+  bool waits_to_look_ = false;  // until the client has taken other answers
   std::optional<keyed_outcome> outcome_;
   bool waits_for_record_ = false;  // is in the waiting room
   instant wait_until_{instant::max()};

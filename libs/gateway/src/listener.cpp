@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -68,8 +69,18 @@ void listener::accept_last() {
   accept_all(last_accepted_max);
 }
 
+/// What waits in the queue is not told of again.
+void listener::out_of_memory() {
+  set(worker_.loop.timers(), worker_.loop.now() + accept_again_after);
+}
+
 void listener::expired() {
-  accept_all();
+  try {
+    accept_all();
+  } catch (std::bad_alloc const&) {
+    out_of_memory();
+    throw;
+  }
 }
 
 void listener::accept_all(std::size_t count_max) {
@@ -103,9 +114,21 @@ void listener::take(engine::descriptor socket, http::ip_address const& peer) {
     return;
   }
   worker_.metrics->connections_accepted.add();
+  try {
+    begin(*place, std::move(socket), peer);
+  } catch (std::bad_alloc const&) {
+    if (**place == nullptr) {
+      worker_.remove_client(*place);
+    }
+    throw;
+  }
+}
+
+void listener::begin(worker::client_place at, engine::descriptor socket,
+                     http::ip_address const& peer) {
   if (proxy_protocol_) {
     auto* const client =
-        new proxied_client(worker_, *place, std::move(socket), peer, tls_, http2_);  // NOLINT
+        new proxied_client(worker_, at, std::move(socket), peer, tls_, http2_);  // NOLINT
     if (!client->start()) {
       client->drop();
     }
@@ -113,8 +136,7 @@ void listener::take(engine::descriptor socket, http::ip_address const& peer) {
   }
   auto transport =
       tls_ ? engine::transport(std::move(socket), *tls_) : engine::transport(std::move(socket));
-  auto* const client =
-      new client_http1(worker_, *place, std::move(transport), peer, http2_);  // NOLINT
+  auto* const client = new client_http1(worker_, at, std::move(transport), peer, http2_);  // NOLINT
   if (!client->start(false)) {
     client->drop();
   }

@@ -30,9 +30,11 @@ class listener final : public engine::watched, private engine::timer {
 
  private:
   void ready(engine::readiness what) override;
+  void out_of_memory() override;
   void expired() override;
   void accept_all(std::size_t count_max = std::numeric_limits<std::size_t>::max());
   void take(engine::descriptor socket, http::ip_address const& peer);
+  void begin(worker::client_place at, engine::descriptor socket, http::ip_address const& peer);
 
   worker& worker_;
   engine::descriptor socket_;

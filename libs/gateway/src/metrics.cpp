@@ -164,6 +164,8 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   std::uint64_t refused = 0;
   std::uint64_t untrusted = 0;
   std::uint64_t without_header = 0;
+  std::uint64_t shed = 0;
+  std::uint64_t out_of_memory = 0;
   std::uint64_t accept_failures = 0;
   std::uint64_t malformed = 0;
   std::uint64_t dropped = 0;
@@ -179,6 +181,8 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
     refused += worker->connections_refused.value();
     untrusted += worker->connections_untrusted.value();
     without_header += worker->connections_without_header.value();
+    shed += worker->connections_shed.value();
+    out_of_memory += worker->out_of_memory.value();
     accept_failures += worker->accept_failures.value();
     malformed += worker->requests_malformed.value();
     dropped += worker->origin_fields_dropped.value();
@@ -281,6 +285,15 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   refused_for("max-connections", refused);
   refused_for("untrusted-proxy", untrusted);
   refused_for("proxy-header", without_header);
+  single(out, "tidegate_connections_shed_total", "counter",
+         "Connections that were closed because more than http.max-buffered waited for clients.",
+         static_cast<double>(shed));
+  single(out, "tidegate_out_of_memory_total", "counter",
+         "Times that there was no memory for a request, whose connection was closed.",
+         static_cast<double>(out_of_memory));
+  single(out, "tidegate_buffered_bytes", "gauge",
+         "Octets in memory that wait for slow clients: of responses and of requests.",
+         static_cast<double>(std::max<std::int64_t>(process.buffered_octets, 0)));
   single(out, "tidegate_accept_failures_total", "counter",
          "Times that the system had no descriptor or memory for a new connection.",
          static_cast<double>(accept_failures));

@@ -137,6 +137,8 @@ struct worker_metrics {
   counter connections_refused;         // by `max-connections`
   counter connections_untrusted;       // where only proxies may connect
   counter connections_without_header;  // of the PROXY protocol
+  counter connections_shed;            // by `max-buffered`
+  counter out_of_memory;
   counter accept_failures;
   counter requests_malformed;
   counter origin_fields_dropped;
@@ -181,6 +183,7 @@ struct store_figures {
 struct process_figures {
   std::size_t quota_buckets = 0;
   std::size_t quota_octets = 0;
+  std::int64_t buffered_octets = 0;  ///< that wait for clients
   std::uint64_t log_lines_lost = 0;
   std::size_t keys_waited_for =
       0;  ///< requests that wait for the answer to another with the same key

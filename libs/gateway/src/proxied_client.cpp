@@ -97,8 +97,8 @@ void proxied_client::go_on() {
   auto transport =
       tls_ ? engine::transport(std::move(socket_), *tls_) : engine::transport(std::move(socket_));
   auto* const next =
-      new client_http1(worker_, std::exchange(place_, worker_.clients.end()),  // NOLINT
-                       std::move(transport), peer_, http2_);
+      new client_http1(worker_, place_, std::move(transport), peer_, http2_);  // NOLINT
+  place_ = worker_.clients.end();
   if (!may_name_others_) {
     next->believe_no_fields();
   }

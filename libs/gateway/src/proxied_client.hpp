@@ -29,6 +29,7 @@ class proxied_client final : public engine::watched,
 
  private:
   void ready(engine::readiness what) override;
+  void out_of_memory() override { close(); }
   void expired() override { refuse(); }
   void read_header(bool is_last);
   void go_on();

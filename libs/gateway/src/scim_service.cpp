@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <new>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -182,6 +183,16 @@ auto wish_for(std::string_view type, std::string_view accept) -> type_wish {
 
 auto answer_of(result<scim_answer, error> made) -> scim_answer {
   return made ? *std::move(made) : scim_error_answer(made.error());
+}
+
+/// What `make` makes, or that there is no memory for it: that is no reason to end the thread of a directory.
+template <class Make>
+auto guarded(Make make) -> scim_answer {
+  try {
+    return make();
+  } catch (std::bad_alloc const&) {
+  }
+  return scim_error_answer({503, scim_type::none, "There is no memory for the answer."});
 }
 
 }  // namespace
@@ -364,12 +375,13 @@ void scim_service::handle(scim_request request, bool has_time, answer_to to) {
         return;
       }
     }
-    directory_->read(job->request.tenant,
-                     [answer = std::move(plan->answer), to = std::move(to)](
-                         store::directory_outcome<store::directory_reader*> from) mutable {
-                       to(from ? answer_of(*answer(**from, read_effort::any))
-                               : scim_error_answer(unavailable(from.error())));
-                     });
+    directory_->read(
+        job->request.tenant, [answer = std::move(plan->answer), to = std::move(to)](
+                                 store::directory_outcome<store::directory_reader*> from) mutable {
+          auto made = from ? guarded([&] { return answer_of(*answer(**from, read_effort::any)); })
+                           : scim_error_answer(unavailable(from.error()));
+          to(std::move(made));
+        });
   };
   auto const write = [&](result<scim_write, error> plan) {
     if (!plan) {
@@ -380,9 +392,12 @@ void scim_service::handle(scim_request request, bool has_time, answer_to to) {
     directory_->write(
         job->request.tenant,
         [plan = *std::move(plan), made](store::directory_writer& in) {
-          auto answer = plan(in);
-          bool const keep = answer.has_value();
-          *made = answer_of(std::move(answer));
+          bool keep = false;
+          *made = guarded([&] {
+            auto answer = plan(in);
+            keep = answer.has_value();
+            return answer_of(std::move(answer));
+          });
           return keep;
         },
         [this, made, to = std::move(to)](store::directory_outcome<void> const& done) mutable {

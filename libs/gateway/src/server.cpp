@@ -11,9 +11,12 @@
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/store/quota_table.hpp>
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -81,6 +84,31 @@ auto sockets_for(std::string_view text, std::size_t count, bool others_may,
 }
 
 }  // namespace
+
+/// How many connections of clients there are descriptors for. Half of those that are not open yet are kept for upstreams,
+/// stores, files and the admin address, but not more than these ever need.
+[[nodiscard]] auto connections_possible() -> std::int64_t {
+  constexpr std::int64_t kept_max = 4096;
+  rlimit limit{};
+  std::error_code failed;
+  std::filesystem::directory_iterator const first("/proc/self/fd", failed);
+  if (failed || ::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return std::numeric_limits<std::int64_t>::max();
+  }
+  auto const open = std::distance(first, std::filesystem::directory_iterator());
+  auto const left = static_cast<std::int64_t>(limit.rlim_cur) - open;
+  return std::max<std::int64_t>(left - std::min(left / 2, kept_max), 1);
+}
+
+/// Whether people are to know that there are fewer than they have asked for. Where they have not said how many, half of the default
+/// is enough for not to bother them.
+[[nodiscard]] auto is_worth_telling(config const& settings, std::int64_t possible) -> bool {
+  auto const wanted = settings.http.max_connections;
+  auto const found =
+      std::ranges::find(settings.effective, "http.max-connections", &effective_option::path);
+  bool const is_default = found == settings.effective.end() || found->origin == "default";
+  return possible < (is_default ? wanted / 2 : wanted);
+}
 
 /// Has time do its work on the records of idempotency keys.
 class sweeper final : private engine::timer {
@@ -380,6 +408,14 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
                    ", which is neither an address of listen nor admin");
   }
   made->log.use(std::move(file));
+  auto& shared = made->shared;
+  shared.connections_max = connections_possible();
+  if (shared.report && is_worth_telling(used->settings, shared.connections_max)) {
+    shared.report("http.max-connections is " + std::to_string(used->settings.http.max_connections) +
+                  ", but the limit of open files leaves room for " +
+                  std::to_string(shared.connections_max) +
+                  " connections of clients: no more are taken (see ulimit -n, LimitNOFILE=)");
+  }
   for (auto& each : made->threads) {
     each.thread = std::thread([&each] { each.loop->run(); });
   }

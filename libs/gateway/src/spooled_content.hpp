@@ -20,6 +20,7 @@ class spooled_content {
   /// False when the disk does not take it. `folder` is where the file is made.
   [[nodiscard]] auto append(std::string_view piece, std::string const& folder) -> bool;
   [[nodiscard]] auto size() const noexcept -> std::uint64_t { return head_.size() + file_octets_; }
+  [[nodiscard]] auto memory_octets() const noexcept -> std::size_t { return head_.size(); }
   /// All of it, when none is in the file.
   [[nodiscard]] auto in_memory() const noexcept -> std::optional<std::string_view> {
     return file_octets_ == 0 ? std::optional<std::string_view>(head_) : std::nullopt;

@@ -129,7 +129,15 @@ void upstream_connection::ready(engine::readiness what) {
 }
 
 void upstream_connection::resume() {
-  if (std::exchange(paused_, false) && readable_ && !taking_) {
+  if (!std::exchange(paused_, false) || taking_) {
+    return;
+  }
+  if (phase_ == phase::head && !in_.empty()) {  // what came behind an interim answer
+    taking_ = true;
+    take({});
+    taking_ = false;
+  }
+  if (readable_ && !paused_) {
     read();
   }
 }
@@ -198,15 +206,27 @@ void upstream_connection::take(std::string_view bytes) {
         return;  // the client is gone, and this connection with it
       }
       bytes.remove_prefix(head.size);
-      if (bytes.empty()) {
-        in_.clear();
+      paused_ = user_->client_is_clogged();  // there may be any number of them
+      if (bytes.empty() || paused_) {
+        if (stashed) {
+          in_.erase(0, in_.size() - bytes.size());
+        } else {
+          in_.assign(bytes);
+        }
         return;
       }
       continue;
     }
+    body_ = wire::body_decoder(worker_.response.body(), wire::forbidden_trailers::left_out);
+    std::string rewritten;
+    if (auto first = body_;
+        worker_.response.body().kind == wire::body_kind::chunked &&
+        first.pass(bytes.substr(head.size), rewritten).state == wire::body_state::refused) {
+      fail(upstream_failure::malformed);  // while the client can still be told
+      return;
+    }
     phase_ = phase::body;
     keep_alive_ = worker_.response.keep_alive();
-    body_ = wire::body_decoder(worker_.response.body(), wire::forbidden_trailers::left_out);
     user_->upstream_head(worker_.response);
     if (user_ == nullptr) {
       return;
@@ -325,6 +345,11 @@ void upstream_connection::close() {
   cancel();
   transport_.close();
   worker_.loop.dispose(std::unique_ptr<watched>(this));
+}
+
+void upstream_connection::out_of_memory() {
+  taking_ = false;
+  fail(upstream_failure::closed);
 }
 
 void upstream_connection::expired() {

@@ -93,6 +93,7 @@ class upstream_connection final : public engine::watched, private engine::timer 
  private:
   friend class upstream_pool;
   void ready(engine::readiness what) override;
+  void out_of_memory() override;
   void expired() override;
 
   void flush();

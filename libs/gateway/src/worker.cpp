@@ -12,9 +12,18 @@
 #include <ctime>
 
 #include <algorithm>
+#include <functional>
+#include <new>
 #include <utility>
 
 namespace tidegate::gateway {
+
+namespace {
+
+/// That are kept for reuse. There is room for so many from the start on, so that giving one back needs none.
+constexpr std::size_t exchanges_max = 256;
+
+}  // namespace
 
 worker::worker(engine::loop& on, shared_state& shared_by_all,
                std::shared_ptr<worker_metrics> counts, access_log::source& lines,
@@ -23,7 +32,10 @@ worker::worker(engine::loop& on, shared_state& shared_by_all,
       shared(shared_by_all),
       metrics(std::move(counts)),
       log_source_(lines),
-      random_(randomness | 1) {}
+      random_(randomness | 1) {
+  exchanges_.reserve(exchanges_max);
+  loop.when_out_of_memory([this] { note_out_of_memory(); });
+}
 
 worker::~worker() {
   listeners_.clear();
@@ -121,14 +133,17 @@ void worker::drain() {
 }
 
 auto worker::add_client() -> std::optional<client_place> {
+  auto const max =
+      std::min(current->settings->settings.http.max_connections, shared.connections_max);
+  auto const place = clients.insert(clients.end(), nullptr);
   // Any thread may be first to the last place: whoever finds that it took one too many gives it back.
-  if (shared.connections.fetch_add(1, std::memory_order_relaxed) >=
-      current->settings->settings.http.max_connections) {
+  if (shared.connections.fetch_add(1, std::memory_order_relaxed) >= max) {
+    clients.erase(place);
     shared.connections.fetch_sub(1, std::memory_order_relaxed);
     return std::nullopt;
   }
   metrics->connections_open.add();
-  return clients.insert(clients.end(), nullptr);
+  return place;
 }
 
 void worker::remove_client(client_place at) {
@@ -138,6 +153,85 @@ void worker::remove_client(client_place at) {
   if (was_last && shared.draining.load(std::memory_order_relaxed)) {
     std::lock_guard const lock(shared.drain_mutex);
     shared.drain_changed.notify_all();
+  }
+}
+
+auto worker::may_note(std::atomic<instant>& noted) const -> bool {
+  constexpr std::chrono::seconds pause{10};
+  auto before = noted.load(std::memory_order_relaxed);
+  return shared.report && (before == instant::min() || loop.now() >= before + pause) &&
+         noted.compare_exchange_strong(before, loop.now());
+}
+
+void worker::note_out_of_memory() noexcept {
+  metrics->out_of_memory.add();
+  try {
+    if (may_note(shared.memory_noted)) {
+      shared.report("there was no memory for a request; its connection was closed");
+    }
+  } catch (std::bad_alloc const&) {  // neither for this
+  }
+}
+
+void worker::recount(std::size_t& counted, std::size_t octets) {
+  auto const change = static_cast<std::int64_t>(octets) - static_cast<std::int64_t>(counted);
+  counted = octets;
+  auto const all = shared.buffered.fetch_add(change, std::memory_order_relaxed) + change;
+  if (change <= 0 || all <= current->settings->settings.http.max_buffered) {
+    return;
+  }
+  // The clients for which most waits may be on any thread.
+  for (auto* const each : shared.workers) {
+    if (!each->sheds_.exchange(true, std::memory_order_relaxed)) {
+      each->loop.post([each] { each->shed(); });
+    }
+  }
+}
+
+auto worker::hold_text(std::string_view text) -> held_text {
+  auto& of = texts_[text.data()];
+  ++of.holders;
+  count_buffered(of.counted, text.size());
+  return {*this, text.data()};
+}
+
+void worker::let_text_go(void const* text) noexcept {
+  auto const found = texts_.find(text);
+  if (found != texts_.end() && --found->second.holders == 0) {
+    count_buffered(found->second.counted, 0);
+    texts_.erase(found);
+  }
+}
+
+void worker::shed() {
+  sheds_.store(false, std::memory_order_relaxed);
+  auto const max = current->settings->settings.http.max_buffered;
+  auto const is_too_much = [&] { return shared.buffered.load(std::memory_order_relaxed) > max; };
+  if (!is_too_much()) {
+    return;
+  }
+  // As long as there is too much, somebody has more than an equal share of it.
+  auto const share = static_cast<std::size_t>(
+      max / std::max<std::int64_t>(shared.connections.load(std::memory_order_relaxed), 1));
+  std::vector<std::pair<std::size_t, client_connection*>> found;
+  for (auto* const client : clients) {
+    auto const octets = client != nullptr ? client->waiting_octets() : 0;
+    if (octets > share) {
+      found.emplace_back(octets, client);
+    }
+  }
+  std::ranges::sort(found, std::greater());
+  for (auto const& [octets, client] : found) {
+    if (!is_too_much()) {
+      break;
+    }
+    metrics->connections_shed.add();
+    client->drop();
+  }
+  if (!found.empty() && may_note(shared.shed_noted)) {
+    shared.report("more than " + std::to_string(max) +
+                  " octets wait for clients (http.max-buffered): those for which most waits are "
+                  "closed");
   }
 }
 
@@ -157,8 +251,7 @@ void worker::give_back(std::unique_ptr<exchange> done) {
     shared.detached.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  constexpr std::size_t kept_max = 1024;
-  if (exchanges_.size() < kept_max) {
+  if (exchanges_.size() < exchanges_max) {
     exchanges_.push_back(std::move(done));
   }
 }

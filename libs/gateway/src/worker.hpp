@@ -49,6 +49,8 @@ class client_connection {
   virtual void drain() = 0;
   /// Closes at once.
   virtual void drop() = 0;
+  /// What is in memory because the client does not take or give the rest.
+  [[nodiscard]] virtual auto waiting_octets() const -> std::size_t { return 0; }
 
  protected:
   ~client_connection() = default;
@@ -114,8 +116,12 @@ struct shared_state {
   std::vector<listener_place> listeners;  ///< from the start on
   std::vector<worker*> workers;           ///< each is touched on its own thread only
   std::atomic<bool> draining{false};
-  std::atomic<std::int64_t> connections{0};  // of clients, on all threads
-  std::atomic<std::int64_t> detached{0};     // exchanges that go on without their client
+  std::atomic<std::int64_t> connections{0};         // of clients, on all threads
+  std::atomic<std::int64_t> detached{0};            // exchanges that go on without their client
+  std::int64_t connections_max = 0;                 ///< by descriptors; from the start on
+  std::atomic<std::int64_t> buffered{0};            // octets that wait for clients, on all threads
+  std::atomic<instant> shed_noted{instant::min()};  ///< when people were told last
+  std::atomic<instant> memory_noted{instant::min()};  ///< the same, of a want of memory
 
   // While it drains: who waits is told when a worker has begun to, and when the last connection goes.
   std::mutex drain_mutex;
@@ -166,6 +172,43 @@ class worker {
   void give_back(std::unique_ptr<exchange> done);
   /// An exchange that went on without its client is over.
   void reclaim(exchange& done);
+  /// Counts what waits in memory because a client is slow. `counted` is what was counted of it before, and becomes
+  /// `octets`. When all of it together is more than `http.max-buffered`, clients for which most waits are dropped, at the
+  /// end of this turn or later.
+  void count_buffered(std::size_t& counted, std::size_t octets) {
+    if (counted != octets) [[unlikely]] {
+      recount(counted, octets);
+    }
+  }
+
+  /// Keeps a text that waits for a client counted.
+  class held_text {
+   public:
+    held_text() = default;
+    held_text(worker& of, void const* text) : of_(&of), text_(text) {}
+    held_text(held_text&& other) noexcept
+        : of_(std::exchange(other.of_, nullptr)), text_(other.text_) {}
+    auto operator=(held_text&& other) noexcept -> held_text& {
+      std::swap(of_, other.of_);
+      std::swap(text_, other.text_);
+      return *this;
+    }
+    ~held_text() { reset(); }
+    void reset() noexcept {
+      if (of_ != nullptr) {
+        std::exchange(of_, nullptr)->let_text_go(text_);
+      }
+    }
+
+   private:
+    worker* of_ = nullptr;
+    void const* text_ = nullptr;
+  };
+  /// Counts a text that several clients may wait for once.
+  [[nodiscard]] auto hold_text(std::string_view text) -> held_text;
+  /// Drops clients as long as too much waits for them.
+  void shed();
+
   /// Makes a change as soon as the store lets it. What cannot be kept that long becomes an unknown outcome
   /// by itself.
   void record_later(idempotency::change change);
@@ -215,6 +258,18 @@ class worker {
   std::list<client_connection*> clients;  // that are open
 
  private:
+  struct text_count {
+    std::size_t holders = 0;
+    std::size_t counted = 0;
+  };
+  void note_out_of_memory() noexcept;
+  /// Once in a while: true when people are to be told something.
+  [[nodiscard]] auto may_note(std::atomic<instant>& noted) const -> bool;
+  void recount(std::size_t& counted, std::size_t octets);
+  void let_text_go(void const* text) noexcept;
+
+  std::unordered_map<void const*, text_count> texts_;  // that wait for clients
+  std::atomic<bool> sheds_{false};                     // is about to
   std::vector<std::unique_ptr<worker_runtime>> runtimes_;
   std::vector<std::unique_ptr<listener>> listeners_;
   std::vector<std::unique_ptr<exchange>> exchanges_;  // for reuse

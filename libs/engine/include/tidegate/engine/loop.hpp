@@ -38,6 +38,8 @@ class watched {
   virtual void ready(readiness what) = 0;
   /// Called when `loop::at_end_of_turn` was asked for.
   virtual void turn_ends() {}
+  /// One of these calls ended for want of memory: whatever it was about is to be given up.
+  virtual void out_of_memory() {}
   bool disposed_ = false;
 };
 
@@ -82,13 +84,18 @@ class loop {
   /// it is asked. What is asked for while these calls are made happens in a turn that follows at once.
   void at_end_of_turn(watched& who) { ending_.push_back(&who); }
   /// Destroys `who` at the end of this turn, when no event of it is left. Nothing of it is called any more.
-  void dispose(std::unique_ptr<watched> who);
+  void dispose(std::unique_ptr<watched> who) noexcept;
+  /// Has `tell` called when memory was wanting, after whatever needed it was given up. It must not throw.
+  void when_out_of_memory(std::function<void()> tell) { out_of_memory_ = std::move(tell); }
 
  private:
   loop(descriptor poll, descriptor wake);
   [[nodiscard]] auto control(int operation, descriptor const& socket, watched& who,
                              std::uint32_t events) -> result<void, system_error>;
   void run_posted();
+  /// Does something for `who`, which may be null; a want of memory is the end of that, not of the process.
+  template <class Work>
+  void guarded(watched* who, Work work);
 
   descriptor poll_;
   descriptor wake_;
@@ -97,6 +104,7 @@ class loop {
   std::vector<watched*> ending_;
   std::vector<watched*> ending_now_;  // keeps its room from turn to turn
   std::vector<std::unique_ptr<watched>> disposed_;
+  std::function<void()> out_of_memory_;
   bool stopped_ = false;
   std::atomic<std::thread::id> runner_;
   std::mutex posted_mutex_;

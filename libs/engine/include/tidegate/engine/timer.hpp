@@ -31,7 +31,7 @@ class timer {
   [[nodiscard]] auto is_set() const noexcept -> bool { return deadline_ != instant::max(); }
 
  protected:
-  /// May set the timer again or destroy its owner.
+  /// May set the timer again or destroy its owner. Whoever cannot go on without it sees to a want of memory itself.
   virtual void expired() = 0;
 
  private:
@@ -57,8 +57,8 @@ class timer_wheel {
   auto operator=(timer_wheel const&) -> timer_wheel& = delete;
   ~timer_wheel();
 
-  /// Calls what is due at `now`.
-  void advance(instant now);
+  /// Calls what is due at `now`. False when one of them ended for want of memory.
+  auto advance(instant now) -> bool;
 
   /// How long nothing needs to be called for, at most; `none` when there are no timers.
   static constexpr auto none = std::chrono::nanoseconds::max();

@@ -48,6 +48,9 @@ class transport {
   /// True while it is under way: then whatever the socket becomes ready for is worth a `read`.
   [[nodiscard]] auto is_handshaking() const noexcept -> bool;
 
+  /// The protocol that was agreed upon (RFC 7301), such as `h2`; empty when none was. Once the handshake is over.
+  [[nodiscard]] auto protocol() const noexcept -> std::string_view;
+
   [[nodiscard]] auto read(std::span<char> into) noexcept -> io_result;
   /// What was not taken must be given again, perhaps with more behind it.
   [[nodiscard]] auto write(std::string_view bytes) noexcept -> io_result;

@@ -203,6 +203,7 @@ struct http_config {
   std::optional<std::int64_t> max_body;
   std::int64_t max_connections = 0;
   bool refuses_ambiguous_paths = true;
+  std::int64_t max_buffered = 0;
   auto operator==(http_config const&) const -> bool = default;
 };
 
