@@ -10,37 +10,55 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tidegate::app {
 
 namespace {
 
-auto check(std::string const& file_name) -> int {
+/// All that is wrong with what the configuration names outside of itself.
+auto faults_of_files(gateway::config const& settings) -> std::vector<gateway::config_fault> {
+  auto faults = gateway::check_files(settings);
+  if (auto const state = check_state(settings); !state) {
+    auto fault = gateway::place_of(settings, state.error().option);
+    fault.message = state.error().message;
+    faults.push_back(std::move(fault));
+  }
+  return faults;
+}
+
+auto check(std::string const& file_name, bool with_files) -> int {
   auto const text = read_config_file(file_name, config_reading::first);
   if (!text) {
     std::cerr << "error: cannot read " << file_name << ": " << text.error() << '\n';
     return exit_usage;
   }
   auto const made = gateway::parse_config(*text, file_name);
-  if (!made) {
-    for (auto const& fault : made.error()) {
-      std::cerr << to_string(fault) << '\n';
+  auto faults = made ? std::vector<gateway::config_fault>() : made.error();
+  if (made) {
+    for (auto const& warning : made->warnings) {
+      auto shown = warning;
+      shown.message = "warning: " + warning.message;
+      std::cerr << to_string(shown) << '\n';
     }
-    return exit_usage;
+    if (auto const stores = check_stores(*made); !stores) {
+      faults.push_back({file_name, 1, 1, stores.error()});
+    }
+    if (with_files) {
+      std::ranges::copy(faults_of_files(*made), std::back_inserter(faults));
+    }
   }
-  if (auto const schemas = gateway::check_schemas(*made); !schemas) {
-    std::cerr << file_name << ":1:1: " << schemas.error() << '\n';
-    return exit_usage;
+  for (auto& fault : faults) {
+    fault.file = fault.file.empty() ? file_name : fault.file;
+    std::cerr << to_string(fault) << '\n';
   }
-  if (auto const stores = check_stores(*made); !stores) {
-    std::cerr << file_name << ":1:1: " << stores.error() << '\n';
+  if (!faults.empty()) {
     return exit_usage;
-  }
-  for (auto const& warning : made->warnings) {
-    std::cerr << "warning: " << to_string(warning) << '\n';
   }
   std::cout << file_name << ": ok\n";
   return exit_success;
@@ -52,10 +70,15 @@ void add_config_commands(CLI::App& app, int& status) {
   auto* const check_command = app.add_subcommand("check", "Say what is wrong with a configuration");
   auto const file_name = std::make_shared<std::string>();
   check_command->add_option("-c,--config,FILE", *file_name, "The file")->required();
+  auto const without_files = std::make_shared<bool>(false);
+  check_command->add_flag("--no-files", *without_files,
+                          "Look at nothing but the file itself: neither at certificates, keys, "
+                          "folders, secrets and schemas, nor whether names resolve");
   check_command->footer(
       "Each fault is one line: FILE:LINE:COLUMN: what is wrong and what is allowed. Exits with 2\n"
-      "when there is one. What is allowed and hardly meant is a line that begins with warning:.");
-  check_command->callback([file_name, &status] { status = check(*file_name); });
+      "when there is one. What is allowed and most likely not meant is a warning.");
+  check_command->callback(
+      [file_name, without_files, &status] { status = check(*file_name, !*without_files); });
 
   auto* const schema_command =
       app.add_subcommand("schema", "Print the JSON Schema of the configuration, for editors");

@@ -91,7 +91,7 @@ auto main(int argc, char** argv) -> int {
                             : std::vector<std::string>(dashes + 1, arguments.end());
 
   int status = exit_success;
-  add_serve_command(app, status);
+  add_serve_command(app, {TIDEGATE_VERSION, TIDEGATE_COMMIT}, status);
   add_config_commands(app, status);
   add_sf_command(app, operands, status);
   add_explain_command(app, operands, status);

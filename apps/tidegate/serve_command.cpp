@@ -7,6 +7,7 @@
 
 #include <tidegate/engine/activation.hpp>
 #include <tidegate/gateway/config.hpp>
+#include <tidegate/gateway/event_log.hpp>
 #include <tidegate/gateway/server.hpp>
 
 #include <CLI/CLI.hpp>
@@ -46,10 +47,11 @@ struct serve_settings {
   std::string listen;
   std::string admin;
   std::string idempotency;
+  std::string log_level;
   std::chrono::seconds drain{30};
 };
 
-auto load(serve_settings const& settings, config_reading how)
+auto read(serve_settings const& settings, config_reading how)
     -> result<config, std::vector<config_fault>> {
   if (settings.file.empty()) {
     return gateway::config_from_flags(settings.flags);
@@ -62,22 +64,39 @@ auto load(serve_settings const& settings, config_reading how)
   return gateway::parse_config(*text, settings.file);
 }
 
+auto load(serve_settings const& settings, config_reading how)
+    -> result<config, std::vector<config_fault>> {
+  auto loaded = read(settings, how);
+  if (loaded && !settings.log_level.empty()) {
+    loaded->log = *gateway::log_level_named(settings.log_level);
+  }
+  return loaded;
+}
+
 void print(std::vector<config_fault> const& faults) {
   for (auto const& fault : faults) {
     std::cerr << gateway::to_string(fault) << '\n';
   }
 }
 
-/// Says what became of a reload.
-void print(gateway::reload_outcome const& outcome) {
-  if (outcome) {
-    std::cerr << "the configuration was taken over\n";
-    return;
+/// What a gateway without a file does, as it goes on behind its own address.
+auto in_words(config const& settings) -> std::string {
+  auto const& route = settings.routes.front();
+  auto text = " -> " + to_string(settings.upstreams.front().servers.front()) + ", ";
+  if (settings.policies.empty()) {
+    text += "no limits";
   }
-  auto const& [faults, reason] = outcome.error();
-  print(faults);
-  std::cerr << "the configuration was not taken over: " +
-                   (reason.empty() ? std::string("it has faults") : reason) + "\n";
+  for (auto const& policy : settings.policies) {
+    auto const window =
+        std::chrono::duration_cast<std::chrono::seconds>(policy.policy.window()).count();
+    text += (&policy == settings.policies.data() ? "" : ", ") +
+            std::to_string(policy.policy.quota()) + " requests in " + std::to_string(window) + " s";
+  }
+  if (route.idempotency) {
+    text +=
+        std::string("; Idempotency-Key ") + (route.idempotency->required ? "required" : "optional");
+  }
+  return text + (settings.admin ? "" : "; console: add --admin 127.0.0.1:9901");
 }
 
 /// Tells the service manager, if one asked to be told (see sd_notify(3)).
@@ -170,7 +189,7 @@ void wait_at_most(std::chrono::nanoseconds time, sigset_t const& signals) {
   }
 }
 
-auto serve(serve_settings const& settings) -> int {
+auto serve(serve_settings const& settings, program_version const& version) -> int {
   auto loaded = load(settings, config_reading::first);
   if (!loaded) {
     print(loaded.error());
@@ -193,23 +212,31 @@ auto serve(serve_settings const& settings) -> int {
   }
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
+  // From here on whatever is said goes through it.
+  auto const events = std::make_shared<gateway::event_log>(STDERR_FILENO);
+  events->use(loaded->log);
+  for (auto const& warning : loaded->warnings) {
+    events->warning(gateway::to_string(warning));
+  }
+  auto const proxied = settings.file.empty() ? in_words(*loaded) : std::string();
   std::array<std::uint64_t, 4> randomness{};
   if (::getrandom(randomness.data(), sizeof randomness, 0) != sizeof randomness) {
-    std::cerr << "error: the system gives no random numbers\n";
+    events->error("the system gives no random numbers");
     return exit_failure;
   }
   auto passed = engine::take_passed_sockets();
   if (!passed) {
-    std::cerr << "error: " << passed.error() << '\n';
+    events->error(passed.error());
     return exit_failure;
   }
-  auto openers = store_openers();
+  auto openers = store_openers(events);
+  openers.version = version.version;
+  openers.commit = version.commit;
   openers.load = [settings] { return load(settings, config_reading::again); };
-  openers.reloaded = [](gateway::reload_outcome const& outcome) { print(outcome); };
   auto started = gateway::server::start(*std::move(loaded), randomness, std::move(openers),
                                         *std::move(passed));
   if (!started) {
-    std::cerr << "error: " << started.error() << '\n';
+    events->error(started.error());
     return exit_failure;
   }
   auto const& server = *started;
@@ -218,6 +245,9 @@ auto serve(serve_settings const& settings) -> int {
   }
   if (!server->admin_address().empty()) {
     std::cout << "admin on " << server->admin_address() << '\n';
+  }
+  if (!proxied.empty()) {
+    std::cout << "http://" << server->addresses().front() << proxied << '\n';
   }
   std::cout << std::flush;
   notify("READY=1");
@@ -240,14 +270,14 @@ auto serve(serve_settings const& settings) -> int {
   notify("STOPPING=1");
   wait_at_most(server->begin_drain(), signals);
   if (!server->drain(settings.drain)) {
-    std::cerr << "some requests were still under way and are dropped\n";
+    events->warning("some requests were still under way and are dropped");
   }
   return exit_success;
 }
 
 }  // namespace
 
-void add_serve_command(CLI::App& app, int& status) {
+void add_serve_command(CLI::App& app, program_version const& version, int& status) {
   auto* const command = app.add_subcommand("serve", "Run the gateway");
   auto const settings = std::make_shared<serve_settings>();
   auto* const file =
@@ -269,6 +299,10 @@ void add_serve_command(CLI::App& app, int& status) {
       ->add_option("--idempotency", settings->idempotency,
                    "Without a file: required, optional or off")
       ->needs(upstream);
+  command
+      ->add_option("--log-level", settings->log_level,
+                   "What is said on standard error: error, warning, info or debug")
+      ->check(CLI::IsMember({"error", "warning", "info", "debug"}));
   file->excludes(upstream);
   command->footer(
       "Examples:\n"
@@ -277,7 +311,7 @@ void add_serve_command(CLI::App& app, int& status) {
       "127.0.0.1:9901\n"
       "  tidegate serve gateway.yaml\n"
       "SIGHUP reads the configuration again, SIGTERM ends what is under way and stops.");
-  command->callback([settings, &status] {
+  command->callback([settings, version, &status] {
     if (settings->file.empty() && settings->flags.upstream.empty()) {
       std::cerr << "error: serve needs -c FILE or --upstream URL\n";
       status = exit_usage;
@@ -292,7 +326,7 @@ void add_serve_command(CLI::App& app, int& status) {
     if (!settings->idempotency.empty()) {
       settings->flags.idempotency = settings->idempotency;
     }
-    status = serve(*settings);
+    status = serve(*settings, version);
   });
 }
 

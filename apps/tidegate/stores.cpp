@@ -21,14 +21,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -79,7 +81,8 @@ auto open_when_ready(Open open) {
   }
 }
 
-auto open_sqlite_keys(std::string const& file, master_secret const& secret, std::int64_t octets_max)
+auto open_sqlite_keys(std::string const& file, master_secret const& secret, std::int64_t octets_max,
+                      gateway::event_log& events)
     -> result<std::unique_ptr<store::idempotency_store>, std::string> {
   auto const now =
       std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
@@ -92,45 +95,52 @@ auto open_sqlite_keys(std::string const& file, master_secret const& secret, std:
   if (opened && (*opened)->newest() > now + std::chrono::minutes(1)) {
     std::string newest;
     http::append_rfc3339(newest, std::chrono::floor<std::chrono::seconds>((*opened)->newest()));
-    std::cerr
-        << "warning: " << file << " has records of " << newest
-        << ", which is yet to come: the clock was set back, and keys are remembered that much "
-           "longer\n";
+    events.warning(file + " has records of " + newest +
+                   ", which is yet to come: the clock was set back, and keys are remembered that "
+                   "much longer");
   }
   return as_store<store::idempotency_store>(std::move(opened));
 }
 
 /// Gateways that share a store have to share the secret as well: one that each made for itself would let every gateway
 /// run the same key.
-auto secret_of(config const& settings, gateway::store_place const& place)
-    -> result<master_secret, std::string> {
-  bool const is_shared = place.kind == store_kind::redis || place.kind == store_kind::postgres;
-  if (is_shared && ::access(settings.secrets.c_str(), F_OK) != 0) {
+auto check_shared_secret(config const& settings) -> result<void, std::string> {
+  if (::access(settings.secrets.c_str(), F_OK) != 0) {
     return failure(settings.secrets +
                    " is not there; gateways that share a store need the same secret: make it once "
                    "(head -c 32 /dev/urandom > FILE; chmod 600 FILE) and give it to each");
+  }
+  return {};
+}
+
+auto secret_of(config const& settings, gateway::store_place const& place)
+    -> result<master_secret, std::string> {
+  if (place.kind == store_kind::redis || place.kind == store_kind::postgres) {
+    TIDEGATE_TRY_VOID(check_shared_secret(settings));
   }
   return read_secret(settings.secrets);
 }
 
 /// A new secret beside keys that were stored with another one would let each of them run again.
-auto has_lost_its_secret(config const& settings) -> bool {
+auto check_secret_of_keys(config const& settings) -> result<void, std::string> {
   auto const& place = settings.idempotency_store;
-  return place.kind == store_kind::sqlite && ::access(settings.secrets.c_str(), F_OK) != 0 &&
-         ::access(place.where.c_str(), F_OK) == 0;
-}
-
-/// The store of idempotency keys that the configuration names, with what it is sealed by.
-auto open_idempotency(config const& settings, std::function<idempotency::wall_time()> clock)
-    -> result<gateway::idempotency_parts, std::string> {
-  TIDEGATE_TRY_VOID(make_data_folder(settings.data));
-  gateway::idempotency_parts parts;
-  auto const& place = settings.idempotency_store;
-  if (has_lost_its_secret(settings)) {
+  if (place.kind == store_kind::sqlite && ::access(settings.secrets.c_str(), F_OK) != 0 &&
+      ::access(place.where.c_str(), F_OK) == 0) {
     return failure(settings.secrets + " is not there, and " + place.where +
                    " has keys that were stored with it: restore it, or remove both the store and " +
                    place.where + ".commits to begin again");
   }
+  return {};
+}
+
+/// The store of idempotency keys that the configuration names, with what it is sealed by.
+auto open_idempotency(config const& settings, std::function<idempotency::wall_time()> clock,
+                      gateway::event_log& events)
+    -> result<gateway::idempotency_parts, std::string> {
+  TIDEGATE_TRY_VOID(make_data_folder(settings.data));
+  gateway::idempotency_parts parts;
+  auto const& place = settings.idempotency_store;
+  TIDEGATE_TRY_VOID(check_secret_of_keys(settings));
   TIDEGATE_TRY(parts.secret, secret_of(settings, place));
   auto const seal = seal_key_of(parts.secret);
   switch (place.kind) {
@@ -141,7 +151,7 @@ auto open_idempotency(config const& settings, std::function<idempotency::wall_ti
       break;
     case store_kind::sqlite: {
       TIDEGATE_TRY(parts.store,
-                   open_sqlite_keys(place.where, parts.secret, settings.idempotency_size));
+                   open_sqlite_keys(place.where, parts.secret, settings.idempotency_size, events));
       break;
     }
     case store_kind::redis: {
@@ -209,10 +219,13 @@ auto gateway_name() -> result<std::string, std::string> {
 
 }  // namespace
 
-auto store_openers() -> gateway::store_openers {
+auto store_openers(std::shared_ptr<gateway::event_log> events) -> gateway::store_openers {
   auto const name = std::make_shared<std::string>();  // one for all threads
   gateway::store_openers openers;
-  openers.idempotency = open_idempotency;
+  openers.idempotency = [events](config const& settings,
+                                 std::function<idempotency::wall_time()> clock) {
+    return open_idempotency(settings, std::move(clock), *events);
+  };
   openers.directory = open_directory;
   openers.secret = open_secret;
   openers.quotas =
@@ -227,10 +240,86 @@ auto store_openers() -> gateway::store_openers {
     return store_redis::open_quota_store(
         on, url, {.gateway = *name, .stores = static_cast<std::size_t>(threads)});
   };
-  openers.report = [](std::string_view line) {
-    std::cerr << "warning: " + std::string(line) + "\n";
-  };
+  openers.events = std::move(events);
   return openers;
+}
+
+namespace {
+
+/// Whether a folder is there that can be written to, or can be made.
+auto check_folder(std::string const& folder) -> result<void, std::string> {
+  std::filesystem::path at = folder;
+  std::error_code fault;
+  while (!at.empty() && !std::filesystem::exists(at, fault)) {
+    at = at.parent_path();
+  }
+  auto const nearest = at.empty() ? std::string(".") : at.string();
+  if (!std::filesystem::is_directory(nearest, fault)) {
+    return failure(nearest + " is not a folder");
+  }
+  if (::access(nearest.c_str(), W_OK | X_OK) != 0) {
+    return failure("cannot write to the folder " + nearest + ": " +
+                   std::system_category().message(errno));
+  }
+  return {};
+}
+
+/// Whether a store can be opened, as far as that can be told without opening it.
+auto check_place(gateway::store_place const& place, config const& settings)
+    -> result<void, std::string> {
+  if (place.kind == store_kind::redis || place.kind == store_kind::postgres) {
+    return check_shared_secret(settings);
+  }
+  if (place.kind != store_kind::sqlite) {
+    return {};
+  }
+  auto const folder = std::filesystem::path(place.where).parent_path();
+  if (folder != std::filesystem::path(settings.data) && !folder.empty() &&
+      !std::filesystem::is_directory(folder)) {
+    return failure("the folder " + folder.string() + " is not there");
+  }
+  if (::access(place.where.c_str(), F_OK) == 0 && ::access(place.where.c_str(), R_OK | W_OK) != 0) {
+    return failure("cannot write " + place.where + ": " + std::system_category().message(errno));
+  }
+  return {};
+}
+
+}  // namespace
+
+auto check_state(config const& settings) -> result<void, state_fault> {
+  bool has_keys = false;
+  bool has_directory = false;
+  bool has_bridge = false;
+  for (auto const& route : settings.routes) {
+    has_keys = has_keys || route.idempotency.has_value();
+    has_directory = has_directory || route.scim.has_value();
+    has_bridge = has_bridge || route.bridge.has_value();
+  }
+  if (!has_keys && !has_directory && !has_bridge) {
+    return {};
+  }
+  if (auto const checked = check_folder(settings.data); !checked) {
+    return failure(state_fault{"data", "data: " + checked.error()});
+  }
+  if (::access(settings.secrets.c_str(), F_OK) == 0) {
+    if (auto const secret = read_secret(settings.secrets); !secret) {
+      return failure(state_fault{"secrets", "secrets: " + secret.error()});
+    }
+  }
+  if (has_keys) {
+    if (auto const checked = check_secret_of_keys(settings); !checked) {
+      return failure(state_fault{"secrets", "secrets: " + checked.error()});
+    }
+    if (auto const checked = check_place(settings.idempotency_store, settings); !checked) {
+      return failure(state_fault{"stores.idempotency", "idempotency: " + checked.error()});
+    }
+  }
+  if (has_directory) {
+    if (auto const checked = check_place(settings.directory_store, settings); !checked) {
+      return failure(state_fault{"stores.directory", "directory: " + checked.error()});
+    }
+  }
+  return {};
 }
 
 auto check_stores(config const& settings) -> result<void, std::string> {

@@ -84,6 +84,94 @@ TEST_F(config_command, exits_with_2_when_there_is_nothing_to_read) {
   EXPECT_THAT(check("").err, testing::HasSubstr(":1:1: \"routes\" is missing"));
 }
 
+TEST_F(config_command, warns_of_what_is_most_likely_not_meant_and_exits_with_0) {
+  auto const answer = check(
+      "policies: {p: {quota: 1, window: 1h}}\n"
+      "routes:\n"
+      "  - {match: {path: /**}, service: echo}\n"
+      "  - {match: {path: /v1/**, methods: [GET]}, service: echo}\n");
+  EXPECT_EQ(answer.status, 0);
+  EXPECT_EQ(answer.out, file_.string() + ": ok\n");
+  EXPECT_EQ(answer.err,
+            file_.string() + ":1:12: warning: the policy \"p\" is in the limits of no route\n" +
+                file_.string() +
+                ":4:5: warning: never reached: the route \"/**\" in line 3 takes all of its "
+                "requests; the first match wins, so put the narrower one first\n");
+}
+
+/// A folder for files that configurations name, gone at its end.
+class config_command_files : public config_command {
+ protected:
+  config_command_files() : folder_(file_.string() + ".d") {
+    std::filesystem::create_directory(folder_);
+  }
+  ~config_command_files() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] auto in(std::string const& name) const -> std::string {
+    return (folder_ / name).string();
+  }
+  void make_certificate(std::string const& name) const {
+    auto const made =
+        run({"/usr/bin/env", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+             "-keyout", in(name + ".key"), "-out", in(name + ".pem")});
+    ASSERT_EQ(made.status, 0) << made.err;
+  }
+  /// Refused with this, at that place; and taken when files are not looked at.
+  void expect_refused(std::string const& text, std::string const& place_and_message) {
+    auto const answer = check(text);
+    EXPECT_EQ(answer.status, 2) << text;
+    EXPECT_EQ(answer.out, "");
+    EXPECT_THAT(answer.err, testing::StartsWith(file_.string() + place_and_message));
+    EXPECT_THAT(answer.err, testing::EndsWith("\n"));
+    auto const without = run({TIDEGATE_BINARY, "check", "--no-files", "-c", file_.string()});
+    EXPECT_EQ(without.status, 0) << without.err;
+    EXPECT_EQ(without.out, file_.string() + ": ok\n");
+  }
+
+  std::filesystem::path folder_;
+  std::string const echo_ = "routes: [{match: {path: /**}, service: echo}]\n";
+};
+
+TEST_F(config_command_files, refuses_certificates_that_cannot_be_used) {
+  auto const listen = [&](std::string const& certificate, std::string const& key) {
+    return "listen: {address: ':8443', tls: {certificate: " + in(certificate) +
+           ", key: " + in(key) + "}}\n" + echo_;
+  };
+  expect_refused(listen("none.pem", "none.key"), ":1:47: cannot use the certificate ");
+  make_certificate("a");
+  make_certificate("b");
+  auto const column = std::to_string(listen("a.pem", "b.key").find(in("b.key")) + 1);
+  expect_refused(listen("a.pem", "b.key"), ":1:" + column + ": cannot use the key ");
+  EXPECT_EQ(check(listen("a.pem", "a.key")).status, 0);
+}
+
+TEST_F(config_command_files, refuses_an_access_log_that_cannot_be_written) {
+  expect_refused("access-log: " + in("none/access.log") + "\n" + echo_,
+                 ":1:13: access-log: cannot write " + in("none/access.log"));
+  EXPECT_EQ(check("access-log: " + in("access.log") + "\n" + echo_).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(in("access.log"))) << "to look changes nothing";
+}
+
+TEST_F(config_command_files, refuses_secrets_that_others_may_read_and_folders_that_are_none) {
+  auto const keyed = [&](std::string const& more) {
+    return more +
+           "\nupstreams: {a: 'http://127.0.0.1:1'}\n"
+           "routes: [{match: {path: /**}, upstream: a, idempotency: {mode: required}}]\n";
+  };
+  std::ofstream(in("secret")) << std::string(32, 'x');
+  std::filesystem::permissions(in("secret"), std::filesystem::perms(0644));
+  expect_refused(keyed("data: " + in("data") + "\nsecrets: " + in("secret")),
+                 ":2:10: secrets: " + in("secret") + " holds secrets, and others may read it");
+  expect_refused(keyed("data: " + in("secret")), ":1:7: data: " + in("secret"));
+  EXPECT_EQ(check(keyed("data: " + in("data"))).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(in("data"))) << "to look changes nothing";
+}
+
+TEST_F(config_command_files, refuses_names_that_do_not_resolve) {
+  expect_refused("upstreams: {a: 'http://nowhere.invalid:80'}\n" + echo_, ":1:16: cannot resolve ");
+}
+
 TEST_F(config_command, prints_the_schema_and_the_reference) {
   auto const schema = run({TIDEGATE_BINARY, "schema"});
   EXPECT_EQ(schema.status, 0);

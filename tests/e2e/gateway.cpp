@@ -459,6 +459,19 @@ auto gateway::errors() -> std::string {
   return out;
 }
 
+auto gateway::errors_until(std::string_view end) -> std::string {
+  std::string out;
+  std::string line;
+  do {
+    line = read_line(err_, err_pending_);
+    if (line.empty() && err_pending_.empty()) {
+      throw std::runtime_error("the gateway ended and did not say: " + std::string(end));
+    }
+    out += line + "\n";
+  } while (!line.contains(end));
+  return out;
+}
+
 auto gateway::connect(std::string const& from) const -> connection {
   return connect_to(port_, from);
 }
@@ -511,8 +524,8 @@ auto gateway::reload(std::string const& config) -> std::string {
   std::string line;
   do {
     line = read_line(err_, err_pending_);
-  } while (!line.empty() && !line.starts_with("the configuration was "));
-  return line;
+  } while (!line.empty() && !line.contains("the configuration was "));
+  return line.substr(line.find("the configuration was "));
 }
 
 void gateway::signal(int number) const {

@@ -201,6 +201,9 @@ class gateway {
   [[nodiscard]] auto file() const -> std::string { return file_.string(); }
   /// What it has said on standard error and nobody has read.
   [[nodiscard]] auto errors() -> std::string;
+  /// What it says on standard error until a line has `end` in it; that is the last one. Its log is written by
+  /// a thread, so that a line may come a moment after the answer that it is about.
+  [[nodiscard]] auto errors_until(std::string_view end) -> std::string;
   /// The next line that it says on standard output.
   [[nodiscard]] auto output() -> std::string { return read_line(out_, out_pending_); }
   void signal(int number) const;

@@ -90,7 +90,8 @@ TEST(gateway_access_log, has_a_line_for_a_request_that_is_sent_on) {
           R"("protocol":"HTTP/1\.1","method":"POST","host":"a\.example","path":"/v1/a",)"
           R"("user_agent":"test/1","decision":null,"policies":\[\],"partitions":\[\],)"
           R"("principal":null,"idempotency":null,"route":"all",)"
-          R"("upstream":"api","server":"127\.0\.0\.1:[0-9]+","status":201,"request_bytes":3,)"
+          R"("upstream":"api","server":"127\.0\.0\.1:[0-9]+","status":201,"reason":null,)"
+          R"("request_bytes":3,)"
           R"("response_bytes":5,"duration_ms":[0-9]+\.[0-9]{3},"upstream_ms":[0-9]+\.[0-9]{3}\})"));
 }
 
@@ -109,6 +110,73 @@ TEST(gateway_access_log, says_what_the_policies_said) {
   EXPECT_THAT(lines[1], HasSubstr(R"("decision":"refused","policies":["a","b"])"));
   EXPECT_THAT(lines[2], HasSubstr(R"("decision":"blocked","policies":["b"])"));
   EXPECT_THAT(lines[2], HasSubstr(R"("status":429)"));
+}
+
+TEST(gateway_access_log, says_why_the_gateway_answered_itself) {
+  log_folder const log;
+  auto const gone = origin::refusing();
+  origin silent;
+  gateway const with(
+      log.option() +
+      "http: {max-body: 5}\nstores: {idempotency: memory}\ndata: " + log.file("data") +
+      "\nupstreams: {gone: '" + gone.url() + "', silent: {servers: ['" + silent.url() +
+      "'], timeout: 100ms, idle-timeout: 100ms}}\n"
+      "policies: {p: {quota: 1, window: 1h}}\n"
+      "routes:\n"
+      "- {match: {path: /limited}, service: echo, limits: [p]}\n"
+      "- {match: {path: /gone}, upstream: gone}\n"
+      "- {match: {path: /silent}, upstream: silent}\n"
+      "- {match: {path: /keyed}, upstream: gone, idempotency: {mode: required, anonymous: allow}}\n"
+      "- {match: {path: /token}, service: echo, auth: {bearer-tokens: [{name: a, sha256: "
+      "e2186dbdb1bb4193608605e84f33208765b5693b55edd4f730a719a100eeea6f}]}}\n");
+  std::size_t count = 0;
+  auto const last = [&] { return log.lines(++count).back(); };
+  auto const post = [](std::string const& path, std::string const& fields,
+                       std::string const& body) {
+    return "POST " + path + " HTTP/1.1\r\nHost: a\r\n" + fields +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  };
+  EXPECT_EQ(with.get("/limited").status(), 200);
+  EXPECT_THAT(last(), HasSubstr(R"("status":200,"reason":null,)"));
+  EXPECT_EQ(with.get("/limited").status(), 429);
+  auto const refused = last();
+  EXPECT_THAT(refused, HasSubstr(R"("status":429,"reason":"quota",)"));
+  EXPECT_THAT(refused, Not(HasSubstr(R"("duration_ms":0.000,)")));
+  EXPECT_EQ(with.get("/gone").status(), 502);
+  EXPECT_THAT(last(), HasSubstr(R"("status":502,"reason":"upstream-refused",)"));
+  EXPECT_EQ(with.get("/silent").status(), 504);
+  EXPECT_THAT(last(), HasSubstr(R"("status":504,"reason":"upstream-timeout",)"));
+  EXPECT_EQ(with.ask(post("/keyed", "Idempotency-Key: \"k\"\r\n", "x")).status(), 502);
+  EXPECT_THAT(last(), HasSubstr(R"("status":502,"reason":"upstream-refused",)"));
+  EXPECT_EQ(with.ask(post("/keyed", "", "x")).status(), 400);
+  EXPECT_THAT(last(), HasSubstr(R"("status":400,"reason":"key-missing",)"));
+  EXPECT_EQ(with.ask(post("/gone", "", "too long")).status(), 413);
+  EXPECT_THAT(last(), HasSubstr(R"("status":413,"reason":"body-too-large",)"));
+  EXPECT_EQ(with.get("/token").status(), 401);
+  EXPECT_THAT(last(), HasSubstr(R"("status":401,"reason":"token-missing",)"));
+  EXPECT_EQ(with.get("/token", "Authorization: Bearer x\r\n").status(), 401);
+  EXPECT_THAT(last(), HasSubstr(R"("status":401,"reason":"token-unknown",)"));
+  EXPECT_EQ(with.get("/none").status(), 404);
+  EXPECT_THAT(last(), HasSubstr(R"("status":404,"reason":"no-route",)"));
+  EXPECT_EQ(with.ask("no request\r\n\r\n").status(), 400);
+  EXPECT_THAT(last(), HasSubstr(R"("status":400,"reason":"malformed",)"));
+}
+
+TEST(gateway_access_log, says_why_an_answer_was_cut) {
+  log_folder const log;
+  origin api;
+  gateway with(log.option() + "upstreams: {api: {servers: ['" + api.url() +
+               "'], idle-timeout: 100ms}}\nroutes: [{match: {path: /**}, upstream: api}]\n");
+  auto client = with.connect();
+  client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  auto server = api.accept();
+  (void)server.read_request();
+  server.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n");
+  (void)client.read_to_end();
+  EXPECT_THAT(log.lines(1)[0], HasSubstr(R"("status":200,"reason":"upstream-idle",)"));
+  (void)with.errors_until(
+      "warning: upstream \"api\": server " + api.authority() +
+      " failed: nothing came for 100ms in the middle of an answer, which was cut (idle-timeout)");
 }
 
 TEST(gateway_access_log, says_who_was_refused) {

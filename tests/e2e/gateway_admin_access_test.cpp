@@ -123,7 +123,7 @@ TEST(gateway_admin_address, is_refused_without_tokens_where_others_reach_it) {
   auto const by_flag =
       run({TIDEGATE_BINARY, "serve", "--upstream", "http://127.0.0.1:9", "--admin", "0.0.0.0:0"});
   EXPECT_EQ(by_flag.status, 2);
-  EXPECT_THAT(by_flag.err, StartsWith("--admin:1:1: others reach this address"));
+  EXPECT_THAT(by_flag.err, StartsWith("--admin: others reach this address"));
   std::filesystem::remove_all(name);
 }
 
@@ -160,7 +160,7 @@ TEST(gateway_admin_address, lets_a_browser_log_in_and_out) {
               HasSubstr("=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"));
   EXPECT_EQ(ask(with, "GET /metrics", cookie).status(), 401);
   EXPECT_EQ(ask(with, "PUT /api/v1/session", as_ops).field("Allow"), "GET, HEAD, POST, DELETE");
-  auto const said = with.errors();
+  auto const said = with.errors_until(" (token ops) to DELETE /api/v1/session: answered 204");
   EXPECT_THAT(said, HasSubstr(" (token ops) to POST /api/v1/session: answered 200"));
   EXPECT_THAT(said, Not(HasSubstr("secret")));
 }
@@ -185,8 +185,7 @@ TEST(gateway_admin_address, changes_nothing_for_a_token_that_only_reads) {
     EXPECT_EQ(ask(with, "POST /api/v1/explain", who).status(), 200);
     EXPECT_EQ(ask(with, "GET /api/v1/config", who).status(), 200);
   }
-  EXPECT_THAT(with.errors(),
-              HasSubstr(" (token look) to POST /api/v1/config/reload: answered 403\n"));
+  (void)with.errors_until(" (token look) to POST /api/v1/config/reload: answered 403");
 }
 
 TEST(gateway_admin_address, lets_no_other_page_use_the_session_of_a_browser) {
@@ -220,11 +219,10 @@ TEST(gateway_admin_address, looks_at_so_many_wrong_tokens_and_says_so_once) {
   EXPECT_EQ(refused.status(), 429);
   EXPECT_THAT(refused.field("Retry-After"), MatchesRegex("[1-6]?[0-9]"));
   EXPECT_EQ(ask(with, "GET /healthz").status(), 200);
-  auto const said = with.errors();
-  EXPECT_THAT(
-      said,
-      StartsWith("warning: the admin address refused 1 wrong token; the last came from 127.0.0.1"));
-  EXPECT_THAT(said, Not(HasSubstr("wrong tokens")));
+  auto const said = with.errors_until("wrong token");
+  EXPECT_THAT(said, HasSubstr("Z warning: the admin address refused 1 wrong token; the last came "
+                              "from 127.0.0.1"));
+  EXPECT_THAT(with.errors(), Not(HasSubstr("wrong token")));
 }
 
 TEST(gateway_admin_address, takes_other_tokens_over_by_a_reload_and_ends_what_the_old_ones_opened) {

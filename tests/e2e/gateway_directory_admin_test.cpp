@@ -71,13 +71,7 @@ class gateway_directory_admin : public testing::TestWithParam<std::string> {
     return names;
   }
   /// What the gateway says until a line of it has this.
-  auto said_until(std::string_view end) -> std::string {
-    std::string said;
-    while (said.find(end) == std::string::npos) {
-      said += with_->errors();
-    }
-    return said;
-  }
+  auto said_until(std::string_view end) -> std::string { return with_->errors_until(end); }
 
   data_folder data_;
   std::optional<gateway> with_;

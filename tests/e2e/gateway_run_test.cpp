@@ -98,6 +98,37 @@ TEST(gateway_reload, drops_no_request) {
   EXPECT_EQ(api.requests(), static_cast<std::size_t>(answered));
 }
 
+TEST(gateway_reload, says_what_takes_effect_on_restart_only) {
+  gateway with(echo_with_quota(10));
+  with.options().listen = "\"127.0.0.2:0\"";
+  with.write_config(echo_with_quota(10));
+  with.signal(SIGHUP);
+  auto const said = with.errors_until("the configuration was taken over");
+  EXPECT_THAT(said, HasSubstr("Z warning: listen changed: takes effect on restart\n"));
+  EXPECT_THAT(said, HasSubstr("Z info: the configuration was taken over\n"));
+}
+
+TEST(gateway_reload, says_faults_in_the_log) {
+  gateway with(echo_with_quota(10));
+  with.write_config("routes: [{match: {path: /**}, service: echos}]\n");
+  with.signal(SIGHUP);
+  EXPECT_THAT(with.errors_until("was not taken over"),
+              AllOf(HasSubstr("Z error: " + with.file() + ":4:"),
+                    HasSubstr("Z error: the configuration was not taken over: it has faults")));
+}
+
+TEST(gateway_reload, warns_of_what_is_most_likely_not_meant) {
+  gateway with(echo_with_quota(10));
+  with.write_config(
+      "policies: {p: {quota: 1, window: 1h}}\n"
+      "routes:\n- {match: {path: /**}, service: echo}\n"
+      "- {match: {path: /v1/**}, service: echo}\n");
+  with.signal(SIGHUP);
+  EXPECT_THAT(with.errors_until("the configuration was taken over"),
+              AllOf(HasSubstr("Z warning: " + with.file() + ":4:12: the policy \"p\""),
+                    HasSubstr("Z warning: " + with.file() + ":7:3: never reached: the route")));
+}
+
 // ---- drain ----
 
 TEST(gateway_drain, ends_what_is_under_way_and_takes_nothing_new) {
@@ -317,11 +348,21 @@ TEST(gateway_flags, stand_for_a_file) {
   EXPECT_EQ(with.get("/a", "X-Api-Key: 2\r\n").status(), 200);
 }
 
+TEST(gateway_flags, say_what_is_done) {
+  serving_origin const api(response("200 OK", "hello"));
+  gateway plain(std::vector<std::string>{"--upstream", api.url(), "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(plain.output(), "http://" + plain.authority() + " -> " + api.url() +
+                                ", no limits; console: add --admin 127.0.0.1:9901");
+  gateway limited(std::vector<std::string>{"--upstream", api.url(), "--listen", "127.0.0.1:0",
+                                           "--limit", "2/1m by header:x-api-key"});
+  EXPECT_THAT(limited.output(), HasSubstr(", 2 requests in 60 s;"));
+}
+
 TEST(gateway_flags, are_refused_with_what_is_wrong) {
   auto const wrong =
       run({TIDEGATE_BINARY, "serve", "--upstream", "http://127.0.0.1:1", "--limit", "many"});
   EXPECT_EQ(wrong.status, 2);
-  EXPECT_THAT(wrong.err, StartsWith("--limit:1:1: expected QUOTA/WINDOW"));
+  EXPECT_THAT(wrong.err, StartsWith("--limit: expected QUOTA/WINDOW"));
   auto const nothing = run({TIDEGATE_BINARY, "serve"});
   EXPECT_EQ(nothing.status, 2);
   EXPECT_THAT(nothing.err, HasSubstr("serve needs -c FILE or --upstream URL"));

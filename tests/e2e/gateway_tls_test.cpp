@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -219,6 +220,18 @@ TEST(gateway_tls, takes_a_new_certificate_at_a_reload) {
                     "the new certificate is shown");
 }
 
+TEST(gateway_tls, tells_when_its_certificate_expires) {
+  folder const files;
+  gateway_options options;
+  options.listen = "{address: \"127.0.0.1:0\", tls: {certificate: " + files.file("cert.pem") +
+                   ", key: " + files.file("key.pem") + "}}";
+  gateway const under_test(echo, options);
+  auto const in_two_days = std::chrono::system_clock::now() + std::chrono::hours(48);
+  EXPECT_NEAR(
+      under_test.metric(R"(tidegate_certificate_expiry_timestamp_seconds{listener="127.0.0.1:0"})"),
+      std::chrono::duration<double>(in_two_days.time_since_epoch()).count(), 600);
+}
+
 TEST(gateway_tls, does_not_start_without_a_key) {
   folder const files;
   auto const flags = files.config(echo);
@@ -232,7 +245,7 @@ TEST(gateway_tls, talks_to_an_upstream_that_it_has_verified) {
   folder const files;
   gateway const upstream(files.config(echo, "", "upstream.yaml"));
   auto const servers = "{servers: [\"https://localhost:" + port_of(upstream) + "\"], tls: ";
-  gateway const under_test(
+  gateway under_test(
       files.config("upstreams:\n"
                    "  known: " +
                    servers +
@@ -260,6 +273,11 @@ TEST(gateway_tls, talks_to_an_upstream_that_it_has_verified) {
   EXPECT_THAT(curl(files, {url(under_test) + "unknown"}).out, HasSubstr(" 502"));
   EXPECT_THAT(curl(files, {url(under_test) + "other"}).out, HasSubstr(" 502"));
   EXPECT_THAT(curl(files, {url(under_test) + "unverified"}).out, HasSubstr(" 200"));
+  auto const said = under_test.errors_until("upstream \"other\"");
+  EXPECT_THAT(said,
+              testing::ContainsRegex("upstream \"unknown\": server localhost:[0-9]+ failed: the "
+                                     "TLS handshake failed: self.signed certificate\n"));
+  EXPECT_THAT(said, HasSubstr("the TLS handshake failed: hostname mismatch\n"));
 }
 
 TEST(gateway_tls, answers_502_when_an_upstream_speaks_no_tls) {

@@ -5,6 +5,9 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <ctime>
 
 #include <array>
 #include <string_view>
@@ -73,6 +76,15 @@ auto select_protocol(SSL* /*session*/, unsigned char const** out, unsigned char*
   return context;
 }
 
+[[nodiscard]] auto expiry_of(SSL_CTX const& context) -> std::optional<std::chrono::sys_seconds> {
+  auto const* const certificate = SSL_CTX_get0_certificate(&context);
+  std::tm time{};
+  if (certificate == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &time) != 1) {
+    return std::nullopt;
+  }
+  return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&time)));
+}
+
 }  // namespace
 
 auto tls_context::for_server(tls_server_options const& options)
@@ -95,7 +107,12 @@ auto tls_context::for_server(tls_server_options const& options)
                                  static_cast<unsigned>(session_context.size()));
   SSL_CTX_set_alpn_select_cb(context.get(), select_protocol,
                              options.http2 ? context.get() : nullptr);
-  return tls_context(std::make_shared<state const>(state{std::move(context), false}));
+  auto const expires = expiry_of(*context);
+  return tls_context(std::make_shared<state const>(state{std::move(context), false, expires}));
+}
+
+auto tls_context::expires() const -> std::optional<std::chrono::sys_seconds> {
+  return state_->expires;
 }
 
 auto tls_context::for_client(tls_client_options const& options)
@@ -117,7 +134,7 @@ auto tls_context::for_client(tls_client_options const& options)
     }
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   }
-  return tls_context(std::make_shared<state const>(state{std::move(context), options.verify}));
+  return tls_context(std::make_shared<state const>(state{std::move(context), options.verify, {}}));
 }
 
 }  // namespace tidegate::engine

@@ -5,7 +5,9 @@
 
 #include <openssl/ssl.h>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 
 namespace tidegate::engine {
 
@@ -16,6 +18,7 @@ struct free_ssl_context {
 struct tls_context::state {
   std::unique_ptr<SSL_CTX, free_ssl_context> context;
   bool verify = false;
+  std::optional<std::chrono::sys_seconds> expires;  // of a server
 };
 
 }  // namespace tidegate::engine

@@ -98,6 +98,11 @@ class transport::tls_session {
     ERR_clear_error();
   }
 
+  [[nodiscard]] auto verify_fault() const -> std::string {
+    auto const code = SSL_get_verify_result(ssl_);
+    return code == X509_V_OK ? std::string() : X509_verify_cert_error_string(code);
+  }
+
   [[nodiscard]] auto is_handshaking() const noexcept -> bool {
     return !failed_ && SSL_is_init_finished(ssl_) == 0;
   }
@@ -251,6 +256,10 @@ transport::~transport() = default;
 
 auto transport::handshake() noexcept -> io_state {
   return tls_ == nullptr ? io_state::done : tls_->handshake();
+}
+
+auto transport::verify_fault() const -> std::string {
+  return tls_ == nullptr ? std::string() : tls_->verify_fault();
 }
 
 auto transport::is_handshaking() const noexcept -> bool {

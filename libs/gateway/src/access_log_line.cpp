@@ -27,28 +27,6 @@ void append_number(std::string& out, std::uint64_t number) {
   out.append(text.data(), end);
 }
 
-/// RFC 3339, in UTC and with milliseconds.
-void append_time(std::string& out, std::chrono::system_clock::time_point time) {
-  auto const milliseconds = std::chrono::floor<std::chrono::milliseconds>(time);
-  auto const day = std::chrono::floor<std::chrono::days>(milliseconds);
-  std::chrono::year_month_day const date(day);
-  std::chrono::hh_mm_ss const clock(milliseconds - day);
-  append_padded(out, static_cast<unsigned>(static_cast<int>(date.year())), 4);
-  out += '-';
-  append_padded(out, static_cast<unsigned>(date.month()), 2);
-  out += '-';
-  append_padded(out, static_cast<unsigned>(date.day()), 2);
-  out += 'T';
-  append_padded(out, static_cast<unsigned>(clock.hours().count()), 2);
-  out += ':';
-  append_padded(out, static_cast<unsigned>(clock.minutes().count()), 2);
-  out += ':';
-  append_padded(out, static_cast<unsigned>(clock.seconds().count()), 2);
-  out += '.';
-  append_padded(out, static_cast<unsigned>(clock.subseconds().count()), 3);
-  out += 'Z';
-}
-
 /// Milliseconds with three digits behind the point.
 void append_duration(std::string& out, std::chrono::nanoseconds duration) {
   auto const microseconds = static_cast<std::uint64_t>(
@@ -72,10 +50,31 @@ void append_text_or_null(std::string& out, std::string_view text) {
 
 }  // namespace
 
+void append_log_time(std::string& out, std::chrono::system_clock::time_point time) {
+  auto const milliseconds = std::chrono::floor<std::chrono::milliseconds>(time);
+  auto const day = std::chrono::floor<std::chrono::days>(milliseconds);
+  std::chrono::year_month_day const date(day);
+  std::chrono::hh_mm_ss const clock(milliseconds - day);
+  append_padded(out, static_cast<unsigned>(static_cast<int>(date.year())), 4);
+  out += '-';
+  append_padded(out, static_cast<unsigned>(date.month()), 2);
+  out += '-';
+  append_padded(out, static_cast<unsigned>(date.day()), 2);
+  out += 'T';
+  append_padded(out, static_cast<unsigned>(clock.hours().count()), 2);
+  out += ':';
+  append_padded(out, static_cast<unsigned>(clock.minutes().count()), 2);
+  out += ':';
+  append_padded(out, static_cast<unsigned>(clock.seconds().count()), 2);
+  out += '.';
+  append_padded(out, static_cast<unsigned>(clock.subseconds().count()), 3);
+  out += 'Z';
+}
+
 void append_log_client(std::string& out, std::chrono::system_clock::time_point time,
                        http::ip_address const& client, std::string_view protocol) {
   out.append(R"({"time":")");
-  append_time(out, time);
+  append_log_time(out, time);
   out.append(R"(","client":")");
   http::append_ip_address(out, client);
   out.append(R"(","protocol":")").append(protocol).append("\"");
@@ -118,6 +117,16 @@ void append_log_decision(std::string& out, std::string_view decision,
   out.append("]");
 }
 
+auto reason_of_unreadable(int status) -> std::string_view {
+  switch (status) {
+    case 408: return "client-timeout";
+    case 413: return "body-too-large";
+    case 414: return "uri-too-long";
+    case 431: return "headers-too-large";
+    default: return "malformed";
+  }
+}
+
 void append_log_response(std::string& out, logged_response const& response) {
   out.append(R"(,"principal":)");
   append_text_or_null(out, response.principal);
@@ -139,6 +148,8 @@ void append_log_response(std::string& out, logged_response const& response) {
   append_text_or_null(out, response.server);
   out.append(R"(,"status":)");
   append_number(out, static_cast<std::uint64_t>(response.status));
+  out.append(R"(,"reason":)");
+  append_text_or_null(out, response.reason);
   out.append(R"(,"request_bytes":)");
   append_number(out, response.request_octets);
   out.append(R"(,"response_bytes":)");

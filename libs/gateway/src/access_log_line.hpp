@@ -18,6 +18,9 @@ namespace tidegate::gateway {
 /// A text of a client is cut after so many octets.
 inline constexpr std::size_t logged_octets_max = 4096;
 
+/// RFC 3339, in UTC and with milliseconds.
+void append_log_time(std::string& out, std::chrono::system_clock::time_point time);
+
 /// When, who and by which protocol; begins the object.
 void append_log_client(std::string& out, std::chrono::system_clock::time_point time,
                        http::ip_address const& client, std::string_view protocol);
@@ -39,11 +42,16 @@ struct logged_response {
   std::string_view upstream{};     ///< empty: none
   std::string_view server{};       ///< empty: none
   int status = 0;
+  std::string_view
+      reason{};  ///< why the gateway answered itself, or cut the answer; empty: it did not
   std::uint64_t request_octets = 0;
   std::uint64_t response_octets = 0;
   std::chrono::nanoseconds duration{0};
   std::optional<std::chrono::nanoseconds> upstream_time{};
 };
+/// The reason for a status that a request got which could not be read, or was too large or too slow.
+[[nodiscard]] auto reason_of_unreadable(int status) -> std::string_view;
+
 /// What became of it; ends the object and the line.
 void append_log_response(std::string& out, logged_response const& response);
 

@@ -265,8 +265,8 @@ class admin_connection final : public engine::watched, private engine::timer {
     auto caller = access.let_in(request, cookie_, ip_of_peer(socket_), now);
     bool const is_read =
         request_.method == wire::method::get || request_.method == wire::method::head;
-    if (auto const failures = access.take_failures(now); failures && service_.shared_.report) {
-      service_.shared_.report(
+    if (auto const failures = access.take_failures(now); failures) {
+      service_.shared_.events->warning(
           "the admin address refused " + std::to_string(failures->count) +
           (failures->count == 1 ? " wrong token" : " wrong tokens") + "; the last came from " +
           (failures->last_from == http::ip_address{} ? "somebody"
@@ -458,25 +458,21 @@ class admin_connection final : public engine::watched, private engine::timer {
 
   /// Says what somebody changed, in words that have no secrets.
   [[nodiscard]] auto noted() const -> std::move_only_function<void(std::string_view, int)> {
-    return [&report = service_.shared_.report, by = who()](std::string_view what, int status) {
-      if (report) {
-        report("the admin address was asked by " + by + " to " + std::string(what) + ": answered " +
-               std::to_string(status));
-      }
+    return [events = service_.shared_.events, by = who()](std::string_view what, int status) {
+      events->info("the admin address was asked by " + by + " to " + std::string(what) +
+                   ": answered " + std::to_string(status));
     };
   }
 
   /// Says what somebody changed, and how that was answered. Nothing for whoever only looks.
   [[nodiscard]] auto note_of_change() const -> std::optional<std::move_only_function<void(int)>> {
-    auto const& report = service_.shared_.report;
     bool const is_resolve = request_.method == wire::method::post;
     bool const is_patch = request_.method == wire::method::patch;
     bool const is_lookup = request_.path.ends_with("/lookup");
-    if (!report || is_lookup ||
-        (!is_resolve && !is_patch && request_.method != wire::method::delete_)) {
+    if (is_lookup || (!is_resolve && !is_patch && request_.method != wire::method::delete_)) {
       return std::nullopt;
     }
-    return [&report,
+    return [events = service_.shared_.events,
             what = std::string(is_resolve ? "POST "
                                : is_patch ? "PATCH "
                                           : "DELETE ") +
@@ -486,10 +482,8 @@ class admin_connection final : public engine::watched, private engine::timer {
                     : request_.path.ends_with("/resolve") ? " " + request_.content
                                                           : ""),
             by = who()](int status) {
-      std::string line = "the admin address was asked by " + by + " to " + what;
-      std::ranges::replace_if(
-          line, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-      report(line + ": answered " + std::to_string(status));
+      events->info("the admin address was asked by " + by + " to " + what + ": answered " +
+                   std::to_string(status));
     };
   }
 
@@ -504,7 +498,7 @@ class admin_connection final : public engine::watched, private engine::timer {
   }
 
   [[nodiscard]] auto metrics() const -> std::string {
-    auto const& shared = service_.shared_;
+    auto& shared = service_.shared_;
     std::string text;
     auto const keys =
         service_.keys_ ? service_.keys_->store->used() : store::idempotency_store::usage{};
@@ -516,9 +510,17 @@ class admin_connection final : public engine::watched, private engine::timer {
                        .keys_waited_for = service_.keys_ ? service_.keys_->room.size() : 0,
                        .keys_unresolved = keys.unknown,
                        .keys_octets = keys.stored_octets,
-                       .keys_octets_max = keys.stored_octets_max});
-    append_upstreams(text, *service_.first_.current->settings, shared.metrics,
+                       .keys_octets_max = keys.stored_octets_max,
+                       .event_lines_dropped = shared.events->dropped(),
+                       .version = shared.version,
+                       .commit = shared.commit,
+                       .started = shared.started,
+                       .last_reload_is_good = shared.reloads.last_is_good.load(),
+                       .last_good_reload = shared.reloads.last_good.load(),
+                       .reload_failures = shared.reloads.failures.load()});
+    append_upstreams(text, *service_.first_.current->settings, shared.metrics, shared.upstreams,
                      service_.loop_.now());
+    append_certificates(text, *service_.first_.current->settings);
     append_stores(text, service_.stores_.figures());
     append_scim_ignored(text, service_.first_.current->settings->settings,
                         shared.scim ? shared.scim->ignored().by_route()

@@ -485,10 +485,9 @@ void partition_desk::await_end() {
 void partition_desk::expired() {
   for (auto const& ended : shared_.overrides.take_ended(loop_.now())) {
     forgive(ended);
-    if (shared_.report) {
-      shared_.report("the temporary quota of the partition " + partition_key_of(ended.partition) +
-                     " of the policy " + policies_.at(ended.policy_id) + " has ended");
-    }
+    shared_.events->info("the temporary quota of the partition " +
+                         partition_key_of(ended.partition) + " of the policy " +
+                         policies_.at(ended.policy_id) + " has ended");
   }
   await_end();
 }

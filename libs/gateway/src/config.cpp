@@ -305,6 +305,7 @@ class config_reader {
 
   auto read(yaml_node const& root) -> config {
     config made;
+    refuse_variables(root);
     section const top = root.is == yaml_node::kind::null ? open_empty() : open(root, "");
     read_process(top, made);
     read_fields(top, made);
@@ -312,19 +313,57 @@ class config_reader {
     read_upstreams(top, made);
     read_policies(top, made);
     read_routes(top, made);
+    warn_of_unused(top, made);
     return made;
   }
 
   void fault(yaml_place place, std::string message) {
-    faults_.push_back({file_name_, place.line, place.column, std::move(message)});
+    // A suggestion ends in a question mark.
+    constexpr std::string_view behind_question = "?; allowed:";
+    if (auto const at = message.find(behind_question); at != std::string::npos) {
+      message.erase(at + 1, 1);
+    }
+    if (!with_variables_.contains(place)) {
+      faults_.push_back({file_name_, place.line, place.column, std::move(message)});
+    }
   }
-  /// What is said and stops nothing.
-  void warn(yaml_place place, std::string message) {
-    warnings_.push_back({file_name_, place.line, place.column, std::move(message)});
-  }
+
   [[nodiscard]] auto take_warnings() -> std::vector<config_fault> { return std::move(warnings_); }
 
  private:
+  void warn(yaml_place place, std::string message) {
+    warnings_.push_back({file_name_, place.line, place.column, std::move(message)});
+  }
+
+  /// `${NAME}` is what people know from elsewhere. Taken as it stands it would be a strange value at best.
+  void refuse_variables(yaml_node const& node) {
+    switch (node.is) {
+      case yaml_node::kind::null: break;
+      case yaml_node::kind::scalar: {
+        auto const begin = node.text.find("${");
+        auto const end = node.text.find('}', std::min(begin, node.text.size()));
+        if (end != std::string::npos) {
+          fault(node.place, shown(std::string_view(node.text).substr(begin, end + 1 - begin)) +
+                                ": variables are not replaced by their values in this version; "
+                                "allowed: the value itself");
+          with_variables_.insert(node.place);
+        }
+        break;
+      }
+      case yaml_node::kind::sequence:
+        for (auto const* const item : node.items) {
+          refuse_variables(*item);
+        }
+        break;
+      case yaml_node::kind::mapping:
+        for (auto const& [key, value] : node.members) {
+          refuse_variables(*key);
+          refuse_variables(*value);
+        }
+        break;
+    }
+  }
+
   using names = std::map<std::string, std::optional<std::size_t>, std::less<>>;
 
   // ---- the tree ----
@@ -335,14 +374,17 @@ class config_reader {
     if (node.is != yaml_node::kind::mapping) {
       fault(node.place, "expected a mapping" +
                             (opened.path.empty() ? "" : " for " + shown(key_of(opened.path))) +
-                            "; allowed keys: " + keys_of(opened.path));
+                            "; allowed keys: " + keys_of(opened.path, false));
       return opened;
     }
     opened.node = &node;
     auto const rules = options_under(opened.path);
     check_repetitions(node, "key");
+    auto const* const service = opened.find("service");
+    bool const has_scim =
+        opened.find("bridge") != nullptr || (service != nullptr && service->value->text == "scim");
     for (auto const& [key, value] : node.members) {
-      check_key(*key, rules);
+      check_key(*key, rules, has_scim);
     }
     check_required(opened, rules);
     return opened;
@@ -367,28 +409,40 @@ class config_reader {
     return path.substr(path.rfind('.') + 1);
   }
 
-  static auto keys_of(std::string_view path) -> std::string {
+  /// Of a route those of SCIM only `with_scim`: they are many.
+  static auto keys_of(std::string_view path, bool with_scim) -> std::string {
     std::vector<std::string_view> keys;
+    bool is_all = true;
     for (auto const* const rule : options_under(path)) {
-      if (rule->available != availability::later) {
+      if (rule->available == availability::later) {
+        continue;
+      }
+      if (rule->of_scim && !with_scim) {
+        is_all = false;
+      } else {
         keys.push_back(rule->key());
       }
     }
-    return joined(keys, ", ");
+    return joined(keys, ", ") + (is_all ? "" : ", and more with \"service: scim\"");
   }
 
-  void check_key(yaml_node const& key, std::vector<option const*> const& rules) {
+  void check_key(yaml_node const& key, std::vector<option const*> const& rules, bool with_scim) {
+    auto const parent = parent_of(*rules.front());
     auto const found = std::find_if(rules.begin(), rules.end(),
                                     [&](option const* rule) { return rule->key() == key.text; });
-    if (found == rules.end()) {
+    if (found != rules.end() ? (*found)->available == availability::later
+                             : is_known_elsewhere(parent, key.text)) {
+      fault(key.place, shown(key.text) + std::string(not_available) +
+                           "; allowed: " + keys_of(parent, with_scim));
+    } else if (found == rules.end()) {
       std::vector<std::string_view> known;
       for (auto const* const rule : rules) {
-        known.push_back(rule->key());
+        if (rule->available != availability::later) {
+          known.push_back(rule->key());
+        }
       }
       fault(key.place, "unknown key " + shown(key.text) + did_you_mean(key.text, known) +
-                           "; allowed: " + keys_of(parent_of(*rules.front())));
-    } else if ((*found)->available == availability::later) {
-      fault(key.place, shown(key.text) + std::string(not_available));
+                           "; allowed: " + keys_of(parent, with_scim));
     }
   }
 
@@ -411,7 +465,8 @@ class config_reader {
   void check_required(section const& opened, std::vector<option const*> const& rules) {
     for (auto const* const rule : rules) {
       if (rule->available == availability::required && opened.find(rule->key()) == nullptr) {
-        fault(opened.place, shown(rule->key()) + " is missing; " + shown(rule->key()) + " is " +
+        fault(opened.place, shown(rule->key()) + " is missing; allowed: " +
+                                (rule->form == option_form::list ? "a list of " : "") +
                                 allowed_values(*rule));
       }
     }
@@ -539,6 +594,8 @@ class config_reader {
                              : directory == "write" ? directory_access::write
                                                     : directory_access::read;
     made.workers = take(top, "workers", read_integer);
+    made.log =
+        log_level_named(take(top, "log-level", read_choice).value_or("")).value_or(log_level::info);
     made.drain_delay = take_or_default(top, "drain-delay", read_duration);
     made.data = beside_file(take_or_default(top, "data", read_file));
     auto const secrets = take(top, "secrets", read_file);
@@ -783,7 +840,8 @@ class config_reader {
     upstream.overload = {take(overload, "max-in-flight", read_integer),
                          take(overload, "target-latency", read_duration)};
     if (overload.node != nullptr && overload.node->members.empty()) {
-      fault(overload.place, "overload: nothing to go by; allowed: " + keys_of(overload.path));
+      fault(overload.place,
+            "overload: nothing to go by; allowed: " + keys_of(overload.path, false));
     }
   }
 
@@ -871,8 +929,7 @@ class config_reader {
         }
       }
     } else if (from.find("window") == nullptr) {
-      fault(from.place,
-            "\"window\" is missing; \"window\" is " + allowed_values(from.rule("window")));
+      fault(from.place, "\"window\" is missing; allowed: " + allowed_values(from.rule("window")));
     } else if (window && *window % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
       fault(from.place_of("window"), "window: not in whole seconds; allowed: whole seconds");
     }
@@ -962,8 +1019,43 @@ class config_reader {
               from.find("name") != nullptr
                   ? "name: the route" + line + " is called " + shown(route.name) + " too"
                   : "never reached: the route" + line + " has the same match");
+      } else {
+        warn_of_shadow(made, route, item->place);
       }
+      route_lines_.push_back(item->place.line);
       made.routes.push_back(std::move(route));
+    }
+  }
+
+  /// The first that matches takes a request, so that a narrow route behind a wide one gets none.
+  void warn_of_shadow(config const& made, route_config const& route, yaml_place place) {
+    for (std::size_t i = 0; i < made.routes.size(); ++i) {
+      if (covers(made.routes[i].match, route.match)) {
+        warn(place,
+             "never reached: the route " + shown(made.routes[i].name) + " in line " +
+                 std::to_string(route_lines_[i]) +
+                 " takes all of its requests; the first match wins, so put the narrower one first");
+        return;
+      }
+    }
+  }
+
+  void warn_of_unused(section const& top, config const& made) {
+    auto const* const given = top.find("policies");
+    if (given == nullptr) {
+      return;
+    }
+    for (auto const& member : given->value->members) {
+      auto const is_it = [&](std::size_t position) {
+        return made.policies[position].name == member.key->text;
+      };
+      bool const is_used = std::ranges::any_of(made.routes, [&](route_config const& route) {
+        return std::ranges::any_of(route.limits, is_it);
+      });
+      if (!is_used) {
+        warn(member.key->place,
+             "the policy " + shown(member.key->text) + " is in the limits of no route");
+      }
     }
   }
 
@@ -1408,9 +1500,11 @@ class config_reader {
 
   std::string file_name_;
   std::vector<config_fault>& faults_;
+  std::set<yaml_place> with_variables_;  // nothing else is said of these
   std::vector<config_fault> warnings_;
   names upstreams_;
   names policies_;
+  std::vector<std::size_t> route_lines_;  // in the order of the routes
 };
 
 /// Puts faults in the order of the text and inside of it, and leaves those that come after many others.
@@ -1437,8 +1531,32 @@ void arrange(std::vector<config_fault>& faults, std::string_view text) {
 }  // namespace
 
 auto to_string(config_fault const& fault) -> std::string {
+  if (fault.file.starts_with("--")) {
+    return fault.file +
+           (fault.column == 1 ? ": " : ", character " + std::to_string(fault.column) + ": ") +
+           fault.message;
+  }
   return fault.file + ":" + std::to_string(fault.line) + ":" + std::to_string(fault.column) + ": " +
          fault.message;
+}
+
+auto place_of(config const& settings, std::string_view path) -> config_fault {
+  auto const found = std::ranges::find(settings.effective, path, &effective_option::path);
+  config_fault place;
+  if (found == settings.effective.end()) {
+    return place;
+  }
+  // FILE:LINE:COLUMN; the name of a file may have colons.
+  std::string_view const origin = found->origin;
+  auto const column = origin.rfind(':');
+  auto const line = column == std::string_view::npos ? column : origin.rfind(':', column - 1);
+  if (line != std::string_view::npos) {
+    place.file = origin.substr(0, line);
+    place.line = static_cast<std::size_t>(
+        parse_count(origin.substr(line + 1, column - line - 1)).value_or(1));
+    place.column = static_cast<std::size_t>(parse_count(origin.substr(column + 1)).value_or(1));
+  }
+  return place;
 }
 
 auto parse_config(std::string_view text, std::string_view file_name)
@@ -1462,6 +1580,7 @@ auto parse_config(std::string_view text, std::string_view file_name)
     arrange(faults, text);
     return failure(std::move(faults));
   }
+  arrange(made.warnings, text);
   return made;
 }
 

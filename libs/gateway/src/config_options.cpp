@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 namespace tidegate::gateway {
@@ -43,6 +44,18 @@ constexpr option table[] = {
      .available = required,
      .doc = "The certificate and its chain, PEM."},
     {.path = "listen.tls.key", .type = file, .available = required, .doc = "The private key, PEM."},
+    {.path = "listen.tls.certificates",
+     .available = later,
+     .doc = "Several certificates, chosen by the name that the client asks for."},
+    {.path = "listen.tls.min-version", .available = later, .doc = "The lowest version of TLS."},
+    {.path = "listen.tls.client-ca",
+     .available = later,
+     .doc = "Who signs certificates of clients."},
+    {.path = "listen.tls.client-auth",
+     .available = later,
+     .doc = "Whether clients need a certificate."},
+    {.path = "listen.tls.acme", .available = later, .doc = "Certificates by ACME."},
+    {.path = "listen.redirect-to-https", .available = later, .doc = "Send clients to `https`."},
     {.path = "listen.http2",
      .type = boolean,
      .initial = "true",
@@ -206,6 +219,21 @@ constexpr option table[] = {
      .words = "false",
      .later = "true",
      .doc = "Speak HTTP/2 to the servers."},
+    {.path = "upstreams.tls.certificate",
+     .available = later,
+     .doc = "A certificate to show to the servers."},
+    {.path = "upstreams.tls.key", .available = later, .doc = "Its key."},
+    {.path = "upstreams.balance", .available = later, .doc = "How a server is chosen."},
+    {.path = "upstreams.health", .available = later, .doc = "Ask servers how they are."},
+    {.path = "upstreams.outlier",
+     .available = later,
+     .doc = "Take out servers that answer with errors."},
+    {.path = "upstreams.resolve",
+     .available = later,
+     .doc = "How long the addresses of a name are used."},
+    {.path = "upstreams.max-connections", .available = later, .doc = "Connections to the servers."},
+    {.path = "upstreams.max-wait", .available = later, .doc = "How long a request waits for one."},
+    {.path = "upstreams.retry", .available = later, .doc = "What is sent again, and how often."},
     {.path = "upstreams.overload",
      .doc =
          "Protect the servers: answers 503 and advertises less as their latency and errors grow. "
@@ -322,6 +350,10 @@ constexpr option table[] = {
      .words = "local|allow|deny",
      .doc = "While the store does not answer: count in this process, admit, or refuse."},
 
+    {.path = "policies.unit-name", .available = later, .doc = "What a unit is called."},
+    {.path = "policies.max-wait",
+     .available = later,
+     .doc = "Hold a request for a while that would be refused."},
     {.path = "routes",
      .form = form::list,
      .available = required,
@@ -342,6 +374,12 @@ constexpr option table[] = {
     {.path = "routes.match.host",
      .type = host,
      .doc = "In any case; the port and a dot at the end are ignored. Left out: any."},
+    {.path = "routes.match.headers",
+     .available = later,
+     .doc = "Header fields that a request has."},
+    {.path = "routes.match.query",
+     .available = later,
+     .doc = "Query parameters that a request has."},
     {.path = "routes.upstream",
      .type = upstream_name,
      .doc = "Where the requests go. This or `service`."},
@@ -545,61 +583,73 @@ constexpr option table[] = {
      .min = 1,
      .max = 10'000,
      .doc = "SCIM: resources on a page when the client does not say; never more than "
-            "`max-page-size`."},
+            "`max-page-size`.",
+     .of_scim = true},
     {.path = "routes.max-page-size",
      .type = integer,
      .initial = "500",
      .min = 1,
      .max = 10'000,
-     .doc = "SCIM: resources on a page, at most."},
+     .doc = "SCIM: resources on a page, at most.",
+     .of_scim = true},
     {.path = "routes.pagination",
      .type = choice,
      .initial = "both",
      .words = "both|cursor|index",
-     .doc = "SCIM: how clients may page: by `cursor` (RFC 9865), by `startIndex`, or both."},
+     .doc = "SCIM: how clients may page: by `cursor` (RFC 9865), by `startIndex`, or both.",
+     .of_scim = true},
     {.path = "routes.default-method",
      .type = choice,
      .initial = "index",
      .words = "index|cursor",
      .doc =
          "SCIM: for a query with neither `cursor` nor `startIndex`. With `pagination: cursor` it "
-         "is `cursor`."},
+         "is `cursor`.",
+     .of_scim = true},
     {.path = "routes.cursor-timeout",
      .type = duration,
      .initial = "10m",
      .min = second,
      .max = 366 * day,
-     .doc = "SCIM: how long a cursor is good, in whole seconds; each page gives new ones."},
+     .doc = "SCIM: how long a cursor is good, in whole seconds; each page gives new ones.",
+     .of_scim = true},
     {.path = "routes.count-over-max",
      .type = choice,
      .initial = "clamp",
      .words = "clamp|error",
-     .doc = "SCIM: a `count` above `max-page-size` is lowered, or refused with `invalidCount`."},
+     .doc = "SCIM: a `count` above `max-page-size` is lowered, or refused with `invalidCount`.",
+     .of_scim = true},
     {.path = "routes.schemas",
      .type = file,
      .form = form::one_or_list,
      .doc = "SCIM: files in JSON, each with a schema, a resource type, or an array of them. One "
-            "with the id of a built-in one takes its place."},
+            "with the id of a built-in one takes its place.",
+     .of_scim = true},
     {.path = "routes.indexes",
      .type = name,
      .form = form::one_or_list,
      .doc = "SCIM: attributes to index besides userName, externalId, displayName, emails and what "
             "is unique: `title`, `User:name.familyName`, "
-            "`urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department`."},
+            "`urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department`.",
+     .of_scim = true},
     {.path = "routes.scan-budget",
      .type = duration,
      .initial = "50ms",
      .min = 1,
      .max = 10 * second,
      .doc = "SCIM: how long a page may take whose filter has no index. Then it is shorter, with a "
-            "`nextCursor`."},
+            "`nextCursor`.",
+     .of_scim = true},
     {.path = "routes.max-body",
      .type = size,
      .initial = "1MiB",
      .min = kib,
      .max = 64 * mib,
-     .doc = "SCIM: octets of content; else 413."},
-    {.path = "routes.bulk", .doc = "SCIM: what a bulk request may have; else 413."},
+     .doc = "SCIM: octets of content; else 413.",
+     .of_scim = true},
+    {.path = "routes.bulk",
+     .doc = "SCIM: what a bulk request may have; else 413.",
+     .of_scim = true},
     {.path = "routes.bulk.max-operations",
      .type = integer,
      .initial = "1000",
@@ -616,17 +666,53 @@ constexpr option table[] = {
      .type = reference,
      .doc =
          "SCIM: what URIs of resources begin with, as clients see it. Without a path, that of the "
-         "route follows. Left out: scheme and host of the request."},
+         "route follows. Left out: scheme and host of the request.",
+     .of_scim = true},
     {.path = "routes.unique-group-names",
      .type = boolean,
      .initial = "false",
-     .doc = "SCIM: no two groups of a tenant have the same displayName; else 409."},
+     .doc = "SCIM: no two groups of a tenant have the same displayName; else 409.",
+     .of_scim = true},
     {.path = "routes.unknown-attributes",
      .type = choice,
      .initial = "ignore",
      .words = "ignore|refuse",
      .doc = "SCIM: what becomes of attributes and schema URNs that no schema has, in POST, PUT and "
-            "values of PATCH. Paths and filters that name one are refused in any case."},
+            "values of PATCH. Paths and filters that name one are refused in any case.",
+     .of_scim = true},
+
+    {.path = "routes.auth.api-keys",
+     .available = later,
+     .doc = "API keys in header fields or the query."},
+    {.path = "routes.auth.jwt", .available = later, .doc = "JSON Web Tokens."},
+    {.path = "routes.auth.forward", .available = later, .doc = "Ask another service who may pass."},
+    {.path = "routes.auth.optional",
+     .available = later,
+     .doc = "Let requests without credentials pass."},
+    {.path = "routes.auth.pass", .available = later, .doc = "Tell the upstream who asks."},
+    {.path = "routes.auth.forward-credentials",
+     .available = later,
+     .doc = "Send credentials to the upstream."},
+    {.path = "routes.upgrade", .available = later, .doc = "WebSocket and other upgrades."},
+    {.path = "routes.tunnel-idle-timeout",
+     .available = later,
+     .doc = "How long a tunnel may be silent."},
+    {.path = "routes.cors", .available = later, .doc = "Cross-origin requests of browsers."},
+    {.path = "routes.request",
+     .available = later,
+     .doc = "Set, add or remove header fields of requests."},
+    {.path = "routes.response",
+     .available = later,
+     .doc = "Set, add or remove header fields of responses."},
+    {.path = "routes.rewrite", .available = later, .doc = "Change the path for the upstream."},
+    {.path = "routes.redirect", .available = later, .doc = "Answer with a redirect."},
+    {.path = "routes.respond", .available = later, .doc = "Answer with a fixed response."},
+    {.path = "routes.allow", .available = later, .doc = "Addresses of clients that may ask."},
+    {.path = "routes.deny", .available = later, .doc = "Addresses of clients that may not."},
+    {.path = "routes.timeout",
+     .available = later,
+     .doc = "The timeout of the upstream, for this route."},
+    {.path = "routes.usage", .available = later, .doc = "Count units that responses tell."},
 
     {.path = "fields", .doc = "What responses say of quotas."},
     {.path = "fields.ratelimit",
@@ -723,6 +809,13 @@ constexpr option table[] = {
      .doc = "Octets that may wait in memory for slow clients, of all connections together; when it "
             "is more, the connections for which most waits are closed."},
 
+    {.path = "log-level",
+     .type = choice,
+     .initial = "info",
+     .words = "error|warning|info|debug",
+     .doc = "What the gateway says on standard error: lines of this level, and of those that are "
+            "more important. `tidegate serve --log-level` takes its place."},
+
     {.path = "access-log",
      .type = file,
      .initial = "off",
@@ -737,6 +830,16 @@ constexpr option table[] = {
      .type = boolean,
      .initial = "false",
      .doc = "Log the query of the request, which may hold secrets."},
+    {.path = "access-log.fields", .available = later, .doc = "Which members a line has."},
+
+    {.path = "consumers", .available = later, .doc = "Who may ask, with keys and a plan for each."},
+    {.path = "tracing", .available = later, .doc = "Traces by OpenTelemetry."},
+    {.path = "request-id", .available = later, .doc = "A name for each request."},
+    {.path = "include", .available = later, .doc = "More files."},
+    {.path = "client-ip", .available = later, .doc = "How addresses of clients are grouped."},
+    {.path = "drain-timeout",
+     .available = later,
+     .doc = "How long a stop waits for what is under way."},
 };
 
 auto range(option const& option, std::string (*text)(std::int64_t)) -> std::string {
@@ -802,7 +905,30 @@ auto allowed_besides_words(option const& option) -> std::string {
   return "";
 }
 
+/// Words for what is not there that people bring from other gateways, with the mapping that they stand in.
+constexpr std::pair<std::string_view, std::string_view> known_elsewhere[] = {
+    // NOLINT(modernize-avoid-c-arrays): its length is counted by the compiler
+    {"routes", "headers"},
+    {"routes", "jwt"},
+    {"routes", "api-keys"},
+    {"routes", "websocket"},
+    {"routes", "plan"},
+    {"routes", "plugins"},
+    {"routes", "strip-prefix"},
+    {"routes", "retry"},
+    {"routes", "health"},
+    {"upstreams", "weight"},
+    {"upstreams", "health-check"},
+    {"", "plans"},
+    {"", "cors"},
+    {"", "plugins"},
+};
+
 }  // namespace
+
+auto is_known_elsewhere(std::string_view parent, std::string_view key) -> bool {
+  return std::ranges::find(known_elsewhere, std::pair(parent, key)) != std::end(known_elsewhere);
+}
 
 auto option::key() const -> std::string_view {
   return path.substr(path.rfind('.') + 1);

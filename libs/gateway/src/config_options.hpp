@@ -69,6 +69,8 @@ struct option {
   std::string_view doc{};
   /// A change is taken over by the next start, not by a reload.
   bool at_start = false;
+  /// Of a route: only with `service: scim` or `bridge`.
+  bool of_scim = false;
 
   /// The last part of the path.
   [[nodiscard]] auto key() const -> std::string_view;
@@ -81,6 +83,9 @@ struct option {
 
 /// The keys of the mapping at `path`, in the order of the table; "" is the file itself.
 [[nodiscard]] auto options_under(std::string_view path) -> std::vector<option const*>;
+
+/// Whether people look for a key in that mapping, "" for the file itself, that this version has not under any name.
+[[nodiscard]] auto is_known_elsewhere(std::string_view parent, std::string_view key) -> bool;
 
 /// What stands between the `|` of `words`, `forms` or `later`.
 [[nodiscard]] auto split_words(std::string_view words) -> std::vector<std::string_view>;

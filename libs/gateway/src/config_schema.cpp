@@ -227,7 +227,10 @@ auto config_reference() -> std::string {
     out += "| `" + written_path(rule) + "` | " + written_values(rule) + " | " + initial + " | " +
            std::string(rule.doc) + (rule.at_start ? " Changed by a new start only." : "") + " |\n";
   }
-  return out + "\n## Not available in this version\n\nThese are refused:\n\n" + later;
+  if (!later.empty()) {
+    out += "\n## Not available in this version\n\nThese are refused:\n\n" + later;
+  }
+  return out;
 }
 
 }  // namespace tidegate::gateway

@@ -179,6 +179,65 @@ auto place_at(std::string_view text, std::size_t offset) -> yaml_place {
           offset - (newline == std::string_view::npos ? 0 : newline + 1) + 1};
 }
 
+/// The line of a fault, or the last one before it that is not empty.
+auto line_at(std::string_view text, std::size_t number) -> std::string_view {
+  std::string_view last;
+  for (std::size_t i = 1; i <= number && !text.empty(); ++i) {
+    auto const end = std::min(text.find('\n'), text.size());
+    if (auto const line = text.substr(0, end);
+        i == number || line.find_first_not_of(" \t\r") != std::string_view::npos) {
+      last = line;
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (last.ends_with('\r')) {
+    last.remove_suffix(1);
+  }
+  return last;
+}
+
+/// What is wrong, in the words of people who do not know how YAML is read.
+auto in_plain_words(std::string_view fault, std::string_view line, std::size_t column)
+    -> std::string {
+  using namespace YAML::ErrorMsg;
+  auto const indent = line.substr(0, std::min(line.find_first_not_of(" \t"), line.size()));
+  if (indent.contains('\t') || fault == TAB_IN_INDENTATION) {
+    return "tabs cannot indent; use spaces";
+  }
+  if (fault == ALIAS_NOT_FOUND || fault == CHAR_IN_ALIAS || fault == UNKNOWN_ANCHOR) {
+    return "a value that begins with * must be in quotes: else it stands for an alias, and there "
+           "is no anchor of that name";
+  }
+  if (fault == ANCHOR_NOT_FOUND || fault == CHAR_IN_ANCHOR) {
+    return "a value that begins with & must be in quotes: else it is an anchor";
+  }
+  if (fault == UNKNOWN_TOKEN) {
+    auto const first = column <= line.size() ? line.substr(column - 1, 1) : std::string_view();
+    return "a value that begins with " + std::string(first) + " must be in quotes";
+  }
+  if (fault == MAP_VALUE || fault == MAP_KEY) {
+    return "a colon is not expected here: a value with \": \" in it must be in quotes, keys of one "
+           "mapping begin in the same column, and the line before may lack its colon";
+  }
+  if (fault == END_OF_MAP || fault == END_OF_SEQ || fault == BLOCK_ENTRY) {
+    return "the indentation does not fit the lines above: what belongs together begins in the same "
+           "column";
+  }
+  if (fault == END_OF_MAP_FLOW) {
+    return "a } or a comma is missing";
+  }
+  if (fault == END_OF_SEQ_FLOW) {
+    return "a ] or a comma is missing";
+  }
+  if (fault == FLOW_END) {
+    return "a ] or } that closes nothing, or the wrong one of the two";
+  }
+  if (fault.starts_with(INVALID_ESCAPE)) {
+    return "a backslash in double quotes must be written twice, or the value put in single quotes";
+  }
+  return std::string(fault);
+}
+
 }  // namespace
 
 auto read_yaml(std::string_view text) -> result<yaml_document, yaml_fault> {
@@ -196,7 +255,14 @@ auto read_yaml(std::string_view text) -> result<yaml_document, yaml_fault> {
   } catch (stop const& stopped) {
     return failure(stopped.fault);
   } catch (YAML::Exception const& error) {
-    return failure(yaml_fault{place_of(error.mark), "this is not YAML: " + error.msg});
+    constexpr std::size_t shown_max = 80;
+    auto const place = place_of(error.mark);
+    auto const line = line_at(text, place.line);
+    auto const shown = line.substr(0, shown_max);
+    return failure(
+        yaml_fault{place, "this is not YAML: " + in_plain_words(error.msg, line, place.column) +
+                              "; the line: \"" + std::string(shown) +
+                              (shown.size() < line.size() ? "..." : "") + "\""});
   }
   if (document.root == nullptr) {
     document.root = &document.nodes.emplace_back();

@@ -13,6 +13,7 @@
 #include <tidegate/http/problem.hpp>
 #include <tidegate/http/target.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <mutex>
@@ -102,6 +103,8 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   method_ = request.method();
   token_ = nullptr;
   status_ = 0;
+  reason_ = {};
+  scim_operation_ = scim_operation::none;
   told_status_ = 0;
   told_octets_ = 0;
   head_sent_ = false;
@@ -130,6 +133,7 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
           ? std::string_view("*")
           : http::normal_path(request.path(), worker_.path).value_or(std::string_view());
   if (path.empty()) {
+    reason_ = "path-invalid";
     answer_problem(400, "Bad Request", "The path of the request is not valid.");
     return;
   }
@@ -160,6 +164,7 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
     return;
   }
   if (!found) {
+    reason_ = "no-route";
     answer_problem(404, "Not Found", "No route of this gateway matches the request.");
     return;
   }
@@ -167,6 +172,7 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   auto const& max_body = settings.settings.http.max_body;
   if (max_body && request.body().kind == wire::body_kind::content_length &&
       request.body().length > static_cast<std::uint64_t>(*max_body)) {
+    reason_ = "body-too-large";
     answer_problem(413, "Content Too Large", "The content of the request is larger than allowed.");
     return;
   }
@@ -255,6 +261,7 @@ auto exchange::is_let_in(wire::request_head const& request, std::string_view pat
     return false;
   }
   if (token_ != nullptr) {
+    reason_ = "token-read-only";
     answer_problem(403, "Forbidden", "This token is only for reading.");
     return false;
   }
@@ -262,6 +269,7 @@ auto exchange::is_let_in(wire::request_head const& request, std::string_view pat
   std::string_view const detail =
       has_token ? "The bearer token of the request is not one that this gateway knows."
                 : "The request needs a bearer token.";
+  reason_ = has_token ? "token-unknown" : "token-missing";
   std::string_view const challenge = has_token ? "Bearer error=\"invalid_token\"" : "Bearer";
   if (is_scim) {
     auto answer = scim_error_answer({401, scim::scim_type::none, std::string(detail)});
@@ -304,6 +312,7 @@ void exchange::answer_echo(wire::request_head const& request, std::string_view p
 
 void exchange::answer_description(wire::request_head const& request) {
   if (method_ != wire::method::get && method_ != wire::method::head) {
+    reason_ = "method-not-allowed";
     answer_problem(405, "Method Not Allowed", "This resource can be read with GET.",
                    "Allow: GET, HEAD\r\n");
     return;
@@ -504,6 +513,7 @@ void exchange::upstream_head(wire::response_head const& head) {
     return;
   }
   status_ = head.status();
+  reason_ = {};
   answered_at_ = worker_.loop.now();
   head_sent_ = true;
   auto& lines = worker_.field_lines;
@@ -539,6 +549,7 @@ void exchange::upstream_done() {
 
 void exchange::upstream_failed(upstream_failure why, std::string unsent) {
   upstream_ = nullptr;
+  note_failure(why);
   if (head_sent_) {
     end()->cut();
     return;
@@ -576,6 +587,18 @@ void exchange::upstream_failed(upstream_failure why, std::string unsent) {
       break;
     default:
       answer_problem(502, "Bad Gateway", "The service behind this gateway cannot be reached.");
+  }
+}
+
+void exchange::note_failure(upstream_failure why) {
+  switch (why) {
+    case upstream_failure::connect_refused: reason_ = "upstream-refused"; break;
+    case upstream_failure::connect_timeout: reason_ = "upstream-connect-timeout"; break;
+    case upstream_failure::closed_unanswered:
+    case upstream_failure::closed: reason_ = "upstream-closed"; break;
+    case upstream_failure::malformed: reason_ = "upstream-malformed"; break;
+    case upstream_failure::timeout: reason_ = "upstream-timeout"; break;
+    case upstream_failure::idle: reason_ = "upstream-idle"; break;
   }
 }
 
@@ -629,6 +652,7 @@ void exchange::abandon(int status) {
   if (status_ == 0) {
     status_ = status;
   }
+  reason_ = status == client_is_gone ? "client-gone" : reason_of_unreadable(status);
   (void)end();
 }
 
@@ -664,6 +688,10 @@ auto exchange::end(std::size_t local_octets) -> client_stream* {
   unload();
   if (route_ != nullptr) {
     route_->counts->count(told_status_ != 0 ? told_status_ : status_, worker_.loop.now() - begun_);
+  }
+  if (scim_operation_ != scim_operation::none) {
+    worker_.metrics->scim[static_cast<std::size_t>(scim_operation_)].add(
+        static_cast<std::size_t>(std::clamp(status_, 0, 599)));
   }
   worker_.release(*std::exchange(runtime_, nullptr));
   return std::exchange(client_, nullptr);
@@ -718,9 +746,11 @@ void exchange::end_log_line(std::size_t local_octets) {
       .key_id = key_id_,
       .key_outcome = key_outcome_,
       .status = told_status_ != 0 ? told_status_ : status_,
+      .reason = reason_,
       .request_octets = request_octets_,
       .response_octets = response_octets_ + (method_ == wire::method::head ? 0 : local_octets),
-      .duration = worker_.loop.now() - begun_,
+      // The clock of the loop stands still while a request is answered at once.
+      .duration = instant(std::chrono::steady_clock::now().time_since_epoch()) - begun_,
   };
   if (told_status_ != 0) {
     response.response_octets = told_octets_;  // what came later went to no client

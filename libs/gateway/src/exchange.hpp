@@ -169,6 +169,8 @@ class exchange final : private upstream_user {
                     std::string_view limit_lines, std::string content,
                     bool is_protected);  // ends
   void pass_interim(wire::response_head const& head);
+  /// The upstream has failed, which is what the log says of the answer unless another try brings one.
+  void note_failure(upstream_failure why);
   void head_came(int status);
   /// `head` is that of the upstream's answer; null for one of our own.
   void append_limit_lines(std::string& out, wire::response_head const* head);
@@ -288,7 +290,7 @@ class exchange final : private upstream_user {
   // For the SCIM service.
   [[nodiscard]] auto path_below_base(std::string_view path) const -> std::string_view;
   [[nodiscard]] auto scim_request_of(wire::request_head const& request, std::string_view path,
-                                     client_address const& from) const -> scim_request;
+                                     client_address const& from) -> scim_request;
   void begin_service(wire::request_head const& request, std::string_view path,
                      client_address const& from);
   /// Tells a client to go on that waits for that with its content.
@@ -333,6 +335,7 @@ class exchange final : private upstream_user {
   bearer_token const* token_ = nullptr;  // who asks, on a route with `auth`
   wire::method method_ = wire::method::get;
   int status_ = 0;
+  scim_operation scim_operation_ = scim_operation::none;
   bool head_sent_ = false;
   bool request_done_ = false;
   bool charged_ = false;
@@ -364,6 +367,7 @@ class exchange final : private upstream_user {
   std::array<ratelimit::service_limit_view, limits_max> views_;
   std::string log_line_;  // so far; empty while nothing is logged
   bool decision_is_logged_ = false;
+  std::string_view reason_;  // why the gateway answered itself, for the log; a literal
   std::string_view server_;  // the last that was asked, when that is logged
   std::string key_id_;       // the same of a request with a key
   std::string_view key_outcome_;

@@ -207,6 +207,7 @@ auto exchange::end_keyed(std::size_t local_octets) -> client_stream* {
 void exchange::end_unheard() {
   if (status_ == 0) {
     status_ = client_is_gone;
+    reason_ = "client-gone";
   }
   (void)end_keyed();
 }
@@ -293,6 +294,7 @@ void exchange::refuse_key(idempotency::problem_details const& problem,
                           std::chrono::seconds retry_after, std::string_view more_lines) {
   look_at_all();
   status_ = problem.status != 0 ? problem.status : idempotency::status_of(problem.code);
+  reason_ = idempotency::name_of(problem.code);
   auto& lines = worker_.field_lines;
   lines.clear();
   append_limit_fields(lines, nullptr, status_);
@@ -318,6 +320,9 @@ void exchange::refuse_key(idempotency::problem_details const& problem,
 
 void exchange::tell_unknown(int status, idempotency_config const& how) {
   status_ = status;
+  if (reason_.empty()) {
+    reason_ = status == 504 ? "upstream-timeout" : "upstream-closed";
+  }
   if (client_ == nullptr) {
     return;
   }
@@ -357,10 +362,12 @@ void exchange::answer_unreachable() {
   if (client_ == nullptr) {
     auto& on = worker_;
     status_ = 502;
+    reason_ = "upstream-refused";
     (void)end();
     on.reclaim(*this);
     return;
   }
+  reason_ = "upstream-refused";
   answer_problem(502, "Bad Gateway", "The service behind this gateway cannot be reached.",
                  "Retry-After: 1\r\n");
 }
@@ -394,6 +401,7 @@ void exchange::pass_interim(wire::response_head const& head) {
 
 void exchange::head_came(int status) {
   status_ = status;
+  reason_ = {};
   answered_at_ = worker_.loop.now();
 }
 

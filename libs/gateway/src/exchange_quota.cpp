@@ -219,6 +219,7 @@ auto exchange::is_overloaded() -> bool {
   }
   look_at_all();
   log_decision("overloaded", {});
+  reason_ = "overload";
   auto& content = worker_.text;
   content.clear();
   ratelimit::append_problem(content, ratelimit::problem_type::temporary_reduced_capacity, {});
@@ -275,6 +276,7 @@ auto exchange::is_blocked() -> bool {
     }
   }
   log_decision("blocked", positions);
+  reason_ = "abuse";
   auto& content = worker_.text;
   content.clear();
   ratelimit::append_problem(content, ratelimit::problem_type::abnormal_usage_detected, names);
@@ -381,6 +383,7 @@ void exchange::refuse_by_quota() {
   if (route_of().watches_abuse) {
     count_refusals();
   }
+  reason_ = "quota";
   advertise_all(false);
   auto retry_after = 0ns;
   std::array<std::size_t, limits_max> positions{};

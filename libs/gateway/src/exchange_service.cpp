@@ -53,7 +53,7 @@ auto exchange::path_below_base(std::string_view path) const -> std::string_view 
 }
 
 auto exchange::scim_request_of(wire::request_head const& request, std::string_view path,
-                               client_address const& from) const -> scim_request {
+                               client_address const& from) -> scim_request {
   auto const& settings = *route_of().settings;
   scim_request made;
   made.owner = runtime_->settings;
@@ -62,6 +62,7 @@ auto exchange::scim_request_of(wire::request_head const& request, std::string_vi
   made.has_auth = settings.auth.has_value();
   made.method = request.method_text();
   made.path = path_below_base(path);
+  scim_operation_ = scim_operation_of(made.method, made.path);
   auto query = request.query();
   query.remove_prefix(std::min<std::size_t>(1, query.size()));
   made.query = query;

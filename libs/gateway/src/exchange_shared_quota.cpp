@@ -137,6 +137,7 @@ auto exchange::decide_without_store(store::store_error const& why) -> bool {
 void exchange::refuse_without_store() {
   views_count_ = 0;  // nobody knows how they stand
   log_decision("store-unavailable", {});
+  reason_ = "quota-store";
   auto& content = worker_.text;
   content.clear();
   ratelimit::append_problem(content, ratelimit::problem_type::temporary_reduced_capacity, {});
@@ -186,6 +187,7 @@ void exchange::go_on() {
                : http::normal_path(request.path(), worker_.path).value_or(std::string_view());
   }
   if (path.empty()) {  // it was read before, so this is a fault of our own
+    reason_ = "request-lost";
     answer_problem(500, "Internal Server Error", "The request was lost on its way.");
     return;
   }

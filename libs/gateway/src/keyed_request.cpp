@@ -769,6 +769,9 @@ void keyed_request::upstream_done() {
 void keyed_request::upstream_failed(upstream_failure why, std::string /*unsent*/) {
   auto const self = shared_from_this();
   upstream_ = nullptr;
+  if (exchange_ != nullptr) {
+    exchange_->note_failure(why);
+  }
   if (stage_ == stage::claiming) {
     return;  // nothing was sent; another connection is taken when the claim is made
   }

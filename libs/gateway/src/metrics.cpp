@@ -2,26 +2,60 @@
 #include "metrics.hpp"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <system_error>
 
 namespace tidegate::gateway {
 
-void route_metrics::count(int status, std::chrono::nanoseconds latency) noexcept {
-  by_status.add(static_cast<std::size_t>(std::clamp(status, 0, 599)));
+void latency_counts::count(std::chrono::nanoseconds latency) noexcept {
   auto const microseconds =
       static_cast<std::uint64_t>(std::max<std::int64_t>(latency / std::chrono::microseconds(1), 0));
   std::size_t bound = 0;  // one by one, as most are within the first few
   while (bound < latency_bounds.size() && latency_bounds[bound] < microseconds) {
     ++bound;
   }
-  by_latency[bound].add();
-  latency_sum.add(microseconds);
+  by_bound[bound].add();
+  sum.add(microseconds);
+}
+
+void route_metrics::count(int status, std::chrono::nanoseconds took) noexcept {
+  by_status.add(static_cast<std::size_t>(std::clamp(status, 0, 599)));
+  latency.count(took);
+}
+
+auto scim_operation_of(std::string_view method, std::string_view path) noexcept -> scim_operation {
+  auto const type = path.substr(0, path.find('/', 1));
+  if (type == "/ServiceProviderConfig" || type == "/Schemas" || type == "/ResourceTypes") {
+    return scim_operation::discovery;
+  }
+  if (type == "/Bulk") {
+    return scim_operation::bulk;
+  }
+  if (path.ends_with("/.search")) {
+    return scim_operation::list;
+  }
+  if (method == "POST") {
+    return scim_operation::create;
+  }
+  if (method == "PUT") {
+    return scim_operation::replace;
+  }
+  if (method == "PATCH") {
+    return scim_operation::patch;
+  }
+  if (method == "DELETE") {
+    return scim_operation::remove;
+  }
+  return type.size() + 1 < path.size() ? scim_operation::read : scim_operation::list;
 }
 
 void policy_sums::add(policy_metrics const& of) noexcept {
@@ -113,10 +147,21 @@ auto latency_labels() -> std::array<std::string, latency_bounds.size() + 1> cons
   return made;
 }
 
+struct latency_sums {
+  std::array<std::uint64_t, latency_bounds.size() + 1> by_bound{};
+  std::uint64_t sum = 0;
+
+  void add(latency_counts const& of) noexcept {
+    for (std::size_t i = 0; i < by_bound.size(); ++i) {
+      by_bound[i] += of.by_bound[i].value();
+    }
+    sum += of.sum.value();
+  }
+};
+
 struct route_sums {
   std::map<std::size_t, std::uint64_t> by_status;
-  std::array<std::uint64_t, latency_bounds.size() + 1> by_latency{};
-  std::uint64_t latency_sum = 0;
+  latency_sums latency;
   std::array<std::uint64_t, keyed_outcomes_count> keyed{};
   bool has_keys = false;
 };
@@ -126,13 +171,69 @@ constexpr std::array<std::string_view, keyed_outcomes_count> keyed_outcome_names
     "unknown-refused", "expired",      "not-replayable", "missing", "malformed",
     "too-many-keys",   "store-failed", "bypassed",       "not-sent"};
 
+void histogram(std::string& out, std::string const& name, std::string const& labels,
+               latency_sums const& sums) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < sums.by_bound.size(); ++i) {
+    count += sums.by_bound[i];
+    line(out, name + "_bucket", labels + latency_labels()[i], static_cast<double>(count));
+  }
+  line(out, name + "_sum", labels, static_cast<double>(sums.sum) / 1e6);
+  line(out, name + "_count", labels, static_cast<double>(count));
+}
+
+auto seconds_of(std::chrono::system_clock::time_point time) -> double {
+  return std::chrono::duration<double>(
+             std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()))
+      .count();
+}
+
+constexpr std::array<char const*, scim_operations_count> scim_operation_names = {
+    "none", "read", "list", "create", "replace", "patch", "delete", "bulk", "discovery"};
+
 void single(std::string& out, char const* name, char const* kind, char const* help, double value) {
   describe(out, name, kind, help);
   line(out, name, "", value);
 }
 
+/// How many descriptors are open. Linux 6.2 and later say so at once; else they are counted, which takes a while where
+/// there are many, so not every time.
+auto open_descriptors() -> std::optional<std::uint64_t> {
+  struct stat about {};
+  if (::stat("/proc/self/fd", &about) == 0 && about.st_size > 0) {
+    return static_cast<std::uint64_t>(about.st_size);
+  }
+  using clock = std::chrono::steady_clock;
+  constexpr auto good_for = std::chrono::seconds(10);
+  static std::mutex mutex;
+  static std::optional<std::pair<clock::time_point, std::uint64_t>> counted;
+  std::lock_guard const lock(mutex);
+  if (!counted || clock::now() >= counted->first + good_for) {
+    std::error_code fault;
+    auto const begin = std::filesystem::directory_iterator("/proc/self/fd", fault);
+    if (fault) {
+      return std::nullopt;
+    }
+    // Less the one that looks.
+    auto const count = std::distance(begin, std::filesystem::directory_iterator()) - 1;
+    counted = {clock::now(), static_cast<std::uint64_t>(count)};
+  }
+  return counted->second;
+}
+
 /// What every program of Prometheus says of its process, by the same names.
-void append_process(std::string& out) {
+void append_process(std::string& out, std::chrono::system_clock::time_point started) {
+  single(out, "process_start_time_seconds", "gauge", "When the process was started.",
+         seconds_of(started));
+  if (auto const count = open_descriptors()) {
+    single(out, "process_open_fds", "gauge", "Descriptors that are open.",
+           static_cast<double>(*count));
+  }
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    single(out, "process_max_fds", "gauge", "Descriptors that may be open.",
+           static_cast<double>(limit.rlim_cur));
+  }
   std::size_t pages = 0;
   std::size_t resident = 0;
   if (std::ifstream("/proc/self/statm") >> pages >> resident) {
@@ -197,10 +298,7 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
       auto& sum = routes[name];
       route->by_status.for_each(
           [&](std::size_t status, std::uint64_t count) { sum.by_status[status] += count; });
-      for (std::size_t i = 0; i < sum.by_latency.size(); ++i) {
-        sum.by_latency[i] += route->by_latency[i].value();
-      }
-      sum.latency_sum += route->latency_sum.value();
+      sum.latency.add(route->latency);
       for (std::size_t i = 0; i < sum.keyed.size(); ++i) {
         sum.keyed[i] += route->keyed[i].value();
       }
@@ -221,16 +319,8 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   describe(out, "tidegate_request_duration_seconds", "histogram",
            "From the head of a request to the end of its response.");
   for (auto const& [name, sum] : routes) {
-    auto const route = "route=\"" + label(name) + "\"";
-    std::uint64_t count = 0;
-    for (std::size_t i = 0; i < sum.by_latency.size(); ++i) {
-      count += sum.by_latency[i];
-      line(out, "tidegate_request_duration_seconds_bucket", route + latency_labels()[i],
-           static_cast<double>(count));
-    }
-    line(out, "tidegate_request_duration_seconds_sum", route,
-         static_cast<double>(sum.latency_sum) / 1e6);
-    line(out, "tidegate_request_duration_seconds_count", route, static_cast<double>(count));
+    histogram(out, "tidegate_request_duration_seconds", "route=\"" + label(name) + "\"",
+              sum.latency);
   }
   describe(out, "tidegate_idempotency_total", "counter",
            "What became of requests with an Idempotency-Key.");
@@ -329,11 +419,42 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
          static_cast<double>(process.quota_buckets));
   single(out, "tidegate_quota_table_bytes", "gauge", "Memory of the quota table.",
          static_cast<double>(process.quota_octets));
-  append_process(out);
+  describe(out, "tidegate_scim_requests_total", "counter",
+           "Requests to the SCIM service, by what was asked of it.");
+  for (std::size_t i = 1; i < scim_operations_count; ++i) {
+    std::map<std::size_t, std::uint64_t> by_status;
+    for (auto const& worker : workers) {
+      worker->scim[i].for_each(
+          [&](std::size_t status, std::uint64_t count) { by_status[status] += count; });
+    }
+    for (auto const& [status, count] : by_status) {
+      line(out, "tidegate_scim_requests_total",
+           std::string("operation=\"") + scim_operation_names[i] + "\",status=\"" +
+               std::to_string(status) + "\"",
+           static_cast<double>(count));
+    }
+  }
+  single(out, "tidegate_config_last_reload_successful", "gauge",
+         "Whether the last reload was taken over; 1 before the first.",
+         process.last_reload_is_good ? 1 : 0);
+  single(out, "tidegate_config_last_reload_success_timestamp_seconds", "gauge",
+         "When a configuration was taken over last; the start counts.",
+         seconds_of(process.last_good_reload));
+  single(out, "tidegate_config_reload_failures_total", "counter", "Reloads that were refused.",
+         static_cast<double>(process.reload_failures));
+  single(out, "tidegate_log_dropped_total", "counter",
+         "Lines for standard error that were lost, since it was not read.",
+         static_cast<double>(process.event_lines_dropped));
+  describe(out, "tidegate_build_info", "gauge",
+           "1, with the version and the commit of the program.");
+  line(out, "tidegate_build_info",
+       "version=\"" + label(process.version) + "\",commit=\"" + label(process.commit) + "\"", 1);
+  append_process(out, process.started);
 }
 
 void append_upstreams(std::string& out, runtime const& settings,
-                      std::span<std::shared_ptr<worker_metrics> const> workers, instant now) {
+                      std::span<std::shared_ptr<worker_metrics> const> workers,
+                      upstream_reports& reports, instant now) {
   struct server_sums {
     std::string labels;
     std::uint64_t in_flight = 0;
@@ -342,8 +463,10 @@ void append_upstreams(std::string& out, runtime const& settings,
     std::size_t out = 0;  // for so many threads
   };
   std::vector<server_sums> all;
+  std::map<std::string, latency_sums> latencies;
   for (auto const& upstream : settings.upstreams) {
     auto const& name = upstream.settings->name;
+    auto& latency = latencies[name];
     for (auto const& server : upstream.servers) {
       auto& sum = all.emplace_back();
       sum.labels = "upstream=\"" + label(name) + "\",server=\"" + label(server.authority) + "\"";
@@ -356,7 +479,12 @@ void append_upstreams(std::string& out, runtime const& settings,
           sum.failures += counts.failures.value();
           sum.failures_in_a_row = std::max(sum.failures_in_a_row, counts.failures_in_a_row.value());
           sum.out += counts.out_until.load(std::memory_order_relaxed) > now ? 1U : 0U;
+          latency.add(counts.latency);
         }
+      }
+      // The only one is used whatever it does: nothing takes it out.
+      if (upstream.servers.size() == 1 && reports.of(name, server.authority).is_down()) {
+        sum.out = std::max<std::size_t>(workers.size(), 1);
       }
     }
   }
@@ -367,7 +495,8 @@ void append_upstreams(std::string& out, runtime const& settings,
     }
   };
   each("tidegate_upstream_up", "gauge",
-       "The share of threads that send to a server: 1 is all of them, 0 that it is taken out.",
+       "The share of threads that send to a server: 1 is all of them, 0 that it is taken out, or "
+       "that it is the only one and has not answered since three failures in a row.",
        [&](server_sums const& sum) {
          auto const threads = static_cast<double>(std::max<std::size_t>(workers.size(), 1));
          return (threads - static_cast<double>(sum.out)) / threads;
@@ -380,6 +509,24 @@ void append_upstreams(std::string& out, runtime const& settings,
   each("tidegate_upstream_failures_in_a_row", "gauge",
        "Failures since the last answer of a server, of the thread that had most.",
        [](server_sums const& sum) { return static_cast<double>(sum.failures_in_a_row); });
+  describe(out, "tidegate_upstream_duration_seconds", "histogram",
+           "From sending a request to an upstream, with connecting where that was needed, to the "
+           "head of its response.");
+  for (auto const& [name, sums] : latencies) {
+    histogram(out, "tidegate_upstream_duration_seconds", "upstream=\"" + label(name) + "\"", sums);
+  }
+}
+
+void append_certificates(std::string& out, runtime const& settings) {
+  describe(out, "tidegate_certificate_expiry_timestamp_seconds", "gauge",
+           "Until when the certificate of a listener is good.");
+  auto const& listen = settings.settings.listen;
+  for (std::size_t i = 0; i < listen.size(); ++i) {
+    if (auto const& tls = settings.listener_tls[i]; tls && tls->expires()) {
+      line(out, "tidegate_certificate_expiry_timestamp_seconds",
+           "listener=\"" + label(listen[i].address) + "\"", seconds_of(*tls->expires()));
+    }
+  }
 }
 
 void append_stores(std::string& out, std::span<store_figures const> stores) {

@@ -4,6 +4,7 @@
 #include "hot_partitions.hpp"
 #include "runtime.hpp"
 #include "scim_ignored.hpp"
+#include "upstream_reports.hpp"
 
 #include <array>
 #include <atomic>
@@ -98,11 +99,37 @@ class status_counts {
   std::array<counter, (statuses + 63) / 64> used_;  // a bit for each
 };
 
+/// How long things took.
+struct latency_counts {
+  std::array<counter, latency_bounds.size() + 1> by_bound;
+  counter sum;  // microseconds
+
+  void count(std::chrono::nanoseconds latency) noexcept;
+};
+
+/// What is asked of a SCIM service.
+enum class scim_operation : std::uint8_t {
+  none,
+  read,
+  list,
+  create,
+  replace,
+  patch,
+  remove,
+  bulk,
+  discovery,
+};
+inline constexpr std::size_t scim_operations_count =
+    static_cast<std::size_t>(scim_operation::discovery) + 1;
+
+/// By the method and the path below the base.
+[[nodiscard]] auto scim_operation_of(std::string_view method, std::string_view path) noexcept
+    -> scim_operation;
+
 /// What is counted of one route.
 struct route_metrics {
   status_counts by_status;
-  std::array<counter, latency_bounds.size() + 1> by_latency;
-  counter latency_sum;  // microseconds
+  latency_counts latency;
   std::array<counter, keyed_outcomes_count> keyed;
   std::atomic<bool> has_keys{false};  ///< then every outcome is there from 0 on
 
@@ -128,6 +155,7 @@ struct server_metrics {
   counter failures;  // of all time
   counter failures_in_a_row;
   std::atomic<instant> out_until{instant::min()};
+  latency_counts latency;  // to the head of the response
 };
 
 /// What one thread counts. Routes and policies are found by name, so that counts outlive a reload.
@@ -148,6 +176,7 @@ struct worker_metrics {
   counter quota_store_asked;
   counter quota_store_here;
   counter quota_store_round_trips;
+  std::array<status_counts, scim_operations_count> scim;
 
   [[nodiscard]] auto of_route(std::string const& name) -> route_metrics&;
   [[nodiscard]] auto of_policy(std::string const& name) -> policy_metrics&;
@@ -192,6 +221,13 @@ struct process_figures {
   /// Where the store bounds itself: octets of keys and responses, and how many they may be; else 0.
   std::size_t keys_octets = 0;
   std::size_t keys_octets_max = 0;
+  std::uint64_t event_lines_dropped = 0;
+  std::string version{};
+  std::string commit{};
+  std::chrono::system_clock::time_point started{};
+  bool last_reload_is_good = true;
+  std::chrono::system_clock::time_point last_good_reload{};
+  std::uint64_t reload_failures = 0;
 };
 
 /// All of it in the text format of Prometheus.
@@ -200,7 +236,11 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
 
 /// How the upstreams of a configuration are, in the same format.
 void append_upstreams(std::string& out, runtime const& settings,
-                      std::span<std::shared_ptr<worker_metrics> const> workers, instant now);
+                      std::span<std::shared_ptr<worker_metrics> const> workers,
+                      upstream_reports& reports, instant now);
+
+/// Until when the certificates of listeners are good, in the same format.
+void append_certificates(std::string& out, runtime const& settings);
 
 /// How the stores are, in the same format.
 void append_stores(std::string& out, std::span<store_figures const> stores);

@@ -127,6 +127,44 @@ auto check_path_pattern(std::string_view pattern) -> result<void, path_pattern_e
   return {};
 }
 
+namespace {
+
+auto covers_path(std::string_view wide, std::string_view narrow) -> bool {
+  std::optional<std::string_view> wide_rest = wide.substr(1);
+  std::optional<std::string_view> narrow_rest = narrow.substr(1);
+  for (;;) {
+    if (!wide_rest) {
+      return !narrow_rest;
+    }
+    auto const wanted = first_segment(*wide_rest);
+    if (wanted.text == "**") {
+      return true;
+    }
+    if (!narrow_rest) {
+      return false;
+    }
+    auto const given = first_segment(*narrow_rest);
+    bool const is_same = wanted.text == given.text;
+    if (given.text == "**" || (!is_same && (wanted.text != "*" || given.text.empty()))) {
+      return false;
+    }
+    wide_rest = wanted.rest;
+    narrow_rest = given.rest;
+  }
+}
+
+}  // namespace
+
+auto covers(request_match const& wide, request_match const& narrow) -> bool {
+  bool const host = wide.host.empty() || lower_case(wide.host) == lower_case(narrow.host);
+  bool const methods =
+      wide.methods.empty() ||
+      (!narrow.methods.empty() && std::ranges::all_of(narrow.methods, [&](auto const& method) {
+        return std::ranges::find(wide.methods, method) != wide.methods.end();
+      }));
+  return host && methods && covers_path(wide.path, narrow.path);
+}
+
 /// The patterns as a tree of their segments. A path walks down it, once into the child of that name and
 /// once into that of `*`; no node is visited twice, since its depth is that of the segment.
 struct router::tree {

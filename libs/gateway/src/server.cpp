@@ -13,12 +13,17 @@
 
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -138,8 +143,12 @@ struct directory_shape {
 
 struct server::state {
   state(store::quota_table::options const& options, store_openers openers)
-      : quotas(options), shared(quotas, log), open(std::move(openers)) {
-    shared.report = open.report;
+      : quotas(options),
+        shared(quotas, log, openers.events ? openers.events : std::make_shared<event_log>()),
+        open(std::move(openers)) {
+    shared.version = open.version;
+    shared.commit = open.commit;
+    shared.report = [events = shared.events](std::string_view line) { events->warning(line); };
     shared.quota_health.use(shared.report);
   }
 
@@ -207,9 +216,9 @@ struct server::state {
     }
     TIDEGATE_TRY(auto model, make_scim_model(*found));
     TIDEGATE_TRY(auto parts, open.directory(used.settings, model));
-    shared.scim =
-        std::make_unique<scim_service>(std::move(model), std::move(parts.directory),
-                                       std::span<std::byte const>(parts.secret), shared.report);
+    shared.scim = std::make_unique<scim_service>(
+        std::move(model), std::move(parts.directory), std::span<std::byte const>(parts.secret),
+        [events = shared.events](std::string_view line) { events->debug(line); });
     shared.scim->health().use(shared.report);
     directory = wanted;
     return {};
@@ -308,6 +317,8 @@ struct server::state {
 
   [[nodiscard]] auto look_at_reload() -> reload_outcome;
   auto reload() -> reload_outcome;
+  /// Has people know, and metrics.
+  void say(reload_outcome const& outcome);
 
   /// Reads the configuration, and sees whether it could be taken over.
   [[nodiscard]] auto load() -> result<config, reload_refusal>;
@@ -338,6 +349,54 @@ auto check_schemas(config const& settings) -> result<void, std::string> {
     TIDEGATE_TRY_VOID(make_scim_model(*found));
   }
   return {};
+}
+
+auto check_files(config const& settings) -> std::vector<config_fault> {
+  std::vector<config_fault> faults;
+  auto const add = [&](std::string const& path, std::string message) {
+    auto fault = place_of(settings, path);
+    fault.message = std::move(message);
+    faults.push_back(std::move(fault));
+  };
+  // Each alone, so that all that is wrong is said at once.
+  policy_ids ids;
+  upstream_loads loads;
+  for (auto const& listen : settings.listen) {
+    config part;
+    part.listen.push_back(listen);
+    if (auto const made = runtime::make(std::move(part), ids, loads); !made) {
+      bool const is_key = made.error().contains("cannot use the key");
+      add("listen[" + listen.address + "].tls." + (is_key ? "key" : "certificate"), made.error());
+    }
+  }
+  for (auto const& upstream : settings.upstreams) {
+    config part;
+    part.upstreams.push_back(upstream);
+    if (auto const made = runtime::make(std::move(part), ids, loads); !made) {
+      bool const is_ca = upstream.tls.ca && made.error().contains(*upstream.tls.ca);
+      add("upstreams." + upstream.name + (is_ca ? ".tls.ca" : ".servers"), made.error());
+    }
+  }
+  if (auto const schemas = check_schemas(settings); !schemas) {
+    auto const with = std::ranges::find_if(
+        settings.routes, [](route_config const& route) { return route.scim.has_value(); });
+    bool const is_file = std::ranges::any_of(with->scim->schemas, [&](std::string const& file) {
+      return schemas.error().contains(file);
+    });
+    add("routes[" + with->name + (is_file ? "].schemas" : "].indexes"), schemas.error());
+  }
+  if (settings.access_log.to == access_log_config::destination::file) {
+    auto const& file = settings.access_log.file;
+    auto const folder = std::filesystem::path(file).parent_path();
+    bool const is_there = ::access(file.c_str(), F_OK) == 0;
+    bool const is_folder = std::filesystem::is_directory(file);
+    auto const& written = is_there ? file : folder.empty() ? std::string(".") : folder.string();
+    if (is_folder || ::access(written.c_str(), W_OK) != 0) {
+      add("access-log.file", "access-log: cannot write " + file + ": " +
+                                 std::system_category().message(is_folder ? EISDIR : errno));
+    }
+  }
+  return faults;
 }
 
 server::server(std::unique_ptr<state> made) : state_(std::move(made)) {}
@@ -410,12 +469,13 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
   made->log.use(std::move(file));
   auto& shared = made->shared;
   shared.connections_max = connections_possible();
-  if (shared.report && is_worth_telling(used->settings, shared.connections_max)) {
+  if (is_worth_telling(used->settings, shared.connections_max)) {
     shared.report("http.max-connections is " + std::to_string(used->settings.http.max_connections) +
                   ", but the limit of open files leaves room for " +
                   std::to_string(shared.connections_max) +
                   " connections of clients: no more are taken (see ulimit -n, LimitNOFILE=)");
   }
+  made->shared.events->use(used->settings.log);
   for (auto& each : made->threads) {
     each.thread = std::thread([&each] { each.loop->run(); });
   }
@@ -482,16 +542,45 @@ auto server::state::reload() -> reload_outcome {
   std::lock_guard const lock(reload_mutex);
   auto outcome = [&]() -> reload_outcome {
     TIDEGATE_TRY(auto next, load());
+    for (auto const& warning : next.warnings) {
+      shared.events->warning(to_string(warning));
+    }
     auto changes = changes_to(next);
     if (auto const taken = take_over(std::move(next)); !taken) {
       return failure(reload_refusal{{}, taken.error()});
     }
     return changes;
   }();
-  if (open.reloaded) {
-    open.reloaded(outcome);
-  }
+  say(outcome);
   return outcome;
+}
+
+void server::state::say(reload_outcome const& outcome) {
+  auto& events = *shared.events;
+  auto& told = shared.reloads;
+  if (!outcome) {
+    auto const& [faults, reason] = outcome.error();
+    for (auto const& fault : faults) {
+      events.error(to_string(fault));
+    }
+    events.error("the configuration was not taken over: " +
+                 (reason.empty() ? std::string("it has faults") : reason));
+    told.failures.fetch_add(1, std::memory_order_relaxed);
+    told.last_is_good.store(false, std::memory_order_relaxed);
+    return;
+  }
+  std::set<std::string_view> late;  // "listen" for all of its listeners
+  for (auto const& change : *outcome) {
+    if (change.at_start) {
+      late.insert(std::string_view(change.path).substr(0, change.path.find('[')));
+    }
+  }
+  for (auto const path : late) {
+    events.warning(std::string(path) + " changed: takes effect on restart");
+  }
+  events.info("the configuration was taken over");
+  told.last_is_good.store(true, std::memory_order_relaxed);
+  told.last_good.store(std::chrono::system_clock::now(), std::memory_order_relaxed);
 }
 
 auto server::state::load() -> result<config, reload_refusal> {
@@ -516,6 +605,7 @@ auto server::state::take_over(config next) -> result<void, std::string> {
   TIDEGATE_TRY_VOID(see_to_directory(*used));
   TIDEGATE_TRY_VOID(see_to_bridges(*used));
   log.use(std::move(file));
+  shared.events->use(used->settings.log);
   for (auto const& upstream : used->upstreams) {
     if (upstream.load) {
       upstream.load->use(*upstream.settings->overload);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream_pool.hpp"
 
+#include "config_values.hpp"
 #include "exchange.hpp"
+#include "upstream_reports.hpp"
 #include "worker.hpp"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -15,8 +18,7 @@ using namespace std::chrono_literals;
 
 /// What may wait to be sent before whoever brings more is asked to stop.
 constexpr std::size_t out_octets_max = 256 * 1024;
-/// So many failures one after the other take a server out, for so long.
-constexpr unsigned failures_max = 3;
+/// For so long a server is taken out.
 constexpr auto unwell_for = 10s;
 
 }  // namespace
@@ -32,6 +34,7 @@ void upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
 void upstream_connection::start(upstream_user& user, wire::method method, std::string_view bytes) {
   user_ = &user;
   method_ = method;
+  started_ = worker_.loop.now();
   answered_ = false;
   if (phase_ == phase::connecting) {
     out_.append(bytes);
@@ -94,8 +97,8 @@ void upstream_connection::ready(engine::readiness what) {
       if (!what.writable && !what.hung_up) {
         return;
       }
-      if (engine::connect_error(transport_.socket()) != 0) {
-        fail(upstream_failure::connect_refused);
+      if (auto const code = engine::connect_error(transport_.socket()); code != 0) {
+        fail(upstream_failure::connect_refused, std::system_category().message(code));
         return;
       }
       connected_ = true;
@@ -105,7 +108,9 @@ void upstream_connection::ready(engine::readiness what) {
       return;
     }
     if (state != engine::io_state::done) {
-      fail(upstream_failure::connect_refused);
+      auto const fault = transport_.verify_fault();
+      fail(upstream_failure::connect_refused,
+           "the TLS handshake failed" + (fault.empty() ? "" : ": " + fault));
       return;
     }
     what.writable = true;  // it was, and the request waits
@@ -226,6 +231,7 @@ void upstream_connection::take(std::string_view bytes) {
       return;
     }
     phase_ = phase::body;
+    pool_.servers_[server_].counts->latency.count(worker_.loop.now() - started_);
     keep_alive_ = worker_.response.keep_alive();
     user_->upstream_head(worker_.response);
     if (user_ == nullptr) {
@@ -298,7 +304,7 @@ void upstream_connection::take_body(std::string_view bytes) {
 
 void upstream_connection::finish(bool reusable) {
   auto* const user = std::exchange(user_, nullptr);
-  pool_.note(server_, true);
+  pool_.note_answer(server_);
   pool_.leave(server_);
   auto& idle = pool_.servers_[server_].idle;
   paused_ = false;
@@ -316,11 +322,37 @@ void upstream_connection::finish(bool reusable) {
   user->upstream_done();
 }
 
-void upstream_connection::fail(upstream_failure why) {
+/// For people.
+auto upstream_connection::describe(upstream_failure why) const -> std::string {
+  auto const& settings = *pool_.upstream_.settings;
+  switch (why) {
+    case upstream_failure::connect_refused: return "the connection was refused";
+    case upstream_failure::connect_timeout:
+      return "no connection within " + format_duration(settings.connect_timeout) +
+             " (connect-timeout)";
+    case upstream_failure::closed_unanswered:
+    case upstream_failure::closed:
+      return answered_ ? "it closed the connection in the middle of an answer"
+                       : "it closed the connection without an answer";
+    case upstream_failure::malformed: return "its answer is not valid HTTP";
+    case upstream_failure::timeout:
+      return "no answer within " + format_duration(settings.timeout) + " (timeout)";
+    case upstream_failure::idle:
+      return "nothing came for " + format_duration(settings.idle_timeout) +
+             " in the middle of an answer, which was cut (idle-timeout)";
+  }
+  return "";
+}
+
+void upstream_connection::fail(upstream_failure why, std::string detail) {
   auto* const user = std::exchange(user_, nullptr);
   if (user != nullptr) {
     pool_.leave(server_);
-    pool_.note(server_, why == upstream_failure::closed_unanswered);
+    if (why == upstream_failure::closed_unanswered) {
+      pool_.note_answer(server_);
+    } else {
+      pool_.note_failure(server_, detail.empty() ? describe(why) : detail);
+    }
   }
   auto unsent = phase_ == phase::connecting ? std::move(out_) : std::string();
   close();
@@ -357,6 +389,9 @@ void upstream_connection::expired() {
     case phase::connecting: fail(upstream_failure::connect_timeout); break;
     case phase::head:
       if (auto const more = user_->upstream_is_late()) {
+        // No failure yet: the answer is waited for, and the client was told 504.
+        pool_.servers_[server_].report->failed(describe(upstream_failure::timeout), 0, std::nullopt,
+                                               worker_.loop.now());
         set_deadline(*more);
       } else {
         fail(upstream_failure::timeout);
@@ -379,6 +414,7 @@ upstream_pool::upstream_pool(worker& on, upstream const& to)
   for (std::size_t i = 0; i < servers_.size(); ++i) {
     servers_[i].counts = &on.metrics->of_server(to.settings->name, to.servers[i].authority);
     servers_[i].counts->out_until.store(instant::min(), std::memory_order_relaxed);
+    servers_[i].report = &on.shared.upstreams.of(to.settings->name, to.servers[i].authority);
   }
 }
 
@@ -407,24 +443,33 @@ auto upstream_pool::pick() const -> std::size_t {
   return best;
 }
 
-void upstream_pool::note(std::size_t server, bool well) {
+void upstream_pool::note_answer(std::size_t server) {
   auto& state = servers_[server];
   auto& counts = *state.counts;
-  if (well) {
-    if (state.failures != 0 || counts.failures_in_a_row.value() != 0) {
-      state.failures = 0;
-      state.unwell_until = instant::min();
-      counts.failures_in_a_row.subtract(counts.failures_in_a_row.value());
-      counts.out_until.store(instant::min(), std::memory_order_relaxed);
-    }
-    return;
+  if (state.failures != 0 || counts.failures_in_a_row.value() != 0) {
+    state.failures = 0;
+    state.unwell_until = instant::min();
+    counts.failures_in_a_row.subtract(counts.failures_in_a_row.value());
+    counts.out_until.store(instant::min(), std::memory_order_relaxed);
   }
+  if (state.report->awaits_answer()) {
+    state.report->answered(worker_.loop.now());
+  }
+}
+
+void upstream_pool::note_failure(std::size_t server, std::string_view what) {
+  auto& state = servers_[server];
+  auto& counts = *state.counts;
+  auto const now = worker_.loop.now();
   counts.failures.add();
   counts.failures_in_a_row.add();
-  if (++state.failures >= failures_max && servers_.size() > 1) {
-    state.unwell_until = worker_.loop.now() + unwell_for;
+  bool const has_others = servers_.size() > 1;
+  if (++state.failures >= server_report::failures_max && has_others) {
+    state.unwell_until = now + unwell_for;
     counts.out_until.store(state.unwell_until, std::memory_order_relaxed);
   }
+  state.report->failed(what, state.failures, has_others ? std::optional(unwell_for) : std::nullopt,
+                       now);
 }
 
 void upstream_pool::leave(std::size_t server) {
@@ -443,7 +488,7 @@ auto upstream_pool::take(bool fresh) -> upstream_connection* {
   } else {
     auto socket = engine::connect_to(upstream_.servers[server].address);
     if (!socket) {
-      note(server, false);
+      note_failure(server, engine::to_string(socket.error()));
       return nullptr;
     }
     auto const& name = upstream_.servers[server].tls_name;

@@ -17,6 +17,7 @@
 namespace tidegate::gateway {
 
 class exchange;
+class server_report;
 class upstream_pool;
 class worker;
 struct server_metrics;
@@ -101,7 +102,9 @@ class upstream_connection final : public engine::watched, private engine::timer 
   void take(std::string_view bytes);
   void take_body(std::string_view bytes);
   void finish(bool reusable);
-  void fail(upstream_failure why);
+  /// `detail` says more of it than `why` does, for people.
+  void fail(upstream_failure why, std::string detail = {});
+  [[nodiscard]] auto describe(upstream_failure why) const -> std::string;
   void close();
   void set_deadline(std::chrono::nanoseconds wait);
 
@@ -122,6 +125,7 @@ class upstream_connection final : public engine::watched, private engine::timer 
   bool closing_ = false;
   bool paused_ = false;
   bool taking_ = false;  // bytes are being handed on: what they lead to must not read again
+  instant started_{};    // the request that it serves
   std::string out_;
   std::string in_;
   std::size_t seen_ = 0;
@@ -147,6 +151,7 @@ class upstream_pool {
   friend class upstream_connection;
   struct server_state {
     server_metrics* counts = nullptr;
+    server_report* report = nullptr;
     std::vector<upstream_connection*> idle;
     std::int64_t in_flight = 0;
     unsigned failures = 0;  // one after the other
@@ -154,7 +159,9 @@ class upstream_pool {
   };
 
   [[nodiscard]] auto pick() const -> std::size_t;
-  void note(std::size_t server, bool well);
+  void note_answer(std::size_t server);
+  /// `what` went wrong, for people.
+  void note_failure(std::size_t server, std::string_view what);
   /// An exchange with a server is over.
   void leave(std::size_t server);
 

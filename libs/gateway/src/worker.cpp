@@ -159,7 +159,7 @@ void worker::remove_client(client_place at) {
 auto worker::may_note(std::atomic<instant>& noted) const -> bool {
   constexpr std::chrono::seconds pause{10};
   auto before = noted.load(std::memory_order_relaxed);
-  return shared.report && (before == instant::min() || loop.now() >= before + pause) &&
+  return (before == instant::min() || loop.now() >= before + pause) &&
          noted.compare_exchange_strong(before, loop.now());
 }
 
@@ -267,7 +267,7 @@ void worker::log_malformed(http::ip_address const& client, std::string_view prot
   append_log_client(line, std::chrono::system_clock::now(), client, protocol);
   append_log_no_request(line);
   append_log_decision(line, "", {}, {});
-  append_log_response(line, {.status = status});
+  append_log_response(line, {.status = status, .reason = reason_of_unreadable(status)});
   write_log(line);
 }
 

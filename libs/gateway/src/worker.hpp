@@ -9,9 +9,11 @@
 #include "runtime.hpp"
 #include "scim_service.hpp"
 #include "store_health.hpp"
+#include "upstream_reports.hpp"
 #include "waiting_room.hpp"
 
 #include <tidegate/engine/loop.hpp>
+#include <tidegate/gateway/event_log.hpp>
 #include <tidegate/idempotency/change.hpp>
 #include <tidegate/idempotency/fingerprint.hpp>
 #include <tidegate/idempotency/lookup.hpp>
@@ -105,9 +107,18 @@ struct listener_place {
   engine::socket_address address;
 };
 
+/// How reloads went, for metrics. Written by one thread at a time.
+struct reload_figures {
+  std::atomic<bool> last_is_good{true};
+  /// The start counts.
+  std::atomic<std::chrono::system_clock::time_point> last_good{std::chrono::system_clock::now()};
+  std::atomic<std::uint64_t> failures{0};
+};
+
 /// What all workers share.
 struct shared_state {
-  shared_state(store::quota_table& of, access_log& to) : quotas(of), log(to) {}
+  shared_state(store::quota_table& of, access_log& to, std::shared_ptr<event_log> says)
+      : quotas(of), log(to), events(std::move(says)), upstreams(*events) {}
 
   store::quota_table& quotas;
   store::quota_overrides overrides;  ///< of what is in `quotas`
@@ -134,7 +145,13 @@ struct shared_state {
   /// When people were told of an unknown outcome, and of how many they were not since then.
   std::atomic<instant> unknown_noted{instant::min()};
   std::atomic<std::uint64_t> unknown_not_noted{0};
-  std::function<void(std::string_view)> report;  ///< may be empty
+  std::function<void(std::string_view)> report;  ///< a warning in `events`
+  std::shared_ptr<event_log> events;             ///< never null
+  upstream_reports upstreams;
+  reload_figures reloads;
+  std::string version;  ///< of the program, with `commit`
+  std::string commit;
+  std::chrono::system_clock::time_point started{std::chrono::system_clock::now()};
   /// Null while no route has keys; from then on it stays.
   std::shared_ptr<idempotency_state> idempotency;
   /// Null while no route is one of SCIM; from then on it stays.

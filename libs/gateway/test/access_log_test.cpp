@@ -53,18 +53,20 @@ TEST(gateway_access_log_line, has_every_member) {
                              .upstream = "api",
                              .server = "127.0.0.1:80",
                              .status = 429,
+                             .reason = "quota",
                              .request_octets = 5,
                              .response_octets = 12345,
                              .duration = 12'345'678ns,
                              .upstream_time = 7ms});
-  EXPECT_EQ(line,
-            R"({"time":"2024-02-29T07:05:09.042Z","client":"2001:db8::1","protocol":"HTTP/1.1",)"
-            R"("method":"GET","host":"a.example","path":"/a/b","user_agent":"curl/8",)"
-            R"("decision":"refused","policies":["burst","daily"],"partitions":["aa","bb"],)"
-            R"("principal":"acme","idempotency":{"id":"0f","outcome":"first"},)"
-            R"("route":"all","upstream":"api","server":"127.0.0.1:80","status":429,)"
-            R"("request_bytes":5,"response_bytes":12345,"duration_ms":12.345,"upstream_ms":7.000})"
-            "\n");
+  EXPECT_EQ(
+      line,
+      R"({"time":"2024-02-29T07:05:09.042Z","client":"2001:db8::1","protocol":"HTTP/1.1",)"
+      R"("method":"GET","host":"a.example","path":"/a/b","user_agent":"curl/8",)"
+      R"("decision":"refused","policies":["burst","daily"],"partitions":["aa","bb"],)"
+      R"("principal":"acme","idempotency":{"id":"0f","outcome":"first"},)"
+      R"("route":"all","upstream":"api","server":"127.0.0.1:80","status":429,"reason":"quota",)"
+      R"("request_bytes":5,"response_bytes":12345,"duration_ms":12.345,"upstream_ms":7.000})"
+      "\n");
 }
 
 TEST(gateway_access_log_line, says_null_where_there_is_nothing_to_say) {
@@ -73,14 +75,15 @@ TEST(gateway_access_log_line, says_null_where_there_is_nothing_to_say) {
   append_log_no_request(line);
   append_log_decision(line, "", {}, {});
   append_log_response(line, {.status = 400});
-  EXPECT_EQ(line,
-            R"({"time":"2024-02-29T07:05:09.042Z","client":"192.0.2.1","protocol":"HTTP/1.1",)"
-            R"("method":null,"host":null,"path":null,"user_agent":null,)"
-            R"("decision":null,"policies":[],"partitions":[],"principal":null,"idempotency":null,)"
-            R"("route":null,"upstream":null,"server":null,)"
-            R"("status":400,"request_bytes":0,"response_bytes":0,"duration_ms":0.000,)"
-            R"("upstream_ms":null})"
-            "\n");
+  EXPECT_EQ(
+      line,
+      R"({"time":"2024-02-29T07:05:09.042Z","client":"192.0.2.1","protocol":"HTTP/1.1",)"
+      R"("method":null,"host":null,"path":null,"user_agent":null,)"
+      R"("decision":null,"policies":[],"partitions":[],"principal":null,"idempotency":null,)"
+      R"("route":null,"upstream":null,"server":null,)"
+      R"("status":400,"reason":null,"request_bytes":0,"response_bytes":0,"duration_ms":0.000,)"
+      R"("upstream_ms":null})"
+      "\n");
 }
 
 TEST(gateway_access_log_line, has_the_query_only_when_it_is_wanted) {

@@ -108,6 +108,47 @@ http: {header-timeout: 5s, max-header-size: 16KiB, max-body: 10MiB, max-uri: 204
 access-log: log/access.json
 )";
 
+/// The warnings as `LINE:COLUMN: MESSAGE`.
+auto warnings(std::string_view text) -> std::vector<std::string> {
+  std::vector<std::string> found;
+  for (auto const& warning : parsed(text, "t").warnings) {
+    found.push_back(to_string(warning).substr(2));
+  }
+  return found;
+}
+
+TEST(gateway_config_warnings, name_routes_that_no_request_reaches) {
+  EXPECT_THAT(
+      warnings("routes:\n"
+               "- {match: {path: /a/**}, service: echo}\n"
+               "- {match: {path: /a/b, methods: [GET]}, service: echo}\n"
+               "- {match: {path: /b}, service: echo}\n"
+               "- {match: {path: /b, host: x.example}, service: echo, name: named}\n"
+               "- {match: {path: /**}, service: echo}\n"),
+      ElementsAre(
+          testing::StartsWith("3:3: never reached: the route \"/a/**\" in line 2 takes all"),
+          testing::StartsWith("5:3: never reached: the route \"/b\" in line 4 takes all")));
+}
+
+TEST(gateway_config_warnings, name_policies_of_no_route) {
+  EXPECT_THAT(warnings("policies: {a: {quota: 1, window: 1s}, b: {quota: 1, window: 1s}}\n"
+                       "routes: [{match: {path: /**}, service: echo, limits: [b]}]\n"),
+              ElementsAre("1:12: the policy \"a\" is in the limits of no route"));
+}
+
+TEST(gateway_config_warnings, are_none_where_everything_is_used) {
+  EXPECT_THAT(warnings(with("")), testing::IsEmpty());
+}
+
+TEST(gateway_config, tells_where_an_option_is_written) {
+  auto const made = parsed(with("data: x\naccess-log: {file: log}\n"), "dir:1/t.yaml");
+  auto const place = place_of(made, "access-log.file");
+  EXPECT_EQ(place.file, "dir:1/t.yaml");
+  EXPECT_EQ(place.line, 3U);
+  EXPECT_EQ(place.column, 20U);
+  EXPECT_EQ(place_of(made, "workers").line, 1U);
+}
+
 TEST(gateway_config, reads_every_part_of_an_example) {
   auto const made = parsed(whole_example);
   ASSERT_EQ(made.listen.size(), 2U);
@@ -376,17 +417,44 @@ TEST_P(gateway_config_faults, are_said_with_their_place) {
 
 auto const fault_rows = std::vector<fault_row>{
     // ---- YAML ----
-    {"an_empty_file", "", {"1:1: \"routes\" is missing"}},
+    {"an_empty_file", "", {"1:1: \"routes\" is missing; allowed: a list of mappings"}},
     {"a_list", "- a\n", {"1:1: expected a mapping; allowed keys: listen, admin"}},
     {"a_word", "word", {"1:1: expected a mapping"}},
-    {"no_yaml", "a: [\n", {"2:1: this is not YAML"}},
-    {"bad_indent", "a: b\n c: d\n", {"2:3: this is not YAML"}},
+    {"no_yaml", "a: [\n", {"2:1: this is not YAML: a ] or a comma is missing; the line: \"a: [\""}},
+    {"an_open_mapping", "a: {b: c\n", {"2:1: this is not YAML: a } or a comma is missing"}},
+    {"what_closes_nothing", "a: }\n", {"1:4: this is not YAML: a ] or } that closes nothing"}},
+    {"bad_indent", "a: b\n c: d\n", {"2:3: this is not YAML: a colon is not expected here"}},
+    {"an_indentation_that_does_not_fit",
+     "routes:\n  - match: {path: /}\n   service: echo\n",
+     {"3:4: this is not YAML: the indentation does not fit the lines above: what belongs together "
+      "begins in the same column; the line: \"   service: echo\""}},
+    {"a_tab_before_a_list",
+     "routes:\n\t- match: {path: /}\n",
+     {"2:2: this is not YAML: tabs cannot indent; use spaces; the line: \""}},
+    {"a_tab_before_a_key",
+     "policies:\n  p:\n\tquota: 1\n",
+     {"3:2: this is not YAML: tabs cannot indent; use spaces"}},
+    {"a_tab_behind_spaces",
+     "policies:\n  p:\n  \tquota: 1\n",
+     {"3:9: this is not YAML: tabs cannot indent; use spaces"}},
+    {"a_star",
+     "routes: [{match: {path: *}}]\n",
+     {"1:26: this is not YAML: a value that begins with * must be in quotes"}},
+    {"an_ampersand", "a: &\n", {"1:5: this is not YAML: a value that begins with & must be in"}},
+    {"an_at_sign", "a: @b\n", {"1:4: this is not YAML: a value that begins with @ must be in"}},
+    {"a_backslash", "a: \"b\\q\"\n", {"1:8: this is not YAML: a backslash in double quotes must"}},
     {"two_documents", with("---\nx: 1\n"), {"2:1: a configuration is one document"}},
     {"a_tag", with("data: !!str 5\n"), {"2:7: tags such as !!str are not taken"}},
     {"a_merge_key", with("http: {<<: {}}\n"), {"2:8: merge keys are not taken"}},
     {"a_key_that_is_a_list", with("[a]: 1\n"), {"2:1: a key must be text"}},
     {"an_alias_inside_its_anchor", "a: &x [*x]\n", {"1:8: an alias cannot stand inside"}},
-    {"no_anchor", "a: *x\n", {"1:4: this is not YAML"}},
+    {"no_anchor", "a: *x\n", {"1:4: this is not YAML: a value that begins with * must be in"}},
+    {"a_variable",
+     with("upstreams: {a: '${API_URL}'}\n"),
+     {"2:16: \"${API_URL}\": variables are not replaced by their values in this version"}},
+    {"a_variable_of_a_file",
+     with("data: x${file:secret}y\n"),
+     {"2:7: \"${file:secret}\": variables are not replaced"}},
     {"a_control_character", "a: b\nc: \x01\n", {"2:4: a control character"}},
     {"utf_16", std::string("\xff\xfe", 2), {"1:1: a control character, or no UTF-8"}},
     {"an_octet_of_zero", std::string("a: \0", 4), {"1:4: a control character"}},
@@ -396,8 +464,25 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:1: unknown key \"lisen\"; did you mean \"listen\"?"}},
     {"an_underscore",
      with("access_log: off\n"),
-     {"2:1: unknown key \"access_log\"; did you mean \"access-log\"?; allowed: listen"}},
+     {"2:1: unknown key \"access_log\"; did you mean \"access-log\"? allowed: listen"}},
     {"nothing_like_it", with("zzzzzz: x\n"), {"2:1: unknown key \"zzzzzz\"; allowed: listen"}},
+    {"what_comes_later",
+     "routes: [{match: {path: /**, headers: {}}, service: echo, cors: {}, upgrade: [websocket]}]\n",
+     {"1:30: \"headers\" is not available in this version; allowed: path, methods, host",
+      "1:59: \"cors\" is not available in this version; allowed: name, match, upstream, service, "
+      "limits, cost, idempotency, auth, bridge, and more with \"service: scim\"",
+      "1:69: \"upgrade\" is not available in this version"}},
+    {"what_others_have",
+     "routes: [{match: {path: /**}, service: echo, headers: {}, jwt: {}}]\n",
+     {"1:46: \"headers\" is not available in this version",
+      "1:59: \"jwt\" is not available in this version"}},
+    {"what_an_upstream_has_later",
+     with("upstreams: {a: {servers: ['http://x'], health: {path: /}, outlier: off}}\n"),
+     {"2:40: \"health\" is not available in this version; allowed: servers",
+      "2:59: \"outlier\" is not available in this version"}},
+    {"an_unknown_key_of_scim",
+     "routes: [{match: {path: /a/**}, service: scim, max-page-sise: 1}]\n",
+     {"1:48: unknown key \"max-page-sise\"; did you mean \"max-page-size\"? allowed: name, match"}},
     {"a_duplicate_key",
      with("data: a\ndata: b\n"),
      {"3:1: duplicate key \"data\"; it is already in line 2"}},
@@ -593,7 +678,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"3:44: algorithm: not for concurrent-requests"}},
     {"an_unknown_unit",
      with_policy("quota: 1, window: 1s, unit: request"),
-     {"3:35: unit: \"request\" is unknown; did you mean \"requests\"?; allowed: requests, "
+     {"3:35: unit: \"request\" is unknown; did you mean \"requests\"? allowed: requests, "
       "content-bytes "
       "or concurrent-requests"}},
     {"an_unknown_algorithm",
@@ -631,7 +716,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:42: a route has either"}},
     {"an_unknown_upstream",
      "upstreams: {orders: http://x}\nroutes: [{match: {path: /}, upstream: order}]\n",
-     {"2:39: there is no upstream \"order\"; did you mean \"orders\"?; allowed: orders"}},
+     {"2:39: there is no upstream \"order\"; did you mean \"orders\"? allowed: orders"}},
     {"no_upstreams",
      "routes: [{match: {path: /}, upstream: x}]\n",
      {"1:39: there is no upstream \"x\"; allowed: none is defined"}},
@@ -765,7 +850,7 @@ auto const fault_rows = std::vector<fault_row>{
     {"auth_that_lets_nobody_in", with_tokens(""), {"1:66: bearer-tokens: an empty list"}},
     {"a_token_without_a_digest",
      with_tokens("{name: a}"),
-     {"1:67: \"sha256\" is missing; \"sha256\" is 64 hexadecimal digits"}},
+     {"1:67: \"sha256\" is missing; allowed: 64 hexadecimal digits"}},
     {"a_digest_in_upper_case",
      with_tokens("{name: a, sha256: " + std::string(64, 'A') + "}"),
      {"1:85: sha256: this is no digest of SHA-256"}},

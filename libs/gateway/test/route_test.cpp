@@ -138,6 +138,39 @@ TEST(gateway_route, takes_the_first_cost_that_matches_and_else_the_default) {
   EXPECT_EQ(cost_table({.otherwise = 3, .rules = {}}).cost("GET", "/"), 3);
 }
 
+TEST(gateway_route, knows_which_match_covers_another) {
+  struct row {
+    request_match wide;
+    request_match narrow;
+    bool covered;
+  };
+  for (auto const& [wide, narrow, covered] : {
+           row{{"/**"}, {"/v1/**"}, true},
+           row{{"/**"}, {"/"}, true},
+           row{{"/v1/**"}, {"/v1"}, true},
+           row{{"/v1/**"}, {"/v1/a/*"}, true},
+           row{{"/v1/**"}, {"/v2/**"}, false},
+           row{{"/v1/**"}, {"/**"}, false},
+           row{{"/v1"}, {"/v1/**"}, false},
+           row{{"/v1/*"}, {"/v1/a"}, true},
+           row{{"/v1/*"}, {"/v1/*"}, true},
+           row{{"/v1/*"}, {"/v1/"}, false},
+           row{{"/v1/*"}, {"/v1/**"}, false},
+           row{{"/v1/*"}, {"/v1/a/b"}, false},
+           row{{"/v1/*/b"}, {"/v1/a/*"}, false},
+           row{{"/v1/a"}, {"/v1/*"}, false},
+           row{{"/**", {"GET", "POST"}}, {"/a", {"GET"}}, true},
+           row{{"/**", {"GET"}}, {"/a", {"GET", "POST"}}, false},
+           row{{"/**", {"GET"}}, {"/a"}, false},
+           row{{"/**"}, {"/a", {"GET"}}, true},
+           row{{"/**", {}, "a.example"}, {"/a", {}, "A.example"}, true},
+           row{{"/**", {}, "a.example"}, {"/a"}, false},
+           row{{"/**"}, {"/a", {}, "a.example"}, true},
+       }) {
+    EXPECT_EQ(covers(wide, narrow), covered) << wide.path << " " << narrow.path;
+  }
+}
+
 TEST(gateway_route, allocates_nothing_when_it_looks) {
   router const routes(std::vector<request_match>{{"/v1/**", {"GET"}, "api.example.com"}, {"/**"}});
   auto const before = test::allocations();

@@ -3,6 +3,7 @@
 
 #include <tidegate/base/result.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ class tls_context {
       -> result<tls_context, std::string>;
   [[nodiscard]] static auto for_client(tls_client_options const& options)
       -> result<tls_context, std::string>;
+
+  /// Until when the certificate of a server is good; nothing for a client.
+  [[nodiscard]] auto expires() const -> std::optional<std::chrono::sys_seconds>;
 
  private:
   friend class transport;

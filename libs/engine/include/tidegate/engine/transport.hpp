@@ -45,6 +45,8 @@ class transport {
 
   /// Goes on with the handshake; `done` when there is none or it is over. Reading does so by itself.
   [[nodiscard]] auto handshake() noexcept -> io_state;
+  /// Why the other end was not believed in the handshake, for people; empty when that is not why it failed.
+  [[nodiscard]] auto verify_fault() const -> std::string;
   /// True while it is under way: then whatever the socket becomes ready for is worth a `read`.
   [[nodiscard]] auto is_handshaking() const noexcept -> bool;
 

@@ -3,6 +3,7 @@
 
 #include <tidegate/base/result.hpp>
 #include <tidegate/base/sha256.hpp>
+#include <tidegate/gateway/event_log.hpp>
 #include <tidegate/gateway/route.hpp>
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/idempotency/fingerprint.hpp>
@@ -252,6 +253,9 @@ struct config_fault {
   auto operator<=>(config_fault const&) const = default;
 };
 
+/// `FILE:LINE:COLUMN: MESSAGE`; of a flag of the command line, `--FLAG: MESSAGE`.
+[[nodiscard]] auto to_string(config_fault const& fault) -> std::string;
+
 /// The whole of it. Paths of files are relative to the working directory: those of a configuration file
 /// were relative to its folder.
 struct config {
@@ -277,12 +281,15 @@ struct config {
   http_config http;
   std::chrono::nanoseconds drain_delay{0};  ///< from SIGTERM until listeners close
   access_log_config access_log;
+  log_level log = log_level::info;          ///< what is said on standard error
   std::vector<effective_option> effective;  ///< all of it again, option by option
-  std::vector<config_fault> warnings;       ///< what is allowed and hardly meant
+  /// What is allowed and most likely not meant: a route that no request reaches, a policy of no route.
+  std::vector<config_fault> warnings;
 };
 
-/// `FILE:LINE:COLUMN: MESSAGE`
-[[nodiscard]] auto to_string(config_fault const& fault) -> std::string;
+/// Where the option of that path in `effective` is written, for a fault about it; the beginning of the file when it
+/// has its default.
+[[nodiscard]] auto place_of(config const& settings, std::string_view path) -> config_fault;
 
 /// So many policies a route may have, and so many sources a partition.
 inline constexpr std::size_t limits_max = 16;

@@ -51,6 +51,9 @@ struct request_match {
   auto operator==(request_match const&) const -> bool = default;
 };
 
+/// Whether every request that meets `narrow` meets `wide` too.
+[[nodiscard]] auto covers(request_match const& wide, request_match const& narrow) -> bool;
+
 /// Finds the first of many matches that a request meets. Immutable, so that threads can share one.
 class router {
  public:

@@ -5,6 +5,7 @@
 #include <tidegate/engine/activation.hpp>
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/gateway/config.hpp>
+#include <tidegate/gateway/event_log.hpp>
 #include <tidegate/scim/model.hpp>
 #include <tidegate/store/directory.hpp>
 #include <tidegate/store/idempotency_store.hpp>
@@ -19,7 +20,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tidegate::gateway {
@@ -75,17 +75,22 @@ struct store_openers {
   open_directory directory;
   open_secret secret;  ///< for cursors in front of an upstream
   open_quotas quotas;  ///< called at the start, for each thread, where `stores.quota` is no memory
-  /// Told, on any thread, when a store that is shared stops to answer or answers again; one line for people.
-  std::function<void(std::string_view)> report;
+  /// Where the gateway says what people should know. Null: nowhere.
+  std::shared_ptr<event_log> events;
   /// Reads the configuration again. On any thread, one call at a time. Empty: nothing can be reloaded.
   std::function<result<config, std::vector<config_fault>>()> load;
-  /// Told what became of every reload, whoever asked for it. On any thread, one call at a time.
-  std::function<void(reload_outcome const&)> reloaded;
+  /// What this program is, for metrics.
+  std::string version{};
+  std::string commit{};
 };
 
 /// Reads the files with schemas that a configuration names, as `server::start` does. An error is one line for
 /// people.
 [[nodiscard]] auto check_schemas(config const& settings) -> result<void, std::string>;
+
+/// Looks at what a configuration names outside of itself as `server::start` does, and changes nothing: certificates
+/// and keys, the access log, the names of servers, schemas.
+[[nodiscard]] auto check_files(config const& settings) -> std::vector<config_fault>;
 
 /// A gateway that runs: its threads, listeners and quotas.
 class server {
