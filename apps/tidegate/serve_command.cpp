@@ -195,11 +195,6 @@ auto serve(serve_settings const& settings, program_version const& version) -> in
     print(loaded.error());
     return exit_usage;
   }
-  if (settings.file.empty()) {
-    for (auto const& warning : loaded->warnings) {
-      std::cerr << "warning: " << warning.file << ": " << warning.message << '\n';
-    }
-  }
   keep_memory();
   raise_descriptor_limit();
   // A file that may not grow is an error of whoever writes, not the end of the process.

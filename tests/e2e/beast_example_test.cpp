@@ -21,7 +21,7 @@ TEST(beast_example, obeys_a_quota_and_has_every_request_executed_once_whatever_h
   data_folder const data;
   counting_api const api;
   gateway const with("policies: {p: {quota: 1000, window: 1s, algorithm: fixed}}\n" +
-                     keyed_config(api.url(), data, "", "    limits: [p]\n"));
+                     keyed_config(api.url(), data, "anonymous: allow", "    limits: [p]\n"));
   faulty_way const way(with);
   auto const got = run({program, "127.0.0.1", std::to_string(way.port()), "/final", "8"});
   EXPECT_EQ(got.status, 0) << got.out << got.err;

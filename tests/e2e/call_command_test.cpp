@@ -202,7 +202,7 @@ TEST(call_command, comes_back_when_retry_after_says_and_stays_below_the_rate_tha
 TEST(call_command, has_every_request_with_a_key_executed_once_whatever_happens_on_the_way) {
   data_folder const data;
   counting_api const api;
-  gateway const with(keyed_config(api.url(), data));
+  gateway const with(keyed_config(api.url(), data, "anonymous: allow"));
   faulty_way const way(with);
   auto const got = call({"--idempotent", "--repeat", "24", "--retries", "20", "--timeout", "1s",
                          "--rate", "100/s", "-d", "pay", way.url() + "/final"});

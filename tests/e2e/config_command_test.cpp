@@ -157,7 +157,8 @@ TEST_F(config_command_files, refuses_secrets_that_others_may_read_and_folders_th
   auto const keyed = [&](std::string const& more) {
     return more +
            "\nupstreams: {a: 'http://127.0.0.1:1'}\n"
-           "routes: [{match: {path: /**}, upstream: a, idempotency: {mode: required}}]\n";
+           "routes: [{match: {path: /**}, upstream: a,"
+           " idempotency: {mode: required, scope: [header:x-customer]}}]\n";
   };
   std::ofstream(in("secret")) << std::string(32, 'x');
   std::filesystem::permissions(in("secret"), std::filesystem::perms(0644));

@@ -133,7 +133,9 @@ TEST_F(gateway_idempotency_outcomes, are_said_on_standard_error_once_in_a_while_
                "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881}]}\n");
   (void)lose(with, api, post("\"k1\"", "{}", "/payments/\"7\"?card=4711"));
   std::string said;
-  expect_eventually([&] { return (said += with.errors()).contains('\n'); }, "a line is written");
+  expect_eventually(
+      [&] { return (said += with.errors()).contains("the outcome of a request is unknown"); },
+      "a line is written");
   auto const id = unquoted_id(with.admin("/api/v1/idempotency?scope=acme&key=k1"));
   EXPECT_EQ(id.size(), 64U);
   EXPECT_THAT(said, AllOf(HasSubstr("the outcome of a request is unknown: no-answer, POST "
@@ -143,7 +145,7 @@ TEST_F(gateway_idempotency_outcomes, are_said_on_standard_error_once_in_a_while_
     (void)lose(with, api, post(key));
   }
   EXPECT_EQ(with.metric("tidegate_idempotency_unresolved"), 4);
-  EXPECT_EQ(with.errors(), "") << "the next line counts them";
+  EXPECT_THAT(with.errors(), Not(HasSubstr("is unknown"))) << "the next line counts them";
 }
 
 TEST_F(gateway_idempotency_outcomes, need_an_owner_of_the_key_unless_the_route_says_otherwise) {
@@ -229,8 +231,9 @@ TEST_F(gateway_idempotency_outcomes, of_a_renewed_credential_are_warned_of_by_ch
        {"", ", scope: [header:authorization]", ", scope: [client-ip, cookie:session]"}) {
     auto const outcome = check(raw);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: " + file.string() + ":5:"),
-                                   HasSubstr("a retry with the same key is a new request")));
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr(file.string() + ":5:"), HasSubstr(": warning: scope: "),
+                      HasSubstr("a retry with the same key is a new request")));
   }
   auto const named = check(", scope: [header:x-customer]");
   EXPECT_EQ(named.status, 0);

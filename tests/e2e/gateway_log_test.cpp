@@ -83,6 +83,9 @@ TEST(gateway_log, says_that_the_only_server_fails_and_when_it_is_back) {
       "it says that the server is back");
   EXPECT_THAT(said, HasSubstr("Z info: " + name + " answers again, after "));
   EXPECT_EQ(count(said, "\n"), 1U);
+  (void)server.read_request();
+  server.send(response("200 OK", "last"));
+  EXPECT_EQ(client.read_response().body, "last");
 }
 
 TEST(gateway_log, says_that_a_server_is_taken_out) {

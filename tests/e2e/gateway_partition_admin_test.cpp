@@ -349,7 +349,7 @@ TEST(gateway_partition_admin, lets_a_token_for_reading_look_and_nothing_else) {
   EXPECT_EQ(status("try", "reader", R"("path":"/a/x")"), 403);
   EXPECT_EQ(status("partitions/reset", "secret", swordfish), 200);
   EXPECT_EQ(status("try", "secret", R"("path":"/a/x")"), 200);
-  auto const said = with.errors_until("(token ops) to send ");
+  auto const said = with.errors_until("(token ops) to reset the");
   EXPECT_THAT(said, ContainsRegex(R"(asked by 127.0.0.1:[0-9]+ \(token ops\) to reset the)"));
   EXPECT_THAT(said, AllOf(Not(HasSubstr("swordfish")), Not(HasSubstr("lookup"))));
 }

@@ -146,8 +146,8 @@ fields: {ratelimit: )" + draft +
                           R"(, legacy: true}
 routes: [{match: {path: /**}, upstream: api, limits: [burst, daily], idempotency: {mode: required}}]
 )");
-    auto const found = lint({"--json", "-d", R"({"amount":5})", "--require-key",
-                             "http://" + running.authority() + "/orders"});
+    auto const found = lint({"--json", "-H", "Authorization: Bearer x", "-d", R"({"amount":5})",
+                             "--require-key", "http://" + running.authority() + "/orders"});
     EXPECT_EQ(found.status, 0) << status_of(found);
     EXPECT_THAT(rules_with("broken", found), IsEmpty());
     EXPECT_THAT(rules_with("holds", found),
@@ -168,7 +168,7 @@ TEST(lint_command, finds_nothing_wrong_with_the_example_of_payments) {
   data_folder const data;
   gateway const running(data.setting() + config);
   auto const found =
-      lint({"--json", "-H", "Authorization: Bearer x", "-d", R"({"amount":5})", "--require-key",
+      lint({"--json", "-H", "Authorization: Bearer t1", "-d", R"({"amount":5})", "--require-key",
             "--requests", "100", "http://" + running.authority() + "/payments"});
   EXPECT_EQ(found.status, 0) << status_of(found);
   EXPECT_THAT(rules_with("broken", found), IsEmpty());

@@ -156,7 +156,7 @@ auto covers_path(std::string_view wide, std::string_view narrow) -> bool {
 }  // namespace
 
 auto covers(request_match const& wide, request_match const& narrow) -> bool {
-  bool const host = wide.host.empty() || lower_case(wide.host) == lower_case(narrow.host);
+  bool const host = wide.host.empty() || normal_host(wide.host) == normal_host(narrow.host);
   bool const methods =
       wide.methods.empty() ||
       (!narrow.methods.empty() && std::ranges::all_of(narrow.methods, [&](auto const& method) {

@@ -149,7 +149,7 @@ struct server::state {
     shared.version = open.version;
     shared.commit = open.commit;
     shared.report = [events = shared.events](std::string_view line) { events->warning(line); };
-    shared.quota_health.use(shared.report);
+    shared.quota_health.use(to_events());
   }
 
   /// Hosts whose keys an operator may ask for before a request has named them.
@@ -172,6 +172,13 @@ struct server::state {
         });
   }
 
+  /// Outlives the stores that use it.
+  [[nodiscard]] auto to_events() const -> store_health::report {
+    return [events = shared.events.get()](log_level level, std::string_view line) {
+      events->write(level, line);
+    };
+  }
+
   /// Opens the store of idempotency keys when the first route needs it.
   [[nodiscard]] auto see_to_idempotency(runtime const& used) -> result<void, std::string> {
     bool const needed = std::ranges::any_of(used.settings.routes, [](route_config const& route) {
@@ -187,7 +194,7 @@ struct server::state {
     auto& on = *threads.front().loop;
     shared.idempotency = std::make_shared<idempotency_state>(std::move(parts.store), parts.secret,
                                                              used.settings.data, clock);
-    shared.idempotency->health.use(shared.report);
+    shared.idempotency->health.use(to_events());
     note_hosts(used.settings);
     if (auto const lost = shared.idempotency->store->used().unknown.value_or(0);
         lost > 0 && shared.report) {
@@ -218,8 +225,8 @@ struct server::state {
     TIDEGATE_TRY(auto parts, open.directory(used.settings, model));
     shared.scim = std::make_unique<scim_service>(
         std::move(model), std::move(parts.directory), std::span<std::byte const>(parts.secret),
-        [events = shared.events](std::string_view line) { events->debug(line); });
-    shared.scim->health().use(shared.report);
+        [events = shared.events](std::string_view line) { events->info(line); });
+    shared.scim->health().use(to_events());
     directory = wanted;
     return {};
   }
@@ -559,16 +566,19 @@ void server::state::say(reload_outcome const& outcome) {
   auto& events = *shared.events;
   auto& told = shared.reloads;
   if (!outcome) {
+    // Before anything is said: who reads it may look.
+    told.failures.fetch_add(1, std::memory_order_relaxed);
+    told.last_is_good.store(false, std::memory_order_relaxed);
     auto const& [faults, reason] = outcome.error();
     for (auto const& fault : faults) {
       events.error(to_string(fault));
     }
     events.error("the configuration was not taken over: " +
                  (reason.empty() ? std::string("it has faults") : reason));
-    told.failures.fetch_add(1, std::memory_order_relaxed);
-    told.last_is_good.store(false, std::memory_order_relaxed);
     return;
   }
+  told.last_is_good.store(true, std::memory_order_relaxed);
+  told.last_good.store(std::chrono::system_clock::now(), std::memory_order_relaxed);
   std::set<std::string_view> late;  // "listen" for all of its listeners
   for (auto const& change : *outcome) {
     if (change.at_start) {
@@ -579,8 +589,6 @@ void server::state::say(reload_outcome const& outcome) {
     events.warning(std::string(path) + " changed: takes effect on restart");
   }
   events.info("the configuration was taken over");
-  told.last_is_good.store(true, std::memory_order_relaxed);
-  told.last_good.store(std::chrono::system_clock::now(), std::memory_order_relaxed);
 }
 
 auto server::state::load() -> result<config, reload_refusal> {

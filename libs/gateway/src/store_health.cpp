@@ -23,7 +23,7 @@ void store_health::note(store::store_error const* error) {
     if (auto const at = line.find("{}"); fails && at != std::string::npos) {
       line.replace(at, 2, error->text);
     }
-    report_(line);
+    report_(fails ? log_level::warning : log_level::info, line);
   }
 }
 

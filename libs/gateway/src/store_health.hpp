@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/gateway/event_log.hpp>
 #include <tidegate/store/idempotency_store.hpp>
 
 #include <atomic>
@@ -23,8 +24,9 @@ class store_health {
   };
   explicit store_health(lines const& said) : said_(said) {}
 
-  /// May be empty. Before anything is noted.
-  void use(std::function<void(std::string_view)> report) { report_ = std::move(report); }
+  /// Writes a line; may be empty. Before anything is noted.
+  using report = std::function<void(log_level, std::string_view)>;
+  void use(report to) { report_ = std::move(to); }
 
   /// What came of a change: null when it was made. A store of several servers of which one fails would change with each
   /// request, so there is a second between two changes of the verdict at least.
@@ -37,7 +39,7 @@ class store_health {
 
  private:
   lines said_;
-  std::function<void(std::string_view)> report_;
+  report report_;
   std::atomic<bool> failing_{false};
   mutable std::mutex mutex_;
   std::chrono::steady_clock::time_point changed_{};

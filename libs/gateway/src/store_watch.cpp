@@ -113,14 +113,15 @@ void store_watch::ask_keys() {
     try_keys();
     return;
   }
-  keys_->store->find(
-      {}, [of = idempotency_, keys = keys_, &on = loop_](store::find_answer const& answer) {
-        if (!answer && answer.error().fault != store::store_fault::stopped) {
-          keys->health.note(&answer.error());
-        }
-        auto done = [of] { of->is_asked = false; };
-        on.runs_here() ? done() : on.post(std::move(done));
-      });
+  // No answer owns the store: the last one to let it go must not be a thread of its own.
+  keys_->store->find({}, [of = idempotency_, &health = keys_->health,
+                          &on = loop_](store::find_answer const& answer) {
+    if (!answer && answer.error().fault != store::store_fault::stopped) {
+      health.note(&answer.error());
+    }
+    auto done = [of] { of->is_asked = false; };
+    on.runs_here() ? done() : on.post(std::move(done));
+  });
 }
 
 /// A record that is forgotten by itself, should this process not come to remove it.
@@ -133,23 +134,27 @@ void store_watch::try_keys() {
       .changed = now,
       .ttl = interval,
       .tombstone = interval};
-  auto removed = [of = idempotency_, keys = keys_, &on = loop_](store::apply_answer const& answer) {
+  auto removed = [of = idempotency_, &health = keys_->health,
+                  &on = loop_](store::apply_answer const& answer) {
     if (answer || answer.error().fault != store::store_fault::stopped) {
-      keys->health.note(answer ? nullptr : &answer.error());
+      health.note(answer ? nullptr : &answer.error());
     }
     on.post([of] { of->is_asked = false; });
   };
   keys_->store->apply(
-      {.key = {}, .when = {}, .next = probe}, [probe, removed = std::move(removed), keys = keys_,
-                                               &on = loop_](store::apply_answer const& answer) {
+      {.key = {}, .when = {}, .next = probe},
+      [probe, removed = std::move(removed), weak = std::weak_ptr(keys_),
+       &on = loop_](store::apply_answer const& answer) {
         if (!answer) {
           removed(answer);
           return;
         }
         // One that is there is of another gateway, or of one that ended.
         auto const mine = answer->found ? answer->found->record : probe;
-        on.post([keys, mine, removed] {
-          keys->store->apply({.key = {}, .when = {mine.token, {mine.state}}}, removed);
+        on.post([weak, mine, removed] {
+          if (auto const keys = weak.lock()) {
+            keys->store->apply({.key = {}, .when = {mine.token, {mine.state}}}, removed);
+          }
         });
       });
 }

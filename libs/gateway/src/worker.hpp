@@ -79,13 +79,12 @@ struct worker_runtime {
 struct idempotency_state {
   idempotency_state(std::unique_ptr<store::idempotency_store> in, std::span<std::byte const> master,
                     std::string content_folder, std::shared_ptr<guarded_clock> by)
-      : store(std::move(in)),
-        secret(master),
+      : secret(master),
         folder(std::move(content_folder)),
         clock_owner(std::move(by)),
-        clock(*clock_owner) {}
+        clock(*clock_owner),
+        store(std::move(in)) {}
 
-  std::unique_ptr<store::idempotency_store> store;
   idempotency::secret secret;
   std::string folder;                          ///< for content that is too large for memory
   std::shared_ptr<guarded_clock> clock_owner;  ///< the store has it too
@@ -97,6 +96,8 @@ struct idempotency_state {
        "the store of idempotency keys works again"}};
   running_keys running;
   seen_hosts hosts;
+  /// Goes first: its last answers use the others.
+  std::unique_ptr<store::idempotency_store> store;
 };
 
 class worker;

@@ -195,7 +195,8 @@ TEST(gateway_config, reads_every_part_of_an_example) {
   EXPECT_EQ(to_string(made.trusted_proxies[0]), "10.0.0.0/8");
   EXPECT_EQ(to_string(made.trusted_proxies[1]), "2001:db8::/32");
   EXPECT_EQ(to_string(made.trusted_proxies[2]), "192.0.2.1/32");
-  EXPECT_EQ(made.http, (http_config{5s, 30s, 60s, 16 * 1024, 100, 2048, 10 * 1024 * 1024, 20000}));
+  EXPECT_EQ(made.http, (http_config{5s, 30s, 60s, 16 * 1024, 100, 2048, 10 * 1024 * 1024, 20000,
+                                    true, 64 << 20}));
   EXPECT_EQ(made.access_log,
             (access_log_config{access_log_config::destination::file, "dir/log/access.json"}));
 }
@@ -249,7 +250,8 @@ TEST(gateway_config, fills_in_the_defaults) {
   EXPECT_EQ(made.secrets, "data/secrets.key");
   EXPECT_EQ(made.quota_partitions, 1'000'000);
   EXPECT_EQ(made.fields, fields_config{});
-  EXPECT_EQ(made.http, (http_config{10s, 30s, 60s, 32 * 1024, 100, 8 * 1024, std::nullopt, 20000}));
+  EXPECT_EQ(made.http, (http_config{10s, 30s, 60s, 32 * 1024, 100, 8 * 1024, std::nullopt, 20000,
+                                    true, 64 << 20}));
   EXPECT_EQ(made.access_log, access_log_config{});
   auto const& policy = made.policies.at(0);
   EXPECT_EQ(to_string(policy.partition.sources()[0]), "client-ip");
@@ -805,7 +807,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:23: idempotency: \"redis://\" is no store"}},
     {"a_size_of_keys_that_their_server_bounds",
      with("stores: {idempotency: 'redis://a:1', idempotency-size: 1MiB}\n"),
-     {"2:40: idempotency-size: only where \"idempotency\" is in memory or in SQLite; Redis is "
+     {"2:56: idempotency-size: only where \"idempotency\" is in memory or in SQLite; Redis is "
       "bounded "
       "by its maxmemory, PostgreSQL by its disk"}},
     {"replicas_of_a_file",

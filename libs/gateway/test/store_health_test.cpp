@@ -12,7 +12,7 @@ namespace {
 TEST(gateway_store_health, says_once_that_a_store_fails_and_not_again_with_each_request) {
   store_health health({"it fails ({})", "it works"});
   std::vector<std::string> said;
-  health.use([&](std::string_view line) { said.emplace_back(line); });
+  health.use([&](log_level, std::string_view line) { said.emplace_back(line); });
   EXPECT_FALSE(health.is_failing());
   EXPECT_FALSE(health.failing_since());
   health.note(nullptr);
