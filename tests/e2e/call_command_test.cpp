@@ -4,6 +4,7 @@
 #include "gateway.hpp"
 #include "keyed.hpp"
 #include "process.hpp"
+#include "support/sanitized.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -147,7 +148,7 @@ TEST(call_command, prints_a_line_for_each_of_many_requests_and_a_summary) {
   auto const got = call({"--repeat", "20", server.url()});
   EXPECT_EQ(got.status, 0);
   EXPECT_EQ(lines_of(got.out), 20U);
-  EXPECT_THAT(got.out, MatchesRegex("1 200 [0-9.]+ ms\n.*"));
+  EXPECT_THAT(got.out, MatchesRegex("1 200 [0-9.]+ ms( after a wait of [0-9.]+ ms)?\n.*"));
   EXPECT_THAT(got.err, MatchesRegex("20 ok, 0 failed, 0 retries, [0-9.]+ ms\n"));
   EXPECT_EQ(server.requests(), 20U);
 }
@@ -391,7 +392,9 @@ TEST(call_command, uses_95_percent_of_a_quota_that_eight_share_and_is_hardly_ref
 
 TEST(call_command, uses_90_percent_from_the_first_reset_on_when_it_starts_on_a_spent_quota) {
   constexpr auto window = 5s;
-  constexpr auto time = 16s;
+  constexpr auto time = 26s;
+  // With sanitizers the machine is too slow for figures: there it must only not crawl.
+  constexpr double share = test_support::sanitized ? 0.5 : 0.9;
   constexpr double quota = 20;
   gateway const with(
       "policies:\n"
@@ -410,14 +413,14 @@ TEST(call_command, uses_90_percent_from_the_first_reset_on_when_it_starts_on_a_s
       (void)client.read_response();
     }
     callers.emplace_back(algorithm,
-                         in_background({"--repeat", "1000", "--max-time", "16s",
+                         in_background({"--repeat", "1000", "--max-time", "26s",
                                         "http://" + with.authority() + "/" + algorithm}));
   }
   for (auto& [algorithm, caller] : callers) {
     auto const got = caller.get();
     auto const reset = algorithm == "gcra" ? 0s : window;
     auto const allowed = quota * std::chrono::duration<double>(time - reset) / window;
-    EXPECT_GE(static_cast<double>(lines_of(got.out)), 0.9 * allowed) << algorithm << got.err;
+    EXPECT_GE(static_cast<double>(lines_of(got.out)), share * allowed) << algorithm << got.err;
   }
 }
 

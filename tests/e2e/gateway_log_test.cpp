@@ -99,7 +99,9 @@ TEST(gateway_log, says_that_a_server_is_taken_out) {
     (void)server.read_request();
     server.send(response("200 OK", "well"));
     EXPECT_EQ(client.read_response().body, "well");
-    client.send(get_request);
+    if (i < 7) {
+      client.send(get_request);
+    }
   }
   EXPECT_THAT(with.errors_until("is taken out"),
               HasSubstr("Z error: upstream \"api\": server " + gone.authority() +
@@ -144,7 +146,6 @@ TEST(gateway_log, says_what_its_level_lets_it_say) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(with.get("/").status(), 502);
   }
-  with.signal(SIGHUP);
   auto const said = with.errors_until("failures in a row");
   EXPECT_THAT(said, Not(HasSubstr("warning:")));
   EXPECT_THAT(with.reload("log-level: debug\n" + upstream(gone.url())),

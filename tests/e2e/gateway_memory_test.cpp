@@ -400,17 +400,5 @@ TEST(gateway_memory, keeps_descriptors_for_upstreams_and_the_admin_address) {
                                                 "open files leaves room for "));
 }
 
-TEST(gateway_memory, serves_others_while_clients_that_read_nothing_ask_for_large_pages_of_users) {
-  data_folder const data;
-  gateway const with(scim_config(data, "    max-page-size: 1000\n"), little_memory());
-  scim_client const client(with);
-  add_users(client);
-  serve_among_greedy(
-      with, repeated(page_request(), 4000), without_window(page_block(), ""),
-      {"GET " + std::string(scim_base) +
-           "/Users?count=1 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer alpha\r\n\r\n",
-       page_request()});
-}
-
 }  // namespace
 }  // namespace tidegate::e2e

@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 
 /// What may wait to be sent before the upstream is asked to stop, and no other request is begun.
 constexpr std::size_t unsent_octets_max = 256 * 1024;
+/// The same where there are so many clients that together they would have too much.
+constexpr std::size_t unsent_octets_min = 16 * 1024;
 /// Answers to requests that came together are gathered up to here.
 constexpr std::size_t gathered_octets_max = 64 * 1024;
 /// A body that nobody wants is read up to here, so that the connection can serve the next request.
@@ -275,7 +277,9 @@ void client_http1::respond_to_malformed(int status) {
 // ---- output ----
 
 auto client_http1::is_clogged() const -> bool {
-  return unsent_octets() > unsent_octets_max;
+  auto const octets = unsent_octets();
+  return octets > unsent_octets_min &&
+         octets > worker_.share_of_buffers(unsent_octets_min, unsent_octets_max);
 }
 
 auto client_http1::waiting_octets() const -> std::size_t {

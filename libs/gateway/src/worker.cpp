@@ -203,6 +203,14 @@ void worker::let_text_go(void const* text) noexcept {
   }
 }
 
+auto worker::share_of_buffers(std::size_t least, std::size_t most) const -> std::size_t {
+  auto const connections =
+      std::max<std::int64_t>(shared.connections.load(std::memory_order_relaxed), 1);
+  auto const share =
+      static_cast<std::size_t>(current->settings->settings.http.max_buffered / 2 / connections);
+  return std::clamp(share, least, most);
+}
+
 void worker::shed() {
   sheds_.store(false, std::memory_order_relaxed);
   auto const max = current->settings->settings.http.max_buffered;

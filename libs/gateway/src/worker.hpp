@@ -178,6 +178,9 @@ class worker {
   void drain();
   /// How long a new connection may say nothing: less while the gateway stops.
   [[nodiscard]] auto first_byte_timeout() const -> std::chrono::nanoseconds;
+  /// What may wait for one client, within these bounds: an equal share of half of `http.max-buffered`, so
+  /// that slow readers of long answers are slowed down and not closed.
+  [[nodiscard]] auto share_of_buffers(std::size_t least, std::size_t most) const -> std::size_t;
 
   /// Enters one more connection of a client, which whoever asks puts at its place. Nothing when there are as
   /// many as there may be.
