@@ -149,7 +149,9 @@ class Bench:
         if contestant["server"] == GATEWAY:
             others = {status: number - counted.get(status, 0) for status, number in answered_by_status().items()
                       if status not in (contestant["expect"], CLIENT_HAS_GONE) and number != counted.get(status, 0)}
-        if run["bad"] or others:
+        # Peers whose limit fills up again while they run let a request a second of each key through.
+        allowed = 0 if contestant["server"] == GATEWAY else count // 10
+        if run["bad"] > allowed or others:
             sys.exit(f"{contestant['name']}: {run['bad']} of {count} responses were not the expected {contestant['expect']}"
                      + "".join(f"; {number} times {status}" for status, number in others.items()))
         own = (busy_1 - busy_0) + (origin_1 - origin_0) + (load_1 - load_0)
