@@ -157,7 +157,7 @@ class spare_memory {
   }
 
  private:
-  /// What is resident, not of a file, and in use by nobody who asked the allocator for it.
+  /// Resident memory that is of no file and that the allocator keeps without a user.
   [[nodiscard]] static auto spare() -> std::int64_t {
     std::int64_t pages = 0;
     std::int64_t resident = 0;
