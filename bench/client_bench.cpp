@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the client costs over libcurl: CPU time for each request, next to the same requests by libcurl's multi
-// interface alone, in both ways in which people use it: curl_multi_poll, and sockets in an epoll of their own. A
-// server of its own on cpu 0, the client on cpu 1; all take turns, since the speed of the machine drifts. `ratio`
-// is the median over the rounds, to the cheaper of the two.
+// What the client costs over libcurl: CPU time for each request, next to the same requests by
+// libcurl's multi interface alone, in both ways in which people use it: curl_multi_poll, and
+// sockets in an epoll of their own. A server of its own on cpu 0, the client on cpu 1; all take
+// turns, since the speed of the machine drifts. `ratio` is the median over the rounds, to the
+// cheaper of the two.
 //
 //   ./dev bench client [-n REQUESTS] [-r ROUNDS] [-c AT_A_TIME] [-o client|poll|sockets]
 //
@@ -78,7 +79,8 @@ void pin_to(unsigned cpu) {
   return "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/v1/orders?page=";
 }
 
-/// Answers whatever comes, until it is killed. A request without content is small enough to come whole.
+/// Answers whatever comes, until it is killed. A request without content is small enough to come
+/// whole.
 [[noreturn]] void serve(int listening) {
   pin_to(0);
   auto const whole = std::string(answer) + std::string(256, 'x');
@@ -120,8 +122,8 @@ auto append(char* piece, std::size_t size, std::size_t count, void* to) -> std::
   return size * count;
 }
 
-/// The requests by libcurl alone: handles that are used again, a bound on the time, and the content of the
-/// answers.
+/// The requests by libcurl alone: handles that are used again, a bound on the time, and the content
+/// of the answers.
 class bare {
  public:
   explicit bare(load const& load)

@@ -5,36 +5,33 @@
     ./dev bench console                  both cases
     ./dev bench console overview         only this one
 
-overview    CPU time of a request while one page is open, next to the same without one: the page reads one event a second
-policies    the same while the page shows the policies: it asks for them and for the hottest partitions every two seconds besides
+overview    CPU time of a request while one page is open, next to the same without one: the page
+            reads one event a second
+policies    the same while the page shows the policies: it asks for them and for the hottest
+            partitions every two seconds besides
 
-Load is wrk as fast as it goes, or h2load with --fixed, through a gateway with ten routes and ten policies to the origin server of
-../shared/bench/gateway; `rps` says how fast that was. The gateway has one thread, on cpu 1, which serves the console too;
-load generator, origin server and the reader of events share cpu 0. The load goes on all the time; under it the page is opened and
-closed, and what the gateway uses for each request is measured for a while with it and for a while without it, one after the other, in turns,
-since the speed of the machine drifts. `ratio` is the median over the rounds of open / closed, `error` its standard error. `event_us` is what an
-event takes of the gateway when nothing else happens, with everything that the system does for it.
+Load is wrk as fast as it goes, or h2load with --fixed, through a gateway with ten routes and ten
+policies to the origin server; `rps` says how fast that was, `p99_us` and `longest_us` how long
+responses took in all of it. The reader of events is on cpu 0. The load goes on all the time; under it
+the page is opened and closed, and what the gateway uses for each request is measured for a while with
+it and for a while without it, in turns, since the speed of the machine drifts. `ratio` is the median
+over the rounds of open / closed, `error` its standard error. `event_us` is what an event takes of the
+gateway when nothing else happens, with everything that the system does for it.
 """
 
-import argparse
 import contextlib
 import http.client
 import os
-import pathlib
-import re
-import signal
-import socket
 import statistics
 import sys
-import tempfile
+import socket
 import threading
 import time
 
-import gateway_bench
-from gateway_bench import ADDRESS, GATEWAY, ROOT, median, program_line
+import load
+from load import GATEWAY, address, at_most, median
 
-TOOLS = ("nginx", "wrk", "h2load", "openssl", "taskset")
-ADMIN = "127.0.0.1:9303"
+TOOLS = ("nginx", "wrk", "h2load", "taskset")
 BAR = 1.02
 ROUTES = 10
 
@@ -46,12 +43,12 @@ def config():
     routes = "\n".join(
         f"  - {{name: route-{i}, match: {{path: {'/**' if i == ROUTES - 1 else f'/v{i}/**'}}}, upstream: origin, limits: [policy-{i}]}}"
         for i in range(ROUTES))
-    return (f"listen: {ADDRESS}\nadmin: {ADMIN}\nworkers: 1\ndata: RUN/data\nupstreams:\n  origin: http://127.0.0.1:9000\n"
+    return ("listen: @gateway@\nadmin: @admin@\nworkers: 1\ndata: @RUN@/data\nupstreams:\n  origin: http://@origin@\n"
             f"policies:\n{policies}\nroutes:\n{routes}\n")
 
 
 def ask(path):
-    with contextlib.closing(http.client.HTTPConnection(ADMIN, timeout=10)) as to:
+    with contextlib.closing(http.client.HTTPConnection(address("admin"), timeout=10)) as to:
         to.request("GET", path)
         answer = to.getresponse()
         content = answer.read()
@@ -68,9 +65,8 @@ class Page:
         self.events = 0
         self.octets = 0
         ask("/")
-        host, port = ADMIN.split(":")
-        self.stream = socket.create_connection((host, int(port)), timeout=10)
-        self.stream.sendall(f"GET /api/v1/events HTTP/1.1\r\nHost: {ADMIN}\r\n\r\n".encode())
+        self.stream = load.connect(address("admin"))
+        self.stream.sendall(f"GET /api/v1/events HTTP/1.1\r\nHost: {address('admin')}\r\n\r\n".encode())
         self.failure = None
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
@@ -95,15 +91,22 @@ class Page:
 
 
 ASKS = {"overview": (), "policies": ("/api/v1/policies", "/api/v1/partitions?limit=20")}
-LOAD = {"name": "load", "server": GATEWAY, "kind": "h1", "url": f"http://{ADDRESS}/", "expect": 200}
+
+
+class ConsoleBench(load.Bench):
+    def load(self, secs):
+        url, arguments = f"http://{address('gateway')}/", self.arguments
+        if arguments.fixed:
+            return load.h2load(self.run, url, secs, 200, "--h1", f"-c{arguments.conns}", f"--rps={arguments.fixed / arguments.conns}")
+        return load.wrk(url, arguments.conns, secs, 200, *self.turns(load.gets("/", arguments.keys)))
 
 
 def cost_of_an_event(bench, secs):
-    """What the gateway uses for an event while nobody asks it anything else, in microseconds."""
+    """What the gateway uses for an event while it has no requests, in microseconds."""
     def used(wait):
-        before = bench.shared.cpu(bench.processes(GATEWAY))[2]
+        before = bench.server(GATEWAY).cpu()
         time.sleep(wait)
-        return bench.shared.cpu(bench.processes(GATEWAY))[2] - before
+        return bench.server(GATEWAY).cpu() - before
 
     alone = used(secs)
     page = Page()
@@ -120,15 +123,15 @@ def cost_of_an_event(bench, secs):
 
 def answered():
     """How many requests were answered so far."""
-    return sum(int(count) for count in re.findall(rb"(?m)^tidegate_requests_total{[^}]*} (\d+)$", ask("/metrics")))
+    return sum(load.metrics("tidegate_requests_total", "status").values())
 
 
 def window(bench, secs):
     """What the gateway uses for a request, in microseconds, and how many it answers in a second."""
-    tested = bench.processes(GATEWAY)
-    count, begin, busy = answered(), time.monotonic(), bench.shared.cpu(tested)[2]
+    tested = bench.server(GATEWAY)
+    count, begin, busy = answered(), time.monotonic(), tested.cpu()
     time.sleep(secs)
-    used, end = bench.shared.cpu(tested)[2] - busy, time.monotonic()
+    used, end = tested.cpu() - busy, time.monotonic()
     count = answered() - count
     if count == 0:
         sys.exit("nothing was answered")
@@ -143,15 +146,15 @@ class Load(threading.Thread):
         self.bench, self.secs, self.result = bench, secs, None
 
     def run(self):
-        self.result = self.bench.load(LOAD, self.secs)
+        self.result = self.bench.load(self.secs)
 
 
 def run_case(bench, name, event_us, event_octets):
     arguments = bench.arguments
     around = 0.6  # to open the page and to ask for counts, at most
     runs = {"open": [], "closed": []}
-    load = Load(bench, int(2 + arguments.rounds * 2 * (arguments.secs + around)))
-    load.start()
+    under = Load(bench, int(2 + arguments.rounds * 2 * (arguments.secs + around)))
+    under.start()
     time.sleep(2)
     for number in range(arguments.rounds):
         for which in ("open", "closed") if number % 2 == 0 else ("closed", "open"):
@@ -162,68 +165,48 @@ def run_case(bench, name, event_us, event_octets):
             finally:
                 if page:
                     page.close()
-        if not load.is_alive():
+        if not under.is_alive():
             sys.exit(f"the load ended in round {number + 1}")
         print(f"  round {number + 1:3} {runs['open'][-1]['busy']:7.3f} us with the page, {runs['closed'][-1]['busy']:7.3f} without, "
               f"{runs['open'][-1]['rps']:6.0f} requests/s", flush=True)
-    load.join()
+    under.join()
+    if under.result is None or under.result["bad"]:
+        sys.exit("the load failed" if under.result is None else f"{under.result['bad']} responses were not the expected 200")
     each = [own["busy"] / peer["busy"] for own, peer in zip(runs["open"], runs["closed"])]
     ratio = statistics.median(each)
-    # Of a median of values that lie as chance has them; the middle half of those is 1.349 standard deviations wide.
+    # Of a median of values that lie as chance has them; the middle half of those is 1.349 standard
+    # deviations wide.
     quarters = statistics.quantiles(each, n=4)
     error = 1.2533 * (quarters[2] - quarters[0]) / 1.349 / len(each) ** 0.5
     values = {"cpu_us": median(runs["open"], "busy"), "closed_us": median(runs["closed"], "busy"), "ratio": ratio, "error": error,
-              "bar": BAR, "rps": median(runs["open"], "rps"), "closed_rps": median(runs["closed"], "rps"), "rounds": len(each),
+              "bar": BAR, "rps": median(runs["open"], "rps"), "closed_rps": median(runs["closed"], "rps"),
+              "p99_us": under.result["p99"], "longest_us": under.result["longest"], "rounds": len(each),
               "event_us": event_us, "event_bytes": event_octets}
-    if load.result is None or load.result["bad"]:
-        sys.exit("the load failed" if load.result is None else f"{load.result['bad']} responses were not the expected 200")
     row = (f"{name:9} {values['cpu_us']:.3f} us of CPU time for a request at {values['rps']:.0f} requests/s, {values['closed_us']:.3f} "
-           f"without the page; ratio {ratio:.4f} +- {error:.4f}, bar {BAR}  {'met' if ratio <= BAR else 'MISSED'}")
+           f"without the page; ratio {ratio:.4f} +- {error:.4f}, bar {BAR}  {at_most(ratio, BAR)}")
     # What the bar is about is known as console/open.
-    return program_line("open" if name == "overview" else name, values, "console"), row
+    return "open" if name == "overview" else name, values, row
+
+
+def run_cases(bench):
+    bench.server("origin")
+    bench.server(GATEWAY)
+    bench.load(2)  # warms up
+    event_us, event_octets = cost_of_an_event(bench, max(bench.arguments.secs, 5))
+    print(f"an event takes {event_us:.0f} us and {event_octets:.0f} octets, with {ROUTES} routes and {ROUTES} policies", flush=True)
+    for name in bench.arguments.cases:
+        print(name, flush=True)
+        yield run_case(bench, name, event_us, event_octets)
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev bench console", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(ASKS))
-    parser.add_argument("-s", "--secs", type=int, default=2, help="with the page, and without it, in a round (%(default)s)")
-    parser.add_argument("-r", "--rounds", type=int, default=60, help="median of so many (%(default)s)")
-    parser.add_argument("-c", "--conns", type=int, default=64, help="connections (%(default)s)")
-    parser.add_argument("-k", "--keys", type=int, default=1000, help="values of X-API-Key (%(default)s)")
-    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build" / "release" / "tidegate")
+    parser = load.parser_of("console", __doc__, ASKS, secs=2, rounds=60, conns=64, keys=1000)
     parser.add_argument("--fixed", type=int, default=0, metavar="RATE", help="so many requests a second, by h2load; left out: as "
                         "many as wrk can send")
-    arguments = parser.parse_args()
-    for each in arguments.cases:
-        if each not in ASKS:
-            parser.error(f"there is no case '{each}'; there are: {', '.join(ASKS)}")
-    arguments.binary = arguments.binary.absolute()
-    if lacks := list(gateway_bench.missing(arguments.binary, TOOLS)):
-        print("bench console: skipped; missing: " + "; ".join(lacks))
-        return 0
+    arguments = load.parse(parser, ASKS, TOOLS)
     os.sched_setaffinity(0, {0})  # the reader of events
-    with tempfile.TemporaryDirectory(prefix="tidegate-bench.") as folder:
-        bench = gateway_bench.Bench(gateway_bench.load_shared(folder), arguments, pathlib.Path(folder), config())
-        lines, rows = [], []
-        try:
-            bench.server("upstream")
-            bench.server(GATEWAY)
-            bench.load(LOAD, 2)  # warms up
-            event_us, event_octets = cost_of_an_event(bench, max(arguments.secs, 5))
-            for name in ASKS:
-                if not arguments.cases or name in arguments.cases:
-                    print(name, flush=True)
-                    line, row = run_case(bench, name, event_us, event_octets)
-                    lines.append(line)
-                    rows.append(row)
-        finally:
-            bench.stop()
-    print(f"\nan event takes {event_us:.0f} us and {event_octets:.0f} octets, with {ROUTES} routes and {ROUTES} policies")
-    print("\n".join(rows) + "\n\n" + "\n".join(lines))
-    return 0
+    load.run_cases("console", lambda run: ConsoleBench(arguments, run, config()), run_cases)
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
-    sys.exit(main())
+    main()

@@ -76,7 +76,42 @@ using clock = std::chrono::steady_clock;
   return (*long_run - *short_run) / static_cast<double>(many - few);
 }
 
+[[nodiscard]] auto seconds_of(std::function<void()> const& work, std::size_t times) -> double {
+  return seconds_of({"",
+                     [&](std::size_t left) {
+                       for (; left != 0; --left) {
+                         work();
+                       }
+                     }},
+                    times);
+}
+
 }  // namespace
+
+void compare(std::vector<comparison> const& all) {
+  for (auto const& each : all) {
+    std::size_t times = 1;
+    // Slices so short that most of them have the core for themselves.
+    while (seconds_of(each.ours, times) < 0.0005) {
+      times *= 2;
+    }
+    double ours = 1e30;
+    std::vector<double> others(each.rivals.size(), ours);
+    for (int round = 0; round < 300; ++round) {
+      ours = std::min(ours, seconds_of(each.ours, times));
+      for (std::size_t i = 0; i < others.size(); ++i) {
+        others[i] = std::min(others[i], seconds_of(each.rivals[i].run, times));
+      }
+    }
+    auto const scale = 1e9 / static_cast<double>(times);
+    std::printf("bench %s octets=%zu ns=%.0f", each.name.c_str(), each.octets, ours * scale);
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      std::printf(" %s_ns=%.0f", each.rivals[i].name.c_str(), others[i] * scale);
+    }
+    std::printf(" ratio=%.2f\n", *std::ranges::min_element(others) / ours);
+    std::fflush(stdout);
+  }
+}
 
 auto run_cases(std::vector<bench_case> const& cases, int argc, char** argv) -> int {
   if (argc == 4 && std::string_view(argv[1]) == "--only") {

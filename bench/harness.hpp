@@ -29,4 +29,22 @@ struct bench_case {
 /// callgrind, and the bar where there is one. Returns the exit status: 1 when a bar was missed.
 [[nodiscard]] auto run_cases(std::vector<bench_case> const& cases, int argc, char** argv) -> int;
 
+/// The same work by a library of others, with the name of its figure.
+struct rival {
+  std::string name;
+  std::function<void()> run;
+};
+
+struct comparison {
+  std::string name;
+  std::size_t octets;  ///< of input
+  std::function<void()> ours;
+  std::vector<rival> rivals;
+};
+
+/// Runs ours and the others in turns, so that a machine that is busy for a while slows all of
+/// them, and prints `bench NAME octets=… ns=… RIVAL_ns=… ratio=…` with the best of each. The ratio
+/// is the best of the others divided by ours.
+void compare(std::vector<comparison> const& all);
+
 }  // namespace tidegate::bench

@@ -6,143 +6,121 @@
     ./dev bench idempotency replay first     only these
 
 replay    CPU time of a replay, next to a 429 of ours for the same request
-first     CPU time of a first request with a durable store, next to the same request without the feature, with 64
-          connections: the thread that writes is counted
-latency   what a first request takes longer than one without the feature over one connection, next to a write and
-          fdatasync in the same folder
+first     CPU time of a first request with a durable store, next to the same request without the
+          feature, with 64 connections: the thread that writes is counted
+latency   what a first request takes longer than one without the feature over one connection, next to
+          a write and fdatasync in the same folder
 memory    octets of memory for a live key besides its answer, with a million of them
 
-Each process has one thread for requests; the gateway has cpu 1, load generator and origin server share cpu 0. What is
-compared takes turns, since the speed of the machine drifts; `ratio` is the median over the rounds.
+What is compared takes turns, since the speed of the machine drifts; `ratio` is the median over the
+rounds. `longest_us` is the longest that a response was waited for.
 """
 
-import argparse
 import functools
-import json
 import os
-import pathlib
-import re
-import signal
-import socket
 import sqlite3
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-import urllib.request
 
-import gateway_bench
-from gateway_bench import ADDRESS, ADMIN, GATEWAY, ROOT, median, program_line
+import load
+from load import GATEWAY, address, at_most, median, metrics, ratio_of, time_sync
 
-HERE = pathlib.Path(__file__).resolve().parent
-TOOLS = ("nginx", "wrk", "openssl", "taskset")
-CONFIG = f"""
-listen: {ADDRESS}
-admin: {ADMIN}
+TOOLS = ("nginx", "wrk", "taskset")
+CONFIG = """
+listen: @gateway@
+admin: @admin@
 workers: 1
-data: RUN/data
+data: @RUN@/data
 upstreams:
-  origin: http://127.0.0.1:9000
+  origin: http://@origin@
 policies:
-  default: {{quota: 100000000, window: 10s, algorithm: sliding, partition: [header:x-api-key]}}
-  tiny: {{quota: 1, window: 1d, algorithm: sliding, partition: [header:x-api-key]}}
+  default: {quota: 100000000, window: 10s, algorithm: sliding, partition: [header:x-api-key]}
+  tiny: {quota: 1, window: 1d, algorithm: sliding, partition: [header:x-api-key]}
 routes:
-  - {{match: {{path: /refused}}, upstream: origin, limits: [tiny]}}
-  - {{match: {{path: /keyed}}, upstream: origin, limits: [default], idempotency: {{mode: required, keys-max: 1000000000, anonymous: allow}}}}
-  - {{match: {{path: /**}}, upstream: origin, limits: [default]}}
+  - {match: {path: /refused}, upstream: origin, limits: [tiny]}
+  - match: {path: /keyed}
+    upstream: origin
+    limits: [default]
+    idempotency: {mode: required, keys-max: 1000000000, anonymous: allow}
+  - {match: {path: /**}, upstream: origin, limits: [default]}
 """
+CONTENT = '{"currency":"EUR","amount":12990,"items":[{"sku":"A-1001","qty":2}],"customer":"cus_55d0e2"}'
 REPLAYED_KEYS = 1000
 LIVE_KEYS = 1_000_000
 
 
-class KeyBench(gateway_bench.Bench):
-    """Runs with keys: a contestant is a path, and how many keys there are before they begin anew."""
+class KeyBench(load.Bench):
+    """Runs with keys: a contestant is a path, and how many keys there are before they come again;
+    0: they never do."""
 
-    def __init__(self, *arguments):
-        super().__init__(*arguments, CONFIG)
+    def __init__(self, arguments, run):
+        super().__init__(arguments, run, CONFIG)
         self.loads = 0
 
     def restart_empty(self):
         """Without the keys of earlier runs, since the store has room for a million."""
-        if GATEWAY in self.servers:
-            self.servers.pop(GATEWAY).stop()
+        self.stop(GATEWAY)
         for file in (self.run / "data").glob("idempotency.db*"):
             file.unlink()
         self.server(GATEWAY)
 
     def measure_once(self, contestant):
-        before = outcomes()
+        before = None
+        while before != (before := metrics("tidegate_idempotency_total", "outcome")):
+            time.sleep(0.1)  # the last requests of the run before end
         run = super().measure_once(contestant)
-        others = {name: count - before.get(name, 0) for name, count in outcomes().items()
-                  if name != contestant["outcome"] and count != before.get(name, 0)}
+        others = load.grown(before, metrics("tidegate_idempotency_total", "outcome"))
+        others.pop(contestant["outcome"], None)
         if others:
             sys.exit(f"{contestant['name']}: requests became {others}, expected {contestant['outcome']}")
         return run
 
     def load(self, contestant, secs):
-        self.loads += 1
-        # Keys that begin anew are the same in each run.
-        prefix = "again" if contestant["keys"] else f"run-{self.loads}"
-        out = subprocess.run(
-            ["taskset", "-c", "0", "wrk", "-t1", f"-c{self.arguments.conns}", f"-d{secs}s", "-s", HERE / "idempotency.lua",
-             f"http://{ADDRESS}/", "--", contestant["path"], prefix, str(contestant["keys"])],
-            capture_output=True, text=True, timeout=secs + 30, check=True).stdout
-        run = json.loads(re.search(r"JSON (.*)", out).group(1))
-        bad = run["sock_err"] + (run["status_err"] if contestant["expect"] < 400 else run["requests"] - run["status_err"])
-        return {"requests": run["requests"], "secs": run["us"] / 1e6, "bad": bad, "p50": run["p50"], "p99": run["p99"]}
+        path, keys = contestant["path"], contestant["keys"]
+        if keys:
+            script = self.turns([request(path, f"again-{number}") for number in range(1, keys + 1)])
+        else:
+            self.loads += 1
+            (self.run / "requests").write_text(request(path, f"run-{self.loads}-@N@"), newline="")
+            script = "count", self.run / "requests"
+        return load.wrk(f"http://{address('gateway')}/", self.arguments.conns, secs, contestant["expect"], *script)
+
+
+def request(path, key):
+    return (f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: key-1\r\nAuthorization: Bearer key-1\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(CONTENT)}\r\nIdempotency-Key: \"{key}\"\r\n\r\n{CONTENT}")
 
 
 CONTESTANTS = {
-    "replay": {"name": "replay", "server": GATEWAY, "path": "/keyed", "keys": REPLAYED_KEYS, "expect": 200, "outcome": "replayed"},
-    "429": {"name": "429", "server": GATEWAY, "path": "/refused", "keys": REPLAYED_KEYS, "expect": 429, "outcome": None},
-    "first": {"name": "first", "server": GATEWAY, "path": "/keyed", "keys": 0, "expect": 200, "outcome": "first"},
-    "plain": {"name": "plain", "server": GATEWAY, "path": "/plain", "keys": 0, "expect": 200, "outcome": None},
-}
-
-
-def outcomes():
-    """What became of requests with keys so far."""
-    page = urllib.request.urlopen(f"http://{ADMIN}/metrics", timeout=10).read().decode()
-    return {name: int(count)
-            for name, count in re.findall(r'(?m)^tidegate_idempotency_total{[^}]*outcome="([^"]+)"} (\d+)$', page)}
+    name: {"name": name, "server": GATEWAY, "path": path, "keys": keys, "expect": expect, "outcome": outcome}
+    for name, path, keys, expect, outcome in (
+        ("replay", "/keyed", REPLAYED_KEYS, 200, "replayed"), ("429", "/refused", REPLAYED_KEYS, 429, None),
+        ("first", "/keyed", 0, 200, "first"), ("plain", "/plain", 0, 200, None))}
 
 
 def run_ratio(bench, name, peer, bar):
     """CPU time of one contestant, next to that of another."""
-    runs = {each: [] for each in (name, peer)}
+    contestants = [CONTESTANTS[name], CONTESTANTS[peer]]
     bench.restart_empty()
-    for each in runs:
-        bench.load(CONTESTANTS[each], 2)  # warms up; what is replayed later runs now
-    for number in range(bench.arguments.rounds):
-        for each, taken in runs.items():
-            run = bench.measure(CONTESTANTS[each])
-            taken.append(run)
-            print(f"  round {number + 1} {each:8} {run['busy']:7.2f} us, {run['rps']:6.0f} requests/s, "
-                  f"others use {run['others']:.2f} cores", flush=True)
-    values = {"cpu_us": median(runs[name], "busy"), "user_us": median(runs[name], "user"),
-              f"{peer}_cpu_us": median(runs[peer], "busy"), "rps": median(runs[name], "rps"),
-              "p50_us": median(runs[name], "p50"), "p99_us": median(runs[name], "p99"),
-              "ratio": gateway_bench.ratios(runs[name], runs[peer], lambda run: run["busy"]), "bar": bar}
-    counted = {each: bench.instructions(CONTESTANTS[each]) for each in runs}
-    if None not in counted.values():
-        values |= {"instructions": counted[name], "instructions_ratio": counted[name] / counted[peer]}
-    row = (f"{name:8} {values['cpu_us']:.2f} us of CPU time, {peer} {values[f'{peer}_cpu_us']:.2f}; ratio {values['ratio']:.2f}, "
-           f"bar {bar}  {verdict(values['ratio'], bar)}")
-    return values, row
-
-
-def verdict(value, bar):
-    return "met" if value <= bar else "MISSED"
+    for each in contestants:
+        bench.load(each, 2)  # warms up; what is replayed later runs now
+    runs = bench.measure_in_turns(contestants)
+    values = {"cpu_us": median(runs[name], "cpu"), "user_us": median(runs[name], "user"),
+              f"{peer}_cpu_us": median(runs[peer], "cpu"), **load.speed(runs[name]),
+              "ratio": ratio_of(runs[name], runs[peer]), "bar": bar}
+    counted = [bench.count_by_perf(each, "instructions:u") for each in contestants]
+    if None not in counted:
+        values |= {"instructions": counted[0], "instructions_ratio": counted[0] / counted[1]}
+    return values, (f"{name:8} {values['cpu_us']:.2f} us of CPU time, {peer} {values[f'{peer}_cpu_us']:.2f}; "
+                    f"ratio {values['ratio']:.2f}, bar {bar}  {at_most(values['ratio'], bar)}")
 
 
 class Client:
     """One connection, one request at a time."""
 
     def __init__(self):
-        host, port = ADDRESS.split(":")
-        self.socket = socket.create_connection((host, int(port)), 10)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = load.connect(address("gateway"))
 
     def post(self, path, key):
         """Microseconds until the answer is there, which comes in one piece."""
@@ -156,14 +134,6 @@ class Client:
         if not answer.startswith(b"HTTP/1.1 200 "):
             sys.exit(f"{path} does not answer: {answer[:100]}")
         return taken
-
-
-def time_sync(file):
-    """Microseconds for a page more in the file, and fdatasync."""
-    begin = time.perf_counter_ns()
-    os.write(file, b"x" * 4096)
-    os.fdatasync(file)
-    return (time.perf_counter_ns() - begin) / 1000
 
 
 def run_latency(bench):
@@ -183,7 +153,7 @@ def run_latency(bench):
     values = {"first_us": median(rounds, "first"), "plain_us": median(rounds, "plain"), "fdatasync_us": median(rounds, "sync"),
               "ratio": statistics.median((each["first"] - each["plain"]) / each["sync"] for each in rounds), "bar": 2.5}
     row = (f"latency  {values['first_us'] - values['plain_us']:.0f} us more over one connection, one fdatasync "
-           f"{values['fdatasync_us']:.0f}; ratio {values['ratio']:.2f}, bar 2.5  {verdict(values['ratio'], 2.5)}")
+           f"{values['fdatasync_us']:.0f}; ratio {values['ratio']:.2f}, bar 2.5  {at_most(values['ratio'], 2.5)}")
     return values, row
 
 
@@ -217,20 +187,20 @@ def moved(key, octets):
 
 
 def run_memory(bench):
-    """Real records, each copied under many keys, as the gateway finds them when it starts: without their answers."""
+    """Real records, each copied under many keys, as the gateway finds them when it starts: without
+    their answers."""
     bench.restart(GATEWAY)
     client = Client()
     for number in range(1000):
         client.post("/keyed", f"live-{number}")
-    bench.servers.pop(GATEWAY).stop()
+    bench.stop(GATEWAY)
     file = bench.run / "data" / "idempotency.db"
     with sqlite3.connect(file) as database:
         database.execute("DELETE FROM record WHERE id NOT IN (SELECT id FROM record ORDER BY id DESC LIMIT 1000)")
         database.execute("UPDATE store SET records = 1000")
     database.close()
-    bench.restart(GATEWAY)
-    before = bench.memory(GATEWAY)
-    bench.servers.pop(GATEWAY).stop()
+    before = bench.restart(GATEWAY).memory()
+    bench.stop(GATEWAY)
     with sqlite3.connect(file) as database:
         database.create_function("moved", 2, moved, deterministic=True)
         database.execute(
@@ -244,13 +214,12 @@ def run_memory(bench):
             (LIVE_KEYS // 1000,))
         database.execute("UPDATE store SET records = (SELECT count(*) FROM record)")
     database.close()
-    bench.restart(GATEWAY)
-    after = bench.memory(GATEWAY)
-    bench.servers.pop(GATEWAY).stop()
+    after = bench.restart(GATEWAY).memory()
+    bench.stop(GATEWAY)
     file.unlink()
     file.with_name(file.name + ".commits").unlink()
     values = {"bytes": (after - before) / (LIVE_KEYS - 1000), "keys": LIVE_KEYS, "bar": 200}
-    row = (f"memory   {values['bytes']:.0f} octets for a live key; bar 200  {verdict(values['bytes'], 200)}")
+    row = (f"memory   {values['bytes']:.0f} octets for a live key; bar 200  {at_most(values['bytes'], 200)}")
     return values, row
 
 
@@ -262,44 +231,19 @@ CASES = {
 }
 
 
+def run_cases(bench):
+    bench.server("origin")
+    for name in bench.arguments.cases:
+        print(name, flush=True)
+        yield name, *CASES[name](bench)
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="./dev bench idempotency", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
-    parser.add_argument("-s", "--secs", type=int, default=3, help="of one run (%(default)s)")
-    parser.add_argument("-r", "--rounds", type=int, default=5, help="median of so many (%(default)s)")
-    parser.add_argument("-c", "--conns", type=int, default=64, help="connections (%(default)s)")
-    parser.add_argument("--tries", type=int, default=2, help="when others use the machine (%(default)s)")
-    parser.add_argument("--quiet", type=int, default=5, help="seconds to wait for a quiet machine before another try "
-                        "(%(default)s)")
-    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build" / "release" / "tidegate")
-    arguments = parser.parse_args()
-    for each in arguments.cases:
-        if each not in CASES:
-            parser.error(f"there is no case '{each}'; there are: {', '.join(CASES)}")
-    arguments.binary = arguments.binary.absolute()
-    if lacks := list(gateway_bench.missing(arguments.binary, TOOLS)):
-        print("bench idempotency: skipped; missing: " + "; ".join(lacks))
-        return 0
+    parser = load.parser_of("idempotency", __doc__, CASES, secs=3, rounds=5, conns=64, tries=2, quiet=5)
+    arguments = load.parse(parser, CASES, TOOLS)
     # Not in /tmp, which may be in memory: what is measured is a disk.
-    with tempfile.TemporaryDirectory(prefix="bench.", dir=arguments.binary.parent) as folder:
-        bench = KeyBench(gateway_bench.load_shared(folder), arguments, pathlib.Path(folder))
-        lines, rows = [], []
-        try:
-            bench.server("upstream")
-            for name, run in CASES.items():
-                if arguments.cases and name not in arguments.cases:
-                    continue
-                print(name, flush=True)
-                values, row = run(bench)
-                lines.append(program_line(name, values, "idempotency"))
-                rows.append(row)
-        finally:
-            bench.stop()
-    print("\n" + "\n".join(rows) + "\n\n" + "\n".join(lines))
-    return 0
+    load.run_cases("idempotency", lambda run: KeyBench(arguments, run), run_cases, arguments.binary.parent)
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
-    sys.exit(main())
+    main()

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thousand clients and one quota, by a virtual clock: how much of the quota they use and how many of their
-// requests are refused, with a pacer each and without; the same when the quota is spent as they begin. `--plot FILE` draws what happens second by second.
+// A thousand clients and one quota, by a virtual clock: how much of the quota they use and how many
+// of their requests are refused, with a pacer each and without; the same when the quota is spent as
+// they begin. `--plot FILE` draws what happens second by second.
 #include <pacing_simulation.hpp>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decisions of the limiters in the quota table: on one hot key, on a million keys, with one and two
-// threads, for one and three policies; the memory that a partition takes; and the fields of a response.
-// Every case prints its bar beside its own figure, measured in the same run where it is not a constant.
-// Times are CPU time of the thread, but for two threads.
+// threads, for one and three policies; the memory that a partition takes; and the fields of a
+// response. Every case prints its bar beside its own figure, measured in the same run where it is
+// not a constant. Times are CPU time of the thread, but for two threads.
 #include "harness.hpp"
 
 #include "support/allocations.hpp"
@@ -176,7 +176,8 @@ void many_keys(std::string const& keys, std::span<ratelimit::policy const, N> po
     bench::keep(decide(table, policies, key_at(keys, i), now));
   }
   auto const memory = table.memory();
-  // A request's key is in the cache when it is looked up: here, by being copied in order beforehand.
+  // A request's key is in the cache when it is looked up: here, by being copied in order
+  // beforehand.
   std::string ordered;
   ordered.reserve(order.size() * key_size);
   for (auto i : order) {
@@ -236,8 +237,9 @@ auto timed(auto work) -> timing {
   return {took, cpu_ns() - cpu > took * 0.98};
 }
 
-/// How much faster two threads are than one, each on keys of its own. One thread and two take turns, and a
-/// round counts when nothing else ran on the cores meanwhile; the median of the rounds is printed.
+/// How much faster two threads are than one, each on keys of its own. One thread and two take
+/// turns, and a round counts when nothing else ran on the cores meanwhile; the median of the rounds
+/// is printed.
 template <std::size_t N>
 void two_threads(std::string const& keys, std::span<ratelimit::policy const, N> policies,
                  char const* name) {
@@ -328,8 +330,8 @@ void fields() {
               static_cast<unsigned long long>(test::allocations() - before));
 }
 
-/// What `--instructions` counts; the harness runs one of them at a time under callgrind. What they need is
-/// made beforehand.
+/// What `--instructions` counts; the harness runs one of them at a time under callgrind. What they
+/// need is made beforehand.
 auto counted_cases(std::span<ratelimit::policy const, 1> one,
                    std::span<ratelimit::policy const, 3> all) -> std::vector<bench::bench_case> {
   struct requests {

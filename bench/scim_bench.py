@@ -6,52 +6,48 @@
     ./dev bench scim --users 10000        only with so many
     ./dev bench scim page eq              only these cases
 
-page         pages of 100 in the order of creation, for each second of CPU time; `ratio` is the dearest of the depths
-             0, half and 99 % by the cheapest
+page         pages of 100 in the order of creation, for each second of CPU time; `ratio` is the
+             dearest of the depths 0, half and 99 % by the cheapest
 page-sorted  the same sorted by userName, at random positions
 eq           one user by userName
-post         users that are created and on the disk, over 64 connections; and over one, next to fdatasync
-export       all users in pages of 500; `ratio` is CPU time of reading the same rows in SQLite by CPU time of the export
+post         users that are created and on the disk, over 64 connections for 60 s, with the longest
+             waits and how long the log gets; and over one, next to fdatasync
+mixed        pages are read while users are created: memory of the gateway
+export       all users in pages of 500; `ratio` is CPU time of reading the same rows in SQLite by CPU
+             time of the export
 
-The directory is on cpu 1, whoever asks on cpu 0. Names of cases are those of the largest number of users; with fewer,
-the number is behind the name.
+Names of cases are those of the largest number of users; with fewer, the number is behind the name.
+`longest_us` is the longest that a response was waited for.
 """
 
-import argparse
-import json
 import os
-import pathlib
 import random
 import re
-import signal
-import socket
 import sqlite3
 import statistics
-import subprocess
 import sys
-import tempfile
+import threading
 import time
 import urllib.parse
 
-import gateway_bench
-from gateway_bench import ADDRESS, GATEWAY, ROOT, program_line
-from idempotency_bench import time_sync
+import load
+from load import GATEWAY, address, at_least, at_most, time_sync
 
-HERE = pathlib.Path(__file__).resolve().parent
-TOOLS = ("wrk", "openssl", "taskset")
+TOOLS = ("wrk", "taskset")
 TOKEN = "bench"
-CONFIG = f"""
-listen: {ADDRESS}
+FIELDS = f"Host: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"
+CONFIG = """
+listen: @gateway@
 workers: 1
-data: RUN/data
-stores: {{directory: "sqlite:RUN/data/directory.db"}}
+data: @RUN@/data
+stores: {directory: "sqlite:@RUN@/data/directory.db"}
 policies:
-  default: {{quota: 100000000, window: 10s, algorithm: sliding, partition: [principal]}}
+  default: {quota: 100000000, window: 10s, algorithm: sliding, partition: [principal]}
 routes:
-  - match: {{path: /scim/v2/**}}
+  - match: {path: /scim/v2/**}
     service: scim
     limits: [default]
-    auth: {{bearer-tokens: [{{name: bench, sha256: 1b32c28cb38c05480eccc1bd60ff97029b57a05c96718b96dad7e9d84894f549}}]}}
+    auth: {bearer-tokens: [{name: bench, sha256: 1b32c28cb38c05480eccc1bd60ff97029b57a05c96718b96dad7e9d84894f549}]}
 """
 PAGE = 100
 DEPTHS = {"start": 0.0, "half": 0.5, "end": 0.99}
@@ -61,13 +57,12 @@ class Walker:
     """One connection that follows cursors."""
 
     def __init__(self):
-        host, port = ADDRESS.split(":")
-        self.socket = socket.create_connection((host, int(port)), 30)
+        self.socket = load.connect(address("gateway"), 30)
         self.room = bytearray(1 << 20)
 
     def get(self, path):
         """The response's content, or as much of it as comes first, and how long all of it is."""
-        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode())
+        self.socket.sendall(request(path).encode())
         got, head_end = 0, -1
         while head_end < 0:
             got += self.take(got)
@@ -106,31 +101,33 @@ class Walker:
             cursor = found.group(1).decode()
 
 
-class Directory(gateway_bench.Bench):
-    def __init__(self, *arguments):
-        super().__init__(*arguments, CONFIG)
-        self.settings[GATEWAY]["probe"] = f"http://{ADDRESS}/scim/v2/ServiceProviderConfig"
+def request(path):
+    return f"GET {path} HTTP/1.1\r\n{FIELDS}\r\n"
+
+
+class Directory(load.Bench):
+    def __init__(self, arguments, run):
+        super().__init__(arguments, run, CONFIG)
         self.posted = 0
 
     def cpu_seconds(self):
-        return self.shared.cpu(self.processes(GATEWAY))[2] / 1e6
+        return self.server(GATEWAY).cpu() / 1e6
 
     def wrk(self, conns, secs, *script):
         """A run, with the CPU time of the directory."""
         before = self.cpu_seconds()
-        out = subprocess.run(["taskset", "-c", "0", "wrk", "-t1", f"-c{conns}", f"-d{secs}s", "-s", HERE / "scim.lua",
-                              f"http://{ADDRESS}/", "--", *map(str, script)],
-                             capture_output=True, text=True, timeout=secs + 60, check=True).stdout
-        run = json.loads(re.search(r"JSON (.*)", out).group(1))
-        if run["sock_err"] or run["status_err"]:
-            sys.exit(f"{script}: {run['status_err']} unexpected responses, {run['sock_err']} failures")
+        run = load.wrk(f"http://{address('gateway')}/", conns, secs, 200, *script)
+        if run["bad"]:
+            sys.exit(f"{script[0]}: {run['bad']} of {run['requests']} responses were not the expected ones")
         cpu = self.cpu_seconds() - before
-        return {"per_cpu_s": run["requests"] / cpu, "cpu_us": cpu / run["requests"] * 1e6,
-                "rps": run["requests"] / run["us"] * 1e6, "p50_us": run["p50"], "p99_us": run["p99"],
-                "requests": run["requests"]}
+        return {"per_cpu_s": run["requests"] / cpu, "cpu_us": cpu / run["requests"] * 1e6, "rps": run["requests"] / run["secs"],
+                **{f"{key}_us": run[key] for key in ("p50", "p99", "p999", "longest")}, "requests": run["requests"]}
 
     def post(self, conns, secs):
-        run = self.wrk(conns, secs, "post", TOKEN, self.posted)
+        file = self.run / "post"
+        file.write_text(f"POST /scim/v2/Users HTTP/1.1\r\n{FIELDS}Content-Type: application/scim+json\r\n"
+                        "Content-Length: @N@\r\n\r\n", newline="")
+        run = self.wrk(conns, secs, "users", file, self.posted)
         self.posted += run["requests"] + conns  # those that were under way at the end are there too
         return run
 
@@ -139,14 +136,13 @@ class Directory(gateway_bench.Bench):
         return self.get_in_turn({"": paths})[""]
 
     def get_in_turn(self, paths):
-        """The same for several, by name. They take turns: what else the machine does is in all of them."""
+        """The same for several, by name. They take turns, since the speed of the machine drifts."""
         runs = {name: [] for name in paths}
-        file = self.run / "paths"
         for _ in range(self.arguments.rounds):
             for name, of in paths.items():
-                file.write_text("\n".join(of) + "\n")
-                runs[name].append(self.wrk(8, self.arguments.secs, "get", TOKEN, file))
-        return {name: {key: statistics.median(run[key] for run in all) for key in all[0]} for name, all in runs.items()}
+                runs[name].append(self.wrk(8, self.arguments.secs, *self.turns(map(request, of))))
+        return {name: {key: (max if key == "longest_us" else statistics.median)(run[key] for run in all) for key in all[0]}
+                for name, all in runs.items()}
 
     def rest(self):
         """Waits until what was written before is in the file and nothing is done any more."""
@@ -179,9 +175,9 @@ def page_paths(bench, sorted_by):
     return depths, picked
 
 
-def run_page(bench, sorted_by=None, bar=10_000):
+def run_page(bench, sorted_by=None, bar=9_000):
     depths, picked = page_paths(bench, sorted_by)
-    values = {"per_cpu_s": bench.get(picked)["per_cpu_s"]}
+    values = bench.get(picked)
     costs = {name: run["cpu_us"] for name, run in bench.get_in_turn(depths).items()}
     values |= {f"{name}_us": cost for name, cost in costs.items()}
     values["ratio"] = max(costs.values()) / min(costs.values())
@@ -199,7 +195,7 @@ def run_eq(bench):
 
 
 def user_name(n):
-    """As scim.lua makes it."""
+    """As load.lua makes it."""
     given = ("ada", "grace", "edsger", "barbara", "donald", "radia", "ken", "frances", "dennis", "lynn")
     family = ("lovelace", "hopper", "dijkstra", "liskov", "knuth", "perlman", "thompson", "allen", "ritchie", "conway", "hamilton")
     mixed = n * 2654435761 % 4294967296
@@ -207,42 +203,89 @@ def user_name(n):
 
 
 def run_post(bench):
-    # After each 131,072 all wait for a commit, for up to a second: a run is long enough to have one.
-    runs = [bench.post(64, 3 * bench.arguments.secs) for _ in range(bench.arguments.rounds)]
-    values = {key: statistics.median(run[key] for run in runs) for key in ("per_cpu_s", "cpu_us", "rps", "p50_us", "p99_us")}
+    with LogWatch(bench) as log:
+        values = bench.post(64, bench.arguments.post_secs)
+    values["log_mib"] = log.longest / 2**20
     alone = [bench.post(1, bench.arguments.secs)["rps"] for _ in range(bench.arguments.rounds)]
     values["alone_rps"] = statistics.median(alone)
     file = os.open(bench.run / "data" / "sync", os.O_CREAT | os.O_WRONLY, 0o600)
     values["fdatasync_us"] = statistics.median(time_sync(file) for _ in range(500))
     os.close(file)
-    values |= {"bar": 25_000, "alone_bar": 2_500}
-    return values, (f"{values['rps']:.0f} users a second over 64 connections, bar 25000  {at_least(values['rps'], 25_000)}; over one "
-                    f"{values['alone_rps']:.0f}, bar 2500  {at_least(values['alone_rps'], 2_500)}; one fdatasync "
+    bars = {"p99_us": 40_000, "p999_us": 100_000, "longest_us": 250_000}
+    values |= {"bar": 4_000, "alone_bar": 1_200, "log_mib_bar": 256} | {f"{key}_bar": bar for key, bar in bars.items()}
+    waits = ", ".join(f"{key[:-3]} {values[key] / 1000:.0f} ms of {bar / 1000:.0f}  {at_most(values[key], bar)}"
+                      for key, bar in bars.items())
+    return values, (f"{values['rps']:.0f} users a second over 64 connections, bar 4000  {at_least(values['rps'], 4_000)}; {waits}; log "
+                    f"{values['log_mib']:.0f} MiB of 256  {at_most(values['log_mib'], 256)}; over one "
+                    f"{values['alone_rps']:.0f}, bar 1200  {at_least(values['alone_rps'], 1_200)}; one fdatasync "
                     f"{values['fdatasync_us']:.0f} us")
+
+
+class LogWatch(threading.Thread):
+    """How long the log of the directory gets, and how much memory the gateway has of its own."""
+
+    def __init__(self, bench):
+        super().__init__(daemon=True)
+        self.bench, self.longest, self.memory, self.over = bench, 0, 0, threading.Event()
+
+    def run(self):
+        log = self.bench.run / "data" / "directory.db-wal"
+        while not self.over.wait(0.05):
+            self.longest = max(self.longest, log.stat().st_size if log.exists() else 0)
+            # Pages of the file that are mapped are the system's.
+            own = [re.search(r"RssAnon:\s+(\d+)", (each / "status").read_text()).group(1)
+                   for each in self.bench.server(GATEWAY).processes()]
+            self.memory = max(self.memory, sum(map(int, own)) * 1024)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join()
+
+
+def run_mixed(bench):
+    _, picked = page_paths(bench, None)
+    script = bench.turns(map(request, picked))
+    with LogWatch(bench) as watch:
+        reads = []
+        reader = threading.Thread(target=lambda: reads.append(bench.wrk(8, 5 * bench.arguments.secs, *script)))
+        reader.start()
+        writes = bench.post(16, 5 * bench.arguments.secs)
+        reader.join()
+    if not reads:
+        sys.exit("no page was read")
+    values = {"memory": watch.memory / 1e6, "bar": 200, "log_mib": watch.longest / 2**20}
+    for what, run in (("page", reads[0]), ("post", writes)):
+        values |= {f"{what}_{key}": run[key] for key in ("rps", "p99_us", "longest_us")}
+    return values, (f"{values['memory']:.0f} MB of its own while {values['page_rps']:.0f} pages and {values['post_rps']:.0f} POSTs a "
+                    f"second, bar 200  {at_most(values['memory'], 200)}")
 
 
 def run_export(bench):
     """Last of all cases: the directory is closed for reading its file."""
     bench.rest()
-    before, memory = bench.cpu_seconds(), []
-    pages = 0
+    before, memory, times = bench.cpu_seconds(), [], []
 
     def see(_):
-        nonlocal pages
-        pages += 1
-        if pages % 200 == 100:
-            # Pages of the file that are mapped are the system's, also when they still have to be written.
-            memory.append(bench.memory(GATEWAY, "Anonymous"))
+        times.append(time.perf_counter())
+        if len(times) % 200 == 100:
+            # Pages of the file that are mapped are the system's, also before they are written.
+            memory.append(bench.server(GATEWAY).memory("Anonymous"))
 
-    begin = time.perf_counter()
     octets = Walker().walk("count=500", see)
-    wall, cpu, users = time.perf_counter() - begin, bench.cpu_seconds() - before, bench.users()
-    bench.servers.pop(GATEWAY).stop()
+    times.append(time.perf_counter())
+    cpu, users = bench.cpu_seconds() - before, bench.users()
+    waits = sorted(end - begin for begin, end in zip(times, times[1:]))
+    bench.stop(GATEWAY)
     rows, row_cpu = read_rows(bench.run / "data" / "directory.db")
     bench.restart(GATEWAY)
     if rows < users:
         sys.exit(f"{users} users were exported, and there are {rows} rows")
-    values = {"per_cpu_s": users / cpu, "users": users, "octets": octets, "secs": wall, "rows_per_cpu_s": rows / row_cpu,
+    values = {"per_cpu_s": users / cpu, "users": users, "octets": octets, "secs": times[-1] - times[0],
+              "p99_us": waits[len(waits) * 99 // 100] * 1e6, "longest_us": waits[-1] * 1e6, "rows_per_cpu_s": rows / row_cpu,
               "ratio": row_cpu / rows / (cpu / users), "bar": 0.5,
               "memory_growth": max(memory) - min(memory) if memory else 0}
     return values, (f"{values['per_cpu_s']:.0f} users for a second of CPU time, the rows alone {values['rows_per_cpu_s']:.0f}; ratio "
@@ -262,63 +305,37 @@ def read_rows(file):
     return rows, best
 
 
-def at_least(value, bar):
-    return "met" if value >= bar else "MISSED"
-
-
-def at_most(value, bar):
-    return "met" if value <= bar else "MISSED"
-
-
 CASES = {
     "page": lambda bench: run_page(bench),
-    "page-sorted": lambda bench: run_page(bench, "userName", 4_000),
+    "page-sorted": lambda bench: run_page(bench, "userName", 3_500),
     "eq": run_eq,
     "post": run_post,
+    "mixed": run_mixed,
     "export": run_export,
 }
 
 
+def run_cases(bench):
+    bench.server(GATEWAY)
+    for users in bench.arguments.users:
+        print(f"{users} users", flush=True)
+        bench.fill(users)
+        for name in bench.arguments.cases:
+            print(name, flush=True)
+            values, row = CASES[name](bench)
+            case = name if users == bench.arguments.users[-1] else f"{name}-{users}"
+            yield case, values, f"{case:18} {row}"
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="./dev bench scim", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
-    parser.add_argument("-s", "--secs", type=int, default=2, help="of one run (%(default)s)")
-    parser.add_argument("-r", "--rounds", type=int, default=3, help="median of so many (%(default)s)")
+    parser = load.parser_of("scim", __doc__, CASES, secs=2, rounds=3)
+    parser.add_argument("--post-secs", type=int, default=60, help="of the run with 64 connections (%(default)s)")
     parser.add_argument("--users", type=int, nargs="+", default=[10_000, 1_000_000], help="at least so many, in rising "
                         "order (%(default)s)")
-    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build" / "release" / "tidegate")
-    arguments = parser.parse_args()
-    for each in arguments.cases:
-        if each not in CASES:
-            parser.error(f"there is no case '{each}'; there are: {', '.join(CASES)}")
-    arguments.binary = arguments.binary.absolute()
-    if lacks := list(gateway_bench.missing(arguments.binary, TOOLS)):
-        print("bench scim: skipped; missing: " + "; ".join(lacks))
-        return 0
+    arguments = load.parse(parser, CASES, TOOLS)
     # Not in /tmp, which may be in memory: what is measured is a disk.
-    with tempfile.TemporaryDirectory(prefix="bench.", dir=arguments.binary.parent) as folder:
-        bench = Directory(gateway_bench.load_shared(folder), arguments, pathlib.Path(folder))
-        lines, rows = [], []
-        try:
-            bench.server(GATEWAY)
-            for users in arguments.users:
-                print(f"{users} users", flush=True)
-                bench.fill(users)
-                for name, run in CASES.items():
-                    if arguments.cases and name not in arguments.cases:
-                        continue
-                    print(name, flush=True)
-                    values, row = run(bench)
-                    case = name if users == arguments.users[-1] else f"{name}-{users}"
-                    lines.append(program_line(case, values, "scim"))
-                    rows.append(f"{case:18} {row}")
-        finally:
-            bench.stop()
-    print("\n" + "\n".join(rows) + "\n\n" + "\n".join(lines))
-    return 0
+    load.run_cases("scim", lambda run: Directory(arguments, run), run_cases, arguments.binary.parent)
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
-    sys.exit(main())
+    main()

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Structured Fields: the pull reader to the end with everything visited and decoded, the owning tree
-// made and dropped, and the tree written to a buffer that is large enough.
+// Structured Fields: the pull reader to the end with everything visited and decoded, the owning
+// tree made and dropped, and the tree written to a buffer that is large enough.
 //
 // The bars are instructions for one parse: for the reader, the best of every build variant of the
-// fastest C parser that was measured; for the tree, a third of the C++ tree parser used in browsers.
+// fastest C parser that was measured; for the tree, a third of the C++ tree parser used in
+// browsers.
 #include "harness.hpp"
 
 #include <tidegate/sf.hpp>
@@ -124,8 +125,8 @@ auto write_case(input const& in) -> std::function<void(std::size_t)> {
   return writing(*sf::parse_dictionary(in.text));
 }
 
-/// Dictionaries of growing size, with all keys distinct or with each of them many times: the cost of a
-/// byte is to stay the same.
+/// Dictionaries of growing size, with all keys distinct or with each of them many times: the cost
+/// of a byte is to stay the same.
 auto growing() -> std::vector<std::pair<std::string, std::string>> {
   std::vector<std::pair<std::string, std::string>> texts;
   for (int size : {1024, 100'000}) {

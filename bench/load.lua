@@ -1,11 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- wrk script for the directory. Usage: wrk ... -s scim.lua URL -- get TOKEN FILE | post TOKEN FIRST
--- get: the paths of FILE, a line each, one after the other and again. post: users from the number FIRST on.
-local paths, fields, number = {}, nil, 0
+-- wrk script. Usage: wrk ... -s load.lua URL -- (turns | count | users) FILE [FIRST]
+-- turns: the requests of FILE, with octet 30 between them, one after the other and again.
+-- count: the request of FILE with the numbers from FIRST + 1 on in the place of @N@.
+-- users: the same, with the user of that number as content and its length in the place of @N@.
 local given = {"Ada", "Grace", "Edsger", "Barbara", "Donald", "Radia", "Ken", "Frances", "Dennis", "Lynn"}
 local family = {"Lovelace", "Hopper", "Dijkstra", "Liskov", "Knuth", "Perlman", "Thompson", "Allen", "Ritchie", "Conway", "Hamilton"}
+local requests, kind, number, before, behind = {}, nil, 0, nil, nil
 
--- A user as identity providers send them. They come in no order of their names: 2654435761 is odd, so each number below 2^32 comes once.
+-- A user as identity providers send them. They come in no order of their names: 2654435761 is odd,
+-- so each number below 2^32 comes once.
 local function user(n)
   local mixed = (n * 2654435761) % 4294967296
   local first, last = given[mixed % #given + 1], family[mixed % #family + 1]
@@ -20,30 +23,23 @@ local function user(n)
 end
 
 function init(args)
-  local what, token = args[1], args[2]
-  fields = "Host: 127.0.0.1\r\nAuthorization: Bearer " .. token .. "\r\n"
-  if what == "get" then
-    for line in io.lines(args[3]) do
-      paths[#paths + 1] = "GET " .. line .. " HTTP/1.1\r\n" .. fields .. "\r\n"
-    end
-  else
-    number = tonumber(args[3])
-    fields = "POST /scim/v2/Users HTTP/1.1\r\n" .. fields .. "Content-Type: application/scim+json\r\nContent-Length: "
-  end
+  kind, number = args[1], tonumber(args[3] or 0)
+  local text = assert(io.open(args[2], "rb")):read("*a")
+  for request in text:gmatch("[^\30]+") do requests[#requests + 1] = request end
+  before, behind = text:match("^(.-)@N@(.*)$")
 end
 
 function request()
   number = number + 1
-  if #paths > 0 then
-    return paths[number % #paths + 1]
-  end
+  if kind == "turns" then return requests[number % #requests + 1] end
+  if kind == "count" then return before .. number .. behind end
   local content = user(number)
-  return fields .. #content .. "\r\n\r\n" .. content
+  return before .. #content .. behind .. content
 end
 
 function done(summary, latency)
   local errors = summary.errors
-  io.write(string.format('JSON {"requests":%d,"us":%d,"status_err":%d,"sock_err":%d,"p50":%d,"p99":%d}\n',
-    summary.requests, summary.duration, errors.status, errors.connect + errors.read + errors.write + errors.timeout,
-    latency:percentile(50), latency:percentile(99)))
+  io.write(string.format('JSON {"requests":%d,"secs":%.6f,"refused":%d,"failed":%d,"p50":%d,"p99":%d,"p999":%d,"longest":%d}\n',
+    summary.requests, summary.duration / 1e6, errors.status, errors.connect + errors.read + errors.write + errors.timeout,
+    latency:percentile(50), latency:percentile(99), latency:percentile(99.9), latency.max))
 end
