@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t block_size = 64;
 
-/// The first 32 bits of the fractional parts of the cube roots of the first 64 primes (section 4.2.2).
+/// The first 32 bits of the fractional parts of the cube roots of the first 64 primes (section
+/// 4.2.2).
 constexpr std::array<std::uint32_t, 64> round_constants = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -33,8 +34,8 @@ constexpr std::array<std::uint32_t, 64> round_constants = {
   return std::endian::native == std::endian::big ? word : std::byteswap(word);
 }
 
-/// One round. The letters are those of the specification; the caller passes them on by one each time, so
-/// that no value has to move.
+/// One round. The letters are those of the specification; the caller passes them on by one each
+/// time, so that no value has to move.
 inline void round(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t& d,
                   std::uint32_t e, std::uint32_t f, std::uint32_t g, std::uint32_t& h,
                   std::uint32_t constant_and_word) noexcept {
@@ -82,12 +83,12 @@ void compress_portable(sha256_words& state, std::byte const* blocks, std::size_t
 
 #if defined(__x86_64__)
 
-// The instructions want the letters a, b, e, f in one register and c, d, g, h in the other, from the
-// highest word down.
+// The instructions want the letters a, b, e, f in one register and c, d, g, h in the other, from
+// the highest word down.
 namespace {
 
-/// Four rounds with the words in `w0`, which then becomes the four that come sixteen later; `w1` to `w3`
-/// are those between.
+/// Four rounds with the words in `w0`, which then becomes the four that come sixteen later; `w1` to
+/// `w3` are those between.
 [[gnu::target("sha,sse4.1")]] inline void four_rounds(__m128i& abef, __m128i& cdgh, __m128i& w0,
                                                       __m128i w1, __m128i w2, __m128i w3,
                                                       std::uint32_t const* constants) noexcept {

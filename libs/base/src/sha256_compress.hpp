@@ -5,8 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The hash computation of SHA-256 (FIPS 180-4, section 6.2.2) over `count` blocks of 64 bytes, once for
-/// every machine and once with the instructions that most x86 processors have for it. Both do the same.
+/// The hash computation of SHA-256 (FIPS 180-4, section 6.2.2) over `count` blocks of 64 bytes,
+/// once for every machine and once with the instructions that most x86 processors have for it. Both
+/// do the same.
 namespace tidegate::detail {
 
 using sha256_words = std::array<std::uint32_t, 8>;

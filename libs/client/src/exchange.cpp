@@ -59,8 +59,8 @@ void append_partition(std::string& out, request const& wanted, session_options c
   }
 }
 
-/// Origin, route and partition in one text. No part but the last has a line feed in it: where a route does,
-/// its length keeps it apart.
+/// Origin, route and partition in one text. No part but the last has a line feed in it: where a
+/// route does, its length keeps it apart.
 [[nodiscard]] auto name_lane(http::target_view const& target, request const& wanted,
                              session_options const& options) -> std::string {
   std::string out;

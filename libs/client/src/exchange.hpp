@@ -77,8 +77,8 @@ struct origination {
   std::span<std::uint8_t const, 10> randomness;
 };
 
-/// Judges a request and makes an exchange of it: the key, whether it may be sent twice, and its lane. On
-/// error nothing can be sent; what is wrong is in `detail`.
+/// Judges a request and makes an exchange of it: the key, whether it may be sent twice, and its
+/// lane. On error nothing can be sent; what is wrong is in `detail`.
 [[nodiscard]] auto prepare(request wanted, session_options const& options, origination const& at)
     -> result<std::unique_ptr<exchange>, client_error>;
 

@@ -38,8 +38,8 @@ auto scheduler::lane_of(std::string const& name) -> lane& {
   return *found->second;
 }
 
-/// Forgets the lane that was not used for longest. Those that have something to send stay, so there are never
-/// more than `lanes_max` and the number of requests.
+/// Forgets the lane that was not used for longest. Those that have something to send stay, so there
+/// are never more than `lanes_max` and the number of requests.
 void scheduler::make_room() {
   auto oldest = lanes_.end();
   for (auto each = lanes_.begin(); each != lanes_.end(); ++each) {

@@ -20,8 +20,8 @@
 
 namespace tidegate::client {
 
-/// The requests of one origin, route and partition: those that wait for their turn, and who says when it
-/// is.
+/// The requests of one origin, route and partition: those that wait for their turn, and who says
+/// when it is.
 struct lane {
   explicit lane(ratelimit::pacing_options const& pacing) : paces(pacing) {}
 
@@ -43,8 +43,8 @@ struct attempt_end {
   bool permanent = false;  ///< another attempt would end the same way
 };
 
-/// Decides which request goes when, and what becomes of it. Does no I/O, reads no clock and starts no
-/// thread: the session asks it and does what it says.
+/// Decides which request goes when, and what becomes of it. Does no I/O, reads no clock and starts
+/// no thread: the session asks it and does what it says.
 class scheduler {
  public:
   /// `seed` is for jitter only. `options` outlive the scheduler.
@@ -53,16 +53,16 @@ class scheduler {
   /// Takes a new request. Its `id` is not in use.
   void submit(std::unique_ptr<exchange> fresh, instant now);
 
-  /// The next request to be sent at `now`, which is under way from then on; null when there is none. Ask
-  /// until there is none.
+  /// The next request to be sent at `now`, which is under way from then on; null when there is
+  /// none. Ask until there is none.
   [[nodiscard]] auto start(instant now) -> exchange*;
 
   /// An attempt has ended. `answer` of the exchange is whole when it was answered.
   void finish(exchange& ended, attempt_end const& how, instant now,
               std::chrono::sys_seconds wall_clock);
 
-  /// Ends a request. When it is under way, it is returned: the transport lets go of it, and then it is
-  /// `finish`ed.
+  /// Ends a request. When it is under way, it is returned: the transport lets go of it, and then it
+  /// is `finish`ed.
   [[nodiscard]] auto cancel(request_id id) -> exchange*;
   /// All that there are.
   [[nodiscard]] auto ids() const -> std::vector<request_id>;

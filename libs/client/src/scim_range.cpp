@@ -13,10 +13,10 @@ auto to_request(walk_request const& wanted, scim_query const& query) -> request 
   return out;
 }
 
-auto scim_range::next() -> result<std::optional<scim::json>, scim_error> {
+auto scim_range::next() -> result<std::optional<json::value>, scim_error> {
   for (;;) {
     TIDEGATE_TRY(auto const step, walk_.next());
-    if (auto const* const resource = std::get_if<scim::json const*>(&step)) {
+    if (auto const* const resource = std::get_if<json::value const*>(&step)) {
       return **resource;
     }
     auto const* const wanted = std::get_if<walk_request>(&step);

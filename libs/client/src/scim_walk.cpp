@@ -2,7 +2,7 @@
 #include <tidegate/client/scim_walk.hpp>
 
 #include <tidegate/base/sha256.hpp>
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
 #include <tidegate/scim/service_provider_config.hpp>
 
 #include "exchange.hpp"
@@ -14,30 +14,29 @@ namespace tidegate::client {
 
 namespace {
 
-using scim::json;
 using scim::pagination_method;
 using scim::scim_type;
 
-[[nodiscard]] auto id_of(json const& resource) -> std::string_view {
+[[nodiscard]] auto id_of(json::value const& resource) -> std::string_view {
   auto const* const id = resource.find("id");
   auto const* const text = id == nullptr ? nullptr : id->if_string();
   return text == nullptr ? std::string_view() : std::string_view(*text);
 }
 
 /// `sort.supported` and the like.
-[[nodiscard]] auto supports(json const& configuration, std::string_view feature) -> bool {
+[[nodiscard]] auto supports(json::value const& configuration, std::string_view feature) -> bool {
   auto const* const value = configuration.find(feature);
   auto const* const supported = value == nullptr ? nullptr : value->find("supported");
-  return supported != nullptr && *supported == json(true);
+  return supported != nullptr && *supported == json::value(true);
 }
 
-[[nodiscard]] auto text_of(json const& from, std::string_view name) -> std::string {
+[[nodiscard]] auto text_of(json::value const& from, std::string_view name) -> std::string {
   auto const* const value = from.find(name);
   auto const* const text = value == nullptr ? nullptr : value->if_string();
   return text == nullptr ? std::string() : *text;
 }
 
-[[nodiscard]] auto number_of(json const& from, std::string_view name)
+[[nodiscard]] auto number_of(json::value const& from, std::string_view name)
     -> std::optional<std::uint64_t> {
   auto const* const value = from.find(name);
   auto const* const number = value == nullptr ? nullptr : value->if_integer();
@@ -45,9 +44,9 @@ using scim::scim_type;
                                           : std::optional(static_cast<std::uint64_t>(*number));
 }
 
-[[nodiscard]] auto is_true(json const& from, std::string_view name) -> bool {
+[[nodiscard]] auto is_true(json::value const& from, std::string_view name) -> bool {
   auto const* const value = from.find(name);
-  return value != nullptr && *value == json(true);
+  return value != nullptr && *value == json::value(true);
 }
 
 /// A URL without what stands behind "?" or "#".
@@ -95,7 +94,7 @@ auto refusal_of(int status, std::string_view body) -> scim_error {
   if (auto read = scim::parse_error(body)) {
     out.type = read->type;
     out.detail = std::move(read->detail);
-  } else if (auto const problem = scim::parse_json(body)) {
+  } else if (auto const problem = json::parse(body)) {
     out.detail = text_of(*problem, "detail");
     if (out.detail.empty()) {
       out.detail = text_of(*problem, "title");
@@ -105,7 +104,7 @@ auto refusal_of(int status, std::string_view body) -> scim_error {
 }
 
 auto to_json(scim_place const& place) -> std::string {
-  scim::json_object out;
+  json::object out;
   if (place.method) {
     out.append("method", *place.method == pagination_method::cursor ? "cursor" : "index");
   }
@@ -119,16 +118,16 @@ auto to_json(scim_place const& place) -> std::string {
   out.append("backward", place.backward);
   out.append("beyond", place.beyond);
   out.append("edge", place.edge);
-  out.append("ids_in_order",
-             place.ids_in_order ? json(static_cast<std::int64_t>(*place.ids_in_order)) : json());
+  auto const& in_order = place.ids_in_order;
+  out.append("ids_in_order", in_order ? json::value(std::int64_t(*in_order)) : json::value());
   if (place.total_results) {
     out.append("total_results", static_cast<std::int64_t>(*place.total_results));
   }
   out.append("shrunk", place.shrunk);
-  return to_string(json(std::move(out)));
+  return to_string(json::value(std::move(out)));
 }
 
-auto scim_place_of(json const& value) -> std::optional<scim_place> {
+auto scim_place_of(json::value const& value) -> std::optional<scim_place> {
   auto const start_index = number_of(value, "start_index");
   if (!start_index) {
     return std::nullopt;
@@ -189,11 +188,11 @@ void scim_walk::has_seen(std::string_view id) {
   seen_.insert(digest_of(id));
 }
 
-auto scim_walk::is_known(json const& resource) const -> bool {
+auto scim_walk::is_known(json::value const& resource) const -> bool {
   return seen_.contains(digest_of(id_of(resource)));
 }
 
-auto scim_walk::is_new(json const& resource) -> bool {
+auto scim_walk::is_new(json::value const& resource) -> bool {
   auto const id = id_of(resource);
   if (id.empty()) {
     knows_all_seen_ = false;
@@ -353,7 +352,7 @@ void scim_walk::take(client_error const& error) {
 }
 
 void scim_walk::take_configuration(std::string_view body) {
-  auto const read = scim::parse_json(body, options_.answer);
+  auto const read = json::parse(body, options_.answer);
   if (!read) {
     return;
   }
@@ -383,8 +382,8 @@ void scim_walk::take_refusal(scim_error error) {
   }
 }
 
-/// Leaves something out that the server may not know. False when there is nothing, or nothing that would
-/// help.
+/// Leaves something out that the server may not know. False when there is nothing, or nothing that
+/// would help.
 auto scim_walk::asks_for_less(scim_error const& error) -> bool {
   bool const is_first = place_.cursor.empty() && place_.start_index == 1;
   if (!is_first || (error.status != 400 && error.status != 403 && error.status != 501)) {
@@ -400,7 +399,7 @@ auto scim_walk::asks_for_less(scim_error const& error) -> bool {
   if (error.status == 403 || error.type == scim_type::invalid_filter) {
     return false;
   }
-  // NOLINTNEXTLINE(bugprone-branch-clone): the last one does what the first one does, when all else was tried
+  // NOLINTNEXTLINE(bugprone-branch-clone): the last does what the first does, after all else
   if (error.type == scim_type::invalid_count && count_) {
     count_ = place_.count = std::nullopt;
   } else if (place_.by_id) {
@@ -417,7 +416,7 @@ auto scim_walk::asks_for_less(scim_error const& error) -> bool {
 
 void scim_walk::take_page(scim::list_response page) {
   if (std::ranges::any_of(page.resources,
-                          [](json const& each) { return each.if_object() == nullptr; })) {
+                          [](json::value const& each) { return each.if_object() == nullptr; })) {
     fail({.fault = scim_fault::invalid_answer, .detail = "a resource is no object"});
     return;
   }
@@ -447,7 +446,8 @@ void scim_walk::take_page(scim::list_response page) {
   }
   if (place_.method == pagination_method::index && page.head.start_index &&
       *page.head.start_index != place_.start_index && !page.resources.empty() &&
-      std::ranges::all_of(page.resources, [this](json const& each) { return is_known(each); })) {
+      std::ranges::all_of(page.resources,
+                          [this](json::value const& each) { return is_known(each); })) {
     find_another_way({.fault = scim_fault::stuck, .detail = "it does not follow startIndex"});
     return;
   }
@@ -466,7 +466,7 @@ void scim_walk::take_page(scim::list_response page) {
 
   auto const known = seen_.size();
   page_ = std::move(page.resources);
-  std::erase_if(page_, [this](json const& each) { return !is_new(each); });
+  std::erase_if(page_, [this](json::value const& each) { return !is_new(each); });
   at_ = place_.backward ? page_.size() : 0;
   if (seen_.size() > known || seen_.size() >= options_.seen_max) {
     barren_ = 0;
@@ -487,11 +487,11 @@ auto scim_walk::is_too_long(scim::list_response const& page) const -> bool {
   };
   return is_long(page.head.next_cursor) || is_long(page.head.previous_cursor) ||
          std::ranges::any_of(page.resources,
-                             [&](json const& each) { return is_long(id_of(each)); });
+                             [&](json::value const& each) { return is_long(id_of(each)); });
 }
 
 /// Whether the ids are where the server was asked to have them.
-void scim_walk::look_at_order(scim::json_array const& resources) {
+void scim_walk::look_at_order(json::array const& resources) {
   if (!is_sorted_by_id() || !place_.ids_in_order) {
     return;
   }
@@ -588,7 +588,7 @@ auto scim_walk::list_url() const -> std::string {
   }
   if (!place_.beyond.empty()) {
     std::string condition = place_.descending ? "id lt " : "id gt ";
-    http::append_json_string(condition, place_.beyond);
+    json::append_string(condition, place_.beyond);
     request.filter = query_.filter.empty() ? condition : "(" + query_.filter + ") and " + condition;
   }
   auto url = query_.url.substr(0, query_.url.find('#'));

@@ -231,7 +231,8 @@ class session::loop {
   std::vector<std::unique_ptr<exchange>> taken_;
   std::vector<request_id> taken_cancels_;
   std::vector<scheduler::outcome> outcomes_;
-  // Each is delivered before the next is looked at, so that what a caller lets go of is used again at once.
+  // Each is delivered before the next is looked at, so that what a caller lets go of is used again
+  // at once.
   transport::on_end on_end_ = [this](exchange& each, attempt_end const& how) {
     scheduler_.finish(each, how, steady_now(), wall_now<std::chrono::seconds>());
     deliver();

@@ -74,10 +74,11 @@ using string_list = std::unique_ptr<curl_slist, free_list>;
 
 }  // namespace
 
-/// A handle of curl, with the attempt that it serves. Used again and again, for its connections and memory.
+/// A handle of curl, with the attempt that it serves. Used again and again, for its connections and
+/// memory.
 struct transfer {
-  // What curl parses itself it also puts together again, which costs more than all that we do. Where it can be,
-  // this is the origin alone, and path and query go past it.
+  // What curl parses itself it also puts together again, which costs more than all that we do.
+  // Where it can be, this is the origin alone, and path and query go past it.
   url_handle url{curl_url()};
   std::string url_text;  // what it was made from
   easy_handle easy;
@@ -142,8 +143,8 @@ struct transfer {
     return !is_too_large;
   }
 
-  /// curl sends a request again by itself when a connection that was used before is closed without an
-  /// answer, whatever the method. Only a request that may run twice is let through twice.
+  /// curl sends a request again by itself when a connection that was used before is closed without
+  /// an answer, whatever the method. Only a request that may run twice is let through twice.
   [[nodiscard]] auto may_send() -> bool {
     return ++sends == 1 || of->repeats.idempotent_method || of->repeats.has_key;
   }
@@ -172,7 +173,8 @@ auto on_send(void* self, char* /*their_ip*/, char* /*our_ip*/, int /*their_port*
   return std::ranges::any_of(names, [](auto name) { return std::getenv(name) != nullptr; });
 }
 
-/// What is the same for every request of a session. False when curl lacks something or the memory is gone.
+/// What is the same for every request of a session. False when curl lacks something or the memory
+/// is gone.
 [[nodiscard]] auto set_up(transfer& each, session_options const& options) -> bool {
   auto* const easy = each.easy.get();
   auto const set = [easy](CURLoption option, auto value) {
@@ -308,8 +310,8 @@ auto on_send(void* self, char* /*their_ip*/, char* /*our_ip*/, int /*their_port*
 
 /// The sockets that curl wants to hear of, in an epoll.
 ///
-/// Between two requests curl forgets a connection and asks for it again. So what it wants is gathered, and the
-/// system is told what has changed before the next wait.
+/// Between two requests curl forgets a connection and asks for it again. So what it wants is
+/// gathered, and the system is told what has changed before the next wait.
 class socket_set {
  public:
   socket_set()
@@ -369,7 +371,8 @@ class socket_set {
     }
     auto const found = sockets_.find(socket);
     if (found != sockets_.end() && found->second.wanted == 0) {
-      // A connection that rests was closed by the other end, which curl sees when it wants to use it.
+      // A connection that rests was closed by the other end, which curl sees when it wants to use
+      // it.
       (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, socket, nullptr);
       found->second.told = 0;
     }
@@ -397,8 +400,8 @@ class socket_set {
 
   void tell(int socket, known_socket& known) const {
     known.is_changed = false;
-    // One of ours that rests stays where it is until it is used again. The number of another may be that of
-    // a new socket by now.
+    // One of ours that rests stays where it is until it is used again. The number of another may be
+    // that of a new socket by now.
     if (known.is_ours && (known.wanted == known.told || known.wanted == 0)) {
       return;
     }

@@ -14,8 +14,8 @@
 
 namespace tidegate::client {
 
-/// Moves the bytes of attempts, with libcurl's multi interface on an epoll of its own. Decides nothing: it says
-/// what became of an attempt.
+/// Moves the bytes of attempts, with libcurl's multi interface on an epoll of its own. Decides
+/// nothing: it says what became of an attempt.
 ///
 /// One thread uses it; only `wake` may be called by others.
 class transport {
@@ -37,8 +37,8 @@ class transport {
 
   /// Hears of an attempt that has ended. Must not begin or drop one.
   using on_end = std::move_only_function<void(exchange&, attempt_end const&)>;
-  /// Waits until there is something to read or write, somebody wakes it, or `time` is over; reads and writes
-  /// it. Does not wait when something has ended.
+  /// Waits until there is something to read or write, somebody wakes it, or `time` is over; reads
+  /// and writes it. Does not wait when something has ended.
   void move_bytes(std::chrono::nanoseconds time, on_end& ended);
 
  private:

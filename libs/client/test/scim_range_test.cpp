@@ -18,7 +18,7 @@ auto page(std::string const& members) -> reaction {
       R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:ListResponse"])" + members + "}")};
 }
 
-auto id_of(scim::json const& resource) -> std::string {
+auto id_of(json::value const& resource) -> std::string {
   return *resource.find("id")->if_string();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/client/scim_walk.hpp>
 
+#include <tidegate/json/parse.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +15,6 @@
 namespace tidegate::client {
 namespace {
 
-using scim::json;
 using scim::list_head;
 using scim::list_request;
 using scim::pagination_method;
@@ -189,12 +190,12 @@ auto query(std::uint32_t page_size = 2) -> scim_query {
 /// Takes the order of a few ids for the order of all.
 constexpr scim_walk_options trusting{.order_proof = 2};
 
-auto id_of(json const& resource) -> std::string {
+auto id_of(json::value const& resource) -> std::string {
   return *resource.find("id")->if_string();
 }
 
-/// What a walk gives up to its end, or to `most`; `between` is called before each request. An error is its
-/// name at the end.
+/// What a walk gives up to its end, or to `most`; `between` is called before each request. An error
+/// is its name at the end.
 auto given(
     scim_walk& walk, pretended_server& server, std::function<void()> const& between = [] {},
     std::size_t most = 10'000) -> std::vector<std::string> {
@@ -205,7 +206,7 @@ auto given(
       ids.emplace_back(name_of(step.error().fault));
       return ids;
     }
-    if (auto const* const resource = std::get_if<json const*>(&*step)) {
+    if (auto const* const resource = std::get_if<json::value const*>(&*step)) {
       ids.push_back(id_of(**resource));
     } else if (auto const* const wanted = std::get_if<walk_request>(&*step)) {
       between();
@@ -323,10 +324,10 @@ TEST(client_scim_walk, takes_the_cursors_of_a_server_that_has_nothing_else) {
   scim_place place{.method = pagination_method::index};
   scim_walk walk(query(0), place);
   walk.take(200, page("a", "x"));
-  EXPECT_EQ(id_of(*std::get<json const*>(*walk.next())), "a");
+  EXPECT_EQ(id_of(*std::get<json::value const*>(*walk.next())), "a");
   EXPECT_THAT(std::get<walk_request>(*walk.next()).url, HasSubstr("?cursor=x"));
   walk.take(200, page("b", ""));
-  EXPECT_EQ(id_of(*std::get<json const*>(*walk.next())), "b");
+  EXPECT_EQ(id_of(*std::get<json::value const*>(*walk.next())), "b");
   EXPECT_TRUE(std::holds_alternative<walk_end>(*walk.next()));
 }
 
@@ -585,10 +586,10 @@ TEST(client_scim_walk, gives_what_a_page_that_is_filled_up_repeats_only_once) {
   walk.take(200, page("def", R"("previousCursor":"p",)"));
   (void)walk.next();
   walk.turn();
-  EXPECT_EQ(id_of(*std::get<json const*>(*walk.next())), "d");
+  EXPECT_EQ(id_of(*std::get<json::value const*>(*walk.next())), "d");
   EXPECT_THAT(std::get<walk_request>(*walk.next()).url, HasSubstr("cursor=p"));
   walk.take(200, page("cde", R"("nextCursor":"n",)"));  // a and b are gone
-  EXPECT_EQ(id_of(*std::get<json const*>(*walk.next())), "c");
+  EXPECT_EQ(id_of(*std::get<json::value const*>(*walk.next())), "c");
   EXPECT_TRUE(std::holds_alternative<walk_end>(*walk.next()));
 }
 
@@ -601,7 +602,7 @@ TEST(client_scim_walk, goes_on_in_another_process) {
       auto ids = given(
           walk, server, [] {}, 4);
       ASSERT_TRUE(std::holds_alternative<walk_request>(*walk.next()));
-      auto const kept = scim::parse_json(to_json(walk.place()));
+      auto const kept = json::parse(to_json(walk.place()));
       ASSERT_TRUE(kept);
       ASSERT_EQ(scim_place_of(*kept), walk.place());
       server.generation += loses ? 1 : 0;
@@ -613,7 +614,7 @@ TEST(client_scim_walk, goes_on_in_another_process) {
       EXPECT_THAT(ids, ElementsAre("a", "b", "c", "d", "e", "f", "g", "h"));
     }
   }
-  EXPECT_FALSE(scim_place_of(json(1)));
+  EXPECT_FALSE(scim_place_of(json::value(1)));
 }
 
 TEST(client_scim_walk, remembers_in_another_process_that_something_was_deleted) {
@@ -633,7 +634,7 @@ TEST(client_scim_walk, remembers_in_another_process_that_something_was_deleted) 
   EXPECT_THAT(ids, ElementsAre("a", "b", "d", "e"));
   ASSERT_TRUE(std::holds_alternative<walk_request>(*walk.next()));
   server.add("x");  // else there are fewer than the server says, which is another way to see it
-  auto const kept = scim_place_of(*scim::parse_json(to_json(walk.place())));
+  auto const kept = scim_place_of(*json::parse(to_json(walk.place())));
   ASSERT_EQ(kept, walk.place());
   scim_walk other(query(), *kept, trusting);
   for (auto const& id : ids) {
@@ -798,7 +799,8 @@ TEST(client_scim_walk, looks_for_the_configuration_beside_the_resources) {
   }
 }
 
-/// Whatever a server can do, and whatever is made and lost meanwhile: what is there throughout comes once.
+/// Whatever a server can do, and whatever is made and lost meanwhile: what is there throughout
+/// comes once.
 TEST(client_scim_walk, gives_what_is_there_throughout_exactly_once) {
   std::mt19937 random(7);
   auto const coin = [&](unsigned one_in) { return random() % one_in == 0; };

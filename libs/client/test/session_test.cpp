@@ -91,7 +91,8 @@ TEST(client_session, sends_every_method_as_it_is) {
     return reaction{request.starts_with("HEAD") ? "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
                                                 : response_bytes("200 OK")};
   });
-  // One after the other over one connection and one handle, so that none leaves anything for the next.
+  // One after the other over one connection and one handle, so that none leaves anything for the
+  // next.
   auto const client = opened();
   struct row {
     std::string method;
@@ -174,7 +175,8 @@ TEST(client_session, tries_again_with_one_key_until_an_answer_comes_through) {
 }
 
 TEST(client_session, never_sends_a_request_twice_that_may_not_run_twice) {
-  // The second request finds its connection closed at the very moment; curl alone would send it again.
+  // The second request finds its connection closed at the very moment; curl alone would send it
+  // again.
   int number = 0;
   faulty_server server([&](auto const&) {
     return ++number == 1 ? reaction{response_bytes("200 OK")} : reaction{"", reaction::then::close};

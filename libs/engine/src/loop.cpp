@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/engine/loop.hpp>
+#include <tidegate/engine/memory_wait.hpp>
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -10,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace tidegate::engine {
@@ -24,9 +26,9 @@ auto read_clock() noexcept -> instant {
   return instant(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
 }
 
-/// Has the memory of the next one to be told come near while this one works. What the system does for a
-/// connection in between is enough to drive out what ours was; without this, waiting for it takes as long as
-/// reading a head.
+/// Has the memory of the next one to be told come near while this one works. What the system does
+/// for a connection in between is enough to drive out what ours was; without this, waiting for it
+/// takes as long as reading a head.
 void fetch_ahead(void const* who) noexcept {
   constexpr std::uintptr_t line = 64;
   constexpr std::uintptr_t size = 5 * line;  // most of a connection; what is behind it does no harm
@@ -60,7 +62,9 @@ auto loop::make() -> result<std::unique_ptr<loop>, system_error> {
 loop::loop(descriptor poll, descriptor wake)
     : poll_(std::move(poll)), wake_(std::move(wake)), now_(read_clock()), timers_(now_) {}
 
-loop::~loop() = default;
+loop::~loop() {
+  destroy_disposed();
+}
 
 auto loop::control(int operation, descriptor const& socket, watched& who, std::uint32_t events)
     -> result<void, system_error> {
@@ -90,16 +94,23 @@ auto loop::watch_instead(descriptor const& socket, watched& who) -> result<void,
 }
 
 void loop::dispose(std::unique_ptr<watched> who) noexcept {
-  who->disposed_ = true;
-  try {
-    disposed_.push_back(std::move(who));
-  } catch (std::bad_alloc const&) {
-    (void)who.release();  // lost: it is being used further up
+  auto& gone = *who.release();
+  gone.disposed_ = true;
+  if (std::exchange(gone.ends_turn_, false) && !ending_.remove(gone)) {
+    ending_now_.remove(gone);
+  }
+  disposed_.push_back(gone);
+}
+
+void loop::destroy_disposed() noexcept {
+  // What is destroyed may dispose of others.
+  while (auto* const who = disposed_.pop_front()) {
+    delete who;
   }
 }
 
 template <class Work>
-void loop::guarded(watched* who, Work work) {
+void loop::guarded(watched* who, Work const& work) {
   try {
     work();
     return;
@@ -175,23 +186,24 @@ void loop::turn(std::chrono::milliseconds wait) {
   if (!timers_.advance(now_) && out_of_memory_) {
     out_of_memory_();
   }
-  ending_now_.swap(ending_);
-  for (auto* const who : ending_now_) {
-    if (!who->disposed_) {
-      guarded(who, [&] { who->turn_ends(); });
-    }
-  }
-  ending_now_.clear();
-  // What was asked for meanwhile by what is destroyed now.
-  std::erase_if(ending_, [](watched const* who) { return who->disposed_; });
-  // What is destroyed may dispose of others.
-  while (!disposed_.empty()) {
-    std::exchange(disposed_, {}).clear();
+  end_turn();
+  destroy_disposed();
+}
+
+void loop::end_turn() {
+  ending_now_.take(ending_);
+  while (auto* const who = ending_now_.pop_front()) {
+    who->ends_turn_ = false;
+    guarded(who, [&] { who->turn_ends(); });
   }
 }
 
 void loop::run() {
   runner_ = std::this_thread::get_id();
+  std::optional<no_memory_wait> throws;
+  if (out_of_memory_) {
+    throws.emplace();
+  }
   while (!stopped_) {
     turn(std::chrono::seconds(60));
   }

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -131,24 +132,78 @@ auto socket_address::to_string() const -> std::string {
 
 namespace {
 
-/// A program that was killed leaves the file of its socket behind. False when somebody listens there, with
-/// errno as it was.
+auto path_of(socket_address const& address) -> std::string {
+  return address.to_string().substr(path_prefix.size());
+}
+
+/// Whether there is a file that is no socket, to which a connection is refused as well.
+auto is_other_file(std::string const& path) -> bool {
+  struct stat is {};
+  return ::lstat(path.c_str(), &is) == 0 && !S_ISSOCK(is.st_mode);
+}
+
+/// A program that was killed leaves the file of its socket behind. False when another one listens
+/// there, with errno as it was.
 auto remove_if_abandoned(socket_address const& address) -> bool {
   auto const before = errno;
   bool removed = false;
-  if (address.family() == AF_UNIX) {
+  if (address.family() == AF_UNIX && !is_other_file(path_of(address))) {
     descriptor const probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     bool const is_abandoned = probe.is_open() &&
                               ::connect(probe.get(), static_cast<sockaddr const*>(address.data()),
                                         static_cast<socklen_t>(address.size())) != 0 &&
                               errno == ECONNREFUSED;
-    removed = is_abandoned && ::unlink(address.to_string().c_str() + path_prefix.size()) == 0;
+    removed = is_abandoned && ::unlink(path_of(address).c_str()) == 0;
   }
   errno = before;
   return removed;
 }
 
 }  // namespace
+
+auto check_listening(socket_address const& address) -> result<void, system_error> {
+  if (address.family() == AF_UNIX) {
+    auto const path = path_of(address);
+    auto const slash = path.rfind('/');
+    auto const folder =
+        slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+      return failure(system_error{"bind", errno});
+    }
+    if (is_other_file(path)) {
+      return failure(system_error{"bind", EADDRINUSE});
+    }
+    return {};
+  }
+  descriptor const socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) {
+    return failure(system_error{"socket", errno});
+  }
+  int const on = 1;
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+  // Not one that is in use, perhaps by the gateway that is to be replaced; nor a port that the
+  // service manager may open.
+  if (::bind(socket.get(), static_cast<sockaddr const*>(address.data()),
+             static_cast<socklen_t>(address.size())) != 0 &&
+      errno == EADDRNOTAVAIL) {
+    return failure(system_error{"bind", errno});
+  }
+  return {};
+}
+
+auto is_listened_on(socket_address const& address) -> bool {
+  if (address.family() == AF_UNIX || address.port() == 0) {
+    return false;
+  }
+  descriptor const socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  int const on = 1;  // connections of a program that has ended are in no way
+  return socket.is_open() &&
+         ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+         ::bind(socket.get(), static_cast<sockaddr const*>(address.data()),
+                static_cast<socklen_t>(address.size())) != 0 &&
+         errno == EADDRINUSE;
+}
 
 auto listen_on(socket_address const& address, bool shared) -> result<descriptor, system_error> {
   descriptor socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

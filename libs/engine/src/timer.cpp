@@ -31,8 +31,8 @@ void timer::move(timer_wheel& wheel) noexcept {
 }
 
 void timer_wheel::insert(timer& t) noexcept {
-  // In the tick after the one of its deadline it is surely due. What is too far away is put as far as the
-  // wheel goes.
+  // In the tick after the one of its deadline it is surely due. What is too far away is put as far
+  // as the wheel goes.
   auto const wanted = std::max(tick_of(t.deadline_) + 1, current_);
   auto const at = std::min(wanted, current_ + slots - 1);
   t.moved_on_from_ = instant(tick * static_cast<std::int64_t>(at - std::min<std::uint64_t>(at, 1)));
@@ -60,7 +60,8 @@ auto timer_wheel::advance(instant now) -> bool {
   // After a long sleep every slot is looked at once.
   current_ = std::max(current_, end - std::min<std::uint64_t>(end, slots));
   while (current_ < end) {
-    // The slot is taken over as it stands, so that what is set while calling waits for its own turn.
+    // The slot is taken over as it stands, so that what is set while calling waits for its own
+    // turn.
     timer* due = std::exchange(slots_[current_ % slots], nullptr);
     if (due != nullptr) {
       due->before_ = &due;

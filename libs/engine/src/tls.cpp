@@ -17,7 +17,8 @@ namespace tidegate::engine {
 
 namespace {
 
-// Protocol names with their lengths before them (RFC 7301, section 3.1), the one we like best first.
+// Protocol names with their lengths before them (RFC 7301, section 3.1), the one we like best
+// first.
 constexpr std::string_view h2_and_http1 = "\x02h2\x08http/1.1";
 constexpr std::string_view http1_only = "\x08http/1.1";
 

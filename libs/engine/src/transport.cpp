@@ -21,8 +21,8 @@ namespace tidegate::engine {
 
 namespace {
 
-// Not by `recv` and `send` of the C library: those are points of cancellation, which nothing here needs and
-// which cost them as much again.
+// Not by `recv` and `send` of the C library: those are points of cancellation, which nothing here
+// needs and which cost them as much again.
 
 auto receive(int socket, void* into, std::size_t size) noexcept -> ssize_t {
   ssize_t got = 0;
@@ -168,7 +168,8 @@ class transport::tls_session {
   }
 
  private:
-  // What OpenSSL keeps in its queue of errors, of this or any other connection, would mislead SSL_get_error.
+  // What OpenSSL keeps in its queue of errors, of this or any other connection, would mislead
+  // SSL_get_error.
   static void begin() noexcept {
     ERR_clear_error();
     errno = 0;
@@ -187,7 +188,8 @@ class transport::tls_session {
     }
   }
 
-  // The BIO of OpenSSL for sockets raises SIGPIPE, and reads once more to learn that there is nothing.
+  // The BIO of OpenSSL for sockets raises SIGPIPE, and reads once more to learn that there is
+  // nothing.
   static auto socket_method() -> BIO_METHOD const* {
     static auto const* const method = [] {
       auto* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "tidegate");

@@ -6,6 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -107,12 +110,76 @@ TEST(engine_loop, does_what_other_threads_post) {
   EXPECT_EQ(sum, 5050);
 }
 
+TEST(engine_loop, copies_no_task) {
+  // A copy may need memory, for want of which the process would end.
+  struct counting {
+    explicit counting(int& to) : copies(&to) {}
+    counting(counting const& other) : copies(other.copies) { ++*copies; }
+    counting(counting&&) = default;
+    auto operator=(counting const&) -> counting& = delete;
+    ~counting() = default;
+    int* copies;
+  };
+  auto const on = *loop::make();
+  int copies = 0;
+  std::function<void()> task = [what = counting(copies), &on] { on->stop(); };
+  auto const before = copies;
+  on->post(std::move(task));
+  on->run();
+  EXPECT_EQ(copies, before);
+}
+
 TEST(engine_loop, says_why_a_port_cannot_be_had) {
   auto const first = listen_on(*socket_address::parse("127.0.0.1:0"), false);
   ASSERT_TRUE(first);
   auto const second = listen_on(*local_address(*first), false);
   ASSERT_FALSE(second);
   EXPECT_EQ(to_string(second.error()), "bind: Address already in use");
+}
+
+class engine_listening : public testing::Test {
+ protected:
+  engine_listening() {
+    auto name = (std::filesystem::temp_directory_path() / "tidegate_engine_XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~engine_listening() override { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] auto at(std::string const& name) const -> socket_address {
+    return *socket_address::parse("unix:" + (folder_ / name).string());
+  }
+  [[nodiscard]] static auto why_not(socket_address const& address) -> std::string {
+    auto const checked = check_listening(address);
+    return checked ? "" : to_string(checked.error());
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(engine_listening, replaces_a_socket_that_was_left_behind_and_no_other_file) {
+  (void)listen_on(at("left"), false);
+  EXPECT_TRUE(std::filesystem::is_socket(folder_ / "left"));
+  EXPECT_TRUE(listen_on(at("left"), false));
+  std::ofstream(folder_ / "file") << "of another";
+  auto const refused = listen_on(at("file"), false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(to_string(refused.error()), "bind: Address already in use");
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "file"), 10U);
+}
+
+TEST_F(engine_listening, is_told_beforehand_to_be_impossible) {
+  EXPECT_EQ(why_not(at("new")), "");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
+  EXPECT_EQ(why_not(at("none/new")), "bind: No such file or directory");
+  std::ofstream(folder_ / "file") << "x";
+  EXPECT_EQ(why_not(at("file")), "bind: Address already in use");
+  auto const first = listen_on(*socket_address::parse("127.0.0.1:0"), false);
+  EXPECT_EQ(why_not(*local_address(*first)), "") << "it may be the one that is replaced";
+  EXPECT_TRUE(is_listened_on(*local_address(*first)));
+  auto const shared = listen_on(*socket_address::parse("127.0.0.1:0"), true);
+  EXPECT_TRUE(is_listened_on(*local_address(*shared))) << "also where others may";
+  EXPECT_TRUE(listen_on(*local_address(*shared), true)) << "to look changes nothing";
+  EXPECT_FALSE(is_listened_on(*socket_address::parse("127.0.0.1:0")));
+  EXPECT_EQ(why_not(*socket_address::parse("192.0.2.1:0")),
+            "bind: Cannot assign requested address");
 }
 
 }  // namespace

@@ -73,6 +73,58 @@ TEST(engine_loop_turn, calls_nothing_that_is_disposed_of) {
   on.turn(0ms);
 }
 
+TEST(engine_loop_turn, calls_those_that_are_left_when_others_are_disposed_of) {
+  // Each of three, and each two of them, before the turn ends.
+  for (unsigned gone = 0; gone < 8; ++gone) {
+    auto const made = loop::make();
+    ASSERT_TRUE(made.has_value());
+    auto& on = **made;
+    std::array<std::unique_ptr<counting>, 3> all;
+    for (auto& each : all) {
+      each = std::make_unique<counting>(on);
+      on.at_end_of_turn(*each);
+      on.at_end_of_turn(*each);  // once is enough
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if ((gone >> i & 1U) != 0) {
+        on.dispose(std::move(all[i]));
+      }
+    }
+    counting last(on);
+    on.at_end_of_turn(last);
+    on.turn(60s);
+    on.turn(0ms);
+    EXPECT_EQ(last.ends, 1) << gone;
+    for (auto const& each : all) {
+      EXPECT_TRUE(each == nullptr || each->ends == 1) << gone;
+    }
+  }
+}
+
+TEST(engine_loop_turn, calls_nothing_that_another_disposes_of_at_the_end_of_the_turn) {
+  auto const made = loop::make();
+  ASSERT_TRUE(made.has_value());
+  auto& on = **made;
+  auto second = std::make_unique<counting>(on);
+  class disposing final : public watched {
+   public:
+    disposing(loop& on, std::unique_ptr<counting>& of) : loop_(on), of_(of) {}
+
+   private:
+    void ready(readiness /*what*/) override {}
+    void turn_ends() override { loop_.dispose(std::move(of_)); }
+    loop& loop_;
+    std::unique_ptr<counting>& of_;
+  } first(on, second);
+  counting third(on);
+  on.at_end_of_turn(first);
+  on.at_end_of_turn(*second);
+  on.at_end_of_turn(third);
+  on.turn(60s);
+  EXPECT_EQ(second, nullptr);
+  EXPECT_EQ(third.ends, 1);
+}
+
 TEST(engine_loop_turn, tells_the_one_that_has_taken_over) {
   auto const made = loop::make();
   ASSERT_TRUE(made.has_value());

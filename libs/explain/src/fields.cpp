@@ -22,12 +22,12 @@ auto lines_of(message_view const& message, std::string_view name) -> std::vector
 
 auto told_waits::bottom_line() const -> std::string {
   if (waits_.size() < 2) {
-    return {};
+    return overruled_;
   }
   auto const by_length = [](wait const& a, wait const& b) { return a.seconds < b.seconds; };
   auto const [shortest, longest] = std::ranges::minmax_element(waits_, by_length);
   if (longest->seconds - shortest->seconds <= 1) {
-    return {};  // both sides round
+    return overruled_;  // both sides round
   }
   auto const order = std::ranges::find(waits_, true, &wait::is_order);
   auto const& obeyed = order != waits_.end() ? *order : *longest;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/explain/finding.hpp>
 
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -29,7 +29,7 @@ void append_member(std::string& out, std::string_view name, std::string_view tex
     return;
   }
   out.append(out.ends_with('{') ? "\"" : ",\"").append(name).append("\":");
-  http::append_json_string(out, text);
+  json::append_string(out, text);
 }
 
 void append_text(std::string& out, finding const& one, colours colour) {
@@ -60,7 +60,8 @@ auto printable(std::string_view text) -> std::string {
   std::string out(text);
   for (std::size_t i = 0; i < out.size(); ++i) {
     auto const c = static_cast<unsigned char>(out[i]);
-    // Terminals also take U+0080 to U+009F as controls, which UTF-8 writes as C2 and one of those octets.
+    // Terminals also take U+0080 to U+009F as controls, which UTF-8 writes as C2 and one of those
+    // octets.
     bool const is_c1 = c == 0xC2 && i + 1 < out.size() && (out[i + 1] & '\xE0') == '\x80';
     if (c < 0x20 || c == 0x7F || is_c1) {
       out[i] = '?';

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdlib>
+#include <system_error>
 
 namespace tidegate::explain {
 
@@ -46,8 +49,8 @@ struct legacy_name {
   return std::nullopt;
 }
 
-/// RateLimit-Limit, -Remaining and -Reset are of drafts up to 06, where a reset is in seconds from now. The others
-/// are of no specification.
+/// RateLimit-Limit, -Remaining and -Reset are of drafts up to 06, where a reset is in seconds from
+/// now. The others are of no specification.
 [[nodiscard]] auto is_of_a_draft(std::string_view family) -> bool {
   return same_name(family, "ratelimit-");
 }
@@ -101,25 +104,86 @@ struct legacy_name {
   return std::nullopt;
 }
 
+/// The line that gives the same reset as a time from now: `X-RateLimit-Reset-After` beside
+/// `X-RateLimit-Reset`.
+[[nodiscard]] auto find_after(message_view const& message, legacy_name const& name)
+    -> field_line const* {
+  for (auto const& line : message.fields) {
+    auto const other = read_name(line.name);
+    if (other && other->part == "reset" && same_name(other->family, name.family) &&
+        same_name(other->rest, std::string(name.rest) + "-after") &&
+        ratelimit::read_legacy_reset(line.value, {})) {
+      return &line;
+    }
+  }
+  return nullptr;
+}
+
+/// A Unix time that is longer past than a clock goes wrong: `2016-08-02T21:23:43Z`. Empty for
+/// everything else.
+[[nodiscard]] auto past_moment(std::string_view value, sys_seconds now) -> std::string {
+  constexpr std::int64_t first = 1'000'000'000;  // 2001; what is less may be a time from now
+  std::int64_t number = 0;
+  auto const [end, fault] = std::from_chars(value.data(), value.data() + value.size(), number);
+  std::string_view const rest(end, value.data() + value.size());
+  if (fault != std::errc{} || (!rest.empty() && rest.front() != '.') ||
+      rest.find_first_not_of("0123456789", 1) != std::string_view::npos) {
+    return {};
+  }
+  auto const moment = sys_seconds(std::chrono::seconds(number));
+  std::string out;
+  if (number >= first && moment < now - ratelimit::legacy_past_max) {
+    http::append_rfc3339(out, moment);
+  }
+  return out;
+}
+
+/// A reset beside a time from now, `after`, which counts alone.
+void judge_overruled(field_line const& line, field_line const& after, service_limit const* limit,
+                     std::optional<ratelimit::legacy_reset> reset, sys_seconds now,
+                     told_waits& waits, report& out) {
+  auto const past = past_moment(trimmed(line.value), now);
+  out.say(line.name, (past.empty() ? "taken for " + form_words(reset->form, reset->seconds, now)
+                                   : "a Unix time that is past, " + past) +
+                         "; " + std::string(after.name) + " counts instead");
+  if (limit == nullptr || limit->remaining != 0 || !limit->reset) {
+    return;
+  }
+  if (!past.empty()) {
+    waits.overrule(after.name, *limit->reset, line.name, past + ", which is past");
+  } else if (std::abs(reset->seconds - *limit->reset) > 1) {  // both sides round
+    waits.overrule(after.name, *limit->reset, line.name, duration_words(reset->seconds));
+  }
+}
+
 void judge_reset(field_line const& line, legacy_name const& name, legacy_fields const& read,
-                 sys_seconds now, report& out) {
+                 message_view const& message, sys_seconds now, told_waits& waits, report& out) {
   auto const group = name.rest.empty() ? name.rest : name.rest.substr(1);
   auto const window = window_of(read, group);
   auto const reset =
       read_first_reset(trimmed(line.value), now,
                        window ? std::optional(std::chrono::seconds(*window)) : std::nullopt);
-  if (!reset) {
+  auto const* const after = find_after(message, name);
+  bool const is_past = after != nullptr && !past_moment(trimmed(line.value), now).empty();
+  bool const has_unit = same_name(name.rest, "-ms") || same_name(name.rest, "-after") ||
+                        name.rest.ends_with("-ms") || name.rest.ends_with("-after");
+  if (!reset && (!is_past || has_unit)) {
     out.break_rule(rule_of("x-ratelimit-value"), line.name,
                    quoted(trimmed(line.value)) +
                        " is neither a number nor a date near now; clients ignore it");
     return;
   }
-  bool const has_unit = same_name(name.rest, "-ms") || same_name(name.rest, "-after") ||
-                        name.rest.ends_with("-ms") || name.rest.ends_with("-after");
   if (has_unit) {
     bool const is_after = name.rest.ends_with("-after") || name.rest.ends_with("-After");
     out.say(line.name, "resets in " + duration_words(reset->seconds) +
                            (is_after ? ", given in seconds from now" : ", given in milliseconds"));
+    return;
+  }
+  if (after != nullptr) {
+    auto const limit = std::ranges::find_if(
+        read.limits, [&](service_limit const& each) { return same_name(each.name, group); });
+    judge_overruled(line, *after, limit == read.limits.end() ? nullptr : &*limit, reset, now, waits,
+                    out);
     return;
   }
   auto const words = form_words(reset->form, reset->seconds, now);
@@ -209,7 +273,7 @@ void explain_legacy(message_view const& message, sys_seconds now, told_limits co
     }
     family = family.empty() ? name->family : family;
     if (name->part == "reset") {
-      judge_reset(line, *name, read, now, out);
+      judge_reset(line, *name, read, message, now, waits, out);
     } else if (ratelimit::read_legacy({&line, 1}, now).limits.empty()) {
       // One line with a number is a limit of its own.
       out.break_rule(rule_of("x-ratelimit-value"), line.name,

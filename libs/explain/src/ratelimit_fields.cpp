@@ -25,7 +25,8 @@ using ratelimit::service_limit;
 
 /// From here on a number of seconds is rather a moment since 1970.
 constexpr std::int64_t epoch_like = 1'000'000'000;
-/// A rate that is so many times the one of the policy, over a window of that length, is worth a word.
+/// A rate that is so many times the one of the policy, over a window of that length, is worth a
+/// word.
 constexpr double rate_excess = 10;
 /// So long a client waits without asking (draft-09, section 8.5.1).
 constexpr std::int64_t client_patience = 600;
@@ -104,7 +105,8 @@ void say_malformed(field_error const& error, report& out) {
   return text + key_words(policy.partition_key);
 }
 
-/// "38 of 100 requests left in this minute, resets in 12 s; pace yourself to 3.1 requests a second until then".
+/// "38 of 100 requests left in this minute, resets in 12 s; pace yourself to 3.1 requests a second
+/// until then".
 [[nodiscard]] auto limit_words(service_limit const& limit, quota_policy const* policy)
     -> std::string {
   auto const quota = policy != nullptr ? std::optional(policy->quota) : limit.limit;
@@ -157,8 +159,9 @@ void say_malformed(field_error const& error, report& out) {
   return text;
 }
 
-/// Finds the policy that a limit is about: in draft-09 by its name and partition key, in draft-07 by its quota.
-/// Strangers decide how many there are of both, so that no limit goes through all policies. Borrows them.
+/// Finds the policy that a limit is about: in draft-09 by its name and partition key, in draft-07
+/// by its quota. Strangers decide how many there are of both, so that no limit goes through all
+/// policies. Borrows them.
 class policy_index {
  public:
   policy_index(std::span<quota_policy const> policies, draft version)
@@ -201,8 +204,8 @@ class policy_index {
   return version == draft::draft_07 ? "" : quoted(name) + ": ";
 }
 
-/// Parameters of one's own are to have a prefix. Those of the other field need none, and in draft-07 neither do
-/// those three that its own examples have without.
+/// Parameters of one's own are to have a prefix. Those of the other field need none, and in
+/// draft-07 neither do those three that its own examples have without.
 void judge_comments(ratelimit::comment_parameters const& comments, std::string const& title,
                     std::string_view field, draft version, report& out) {
   constexpr std::array<std::string_view, 6> known = {"q", "w", "qu", "r", "t", "pk"};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rules.hpp"
+#include "words.hpp"
 
 #include <tidegate/explain/fields.hpp>
 #include <tidegate/ratelimit/fields.hpp>
@@ -90,6 +91,12 @@ class told_waits {
       waits_.push_back({std::string(field), seconds, is_order});
     }
   }
+  /// `field` counts from now, and so wins over `other`, which says something else: `what`.
+  void overrule(std::string_view field, std::int64_t seconds, std::string_view other,
+                std::string what) {
+    overruled_ = "wait " + duration_words(seconds) + ", as " + std::string(field) +
+                 " says, which counts from now; " + std::string(other) + " says " + what;
+  }
   /// What to do where they differ; empty where they do not.
   [[nodiscard]] auto bottom_line() const -> std::string;
 
@@ -101,6 +108,7 @@ class told_waits {
   };
   static constexpr std::size_t waits_max = 64;
   std::vector<wait> waits_;
+  std::string overruled_;
 };
 
 /// The values of all lines of that name, in their order.

@@ -40,8 +40,8 @@ constexpr std::int64_t rounding = 1;
   return "it is neither a number of seconds nor an HTTP-date such as Sun, 06 Nov 1994 08:49:37 GMT";
 }
 
-/// Of a refusal by quota: both fields name the same moment. An exhausted limit without a reset, as one of
-/// concurrent requests is, leaves it to Retry-After.
+/// Of a refusal by quota: both fields name the same moment. An exhausted limit without a reset, as
+/// one of concurrent requests is, leaves it to Retry-After.
 void compare(std::int64_t delay, ratelimit::limit_field const& field, report& out) {
   std::optional<std::int64_t> latest;
   bool has_exhausted = false;

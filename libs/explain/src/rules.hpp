@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one table of rules about fields. A finding names its rule by `rule_of`, which does not compile for an id
-// that is not in here.
+// The one table of rules about fields. A finding names its rule by `rule_of`, which does not
+// compile for an id that is not in here.
 #pragma once
 
 #include <tidegate/explain/rule.hpp>

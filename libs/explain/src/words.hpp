@@ -18,8 +18,9 @@ namespace tidegate::explain {
 /// `512 B`, `1.5 KiB`, `50 MiB`.
 [[nodiscard]] auto octets_words(std::int64_t octets) -> std::string;
 
-/// A rate that lets `units` last for `seconds`, both above 0, never rounded up: `3.1 requests a second`,
-/// `one request every 5 s`, `512 KiB a second`. `unit` is one of them, such as `request` or `token`.
+/// A rate that lets `units` last for `seconds`, both above 0, never rounded up:
+/// `3.1 requests a second`, `one request every 5 s`, `512 KiB a second`. `unit` is one of them,
+/// such as `request` or `token`.
 [[nodiscard]] auto pace_words(std::int64_t units, std::int64_t seconds, bool are_octets,
                               std::string_view unit = "request") -> std::string;
 

@@ -117,6 +117,37 @@ TEST(explain_fields, knows_the_fields_of_single_vendors) {
       testing::Contains(testing::StartsWith("resets in 65 s")));
 }
 
+TEST(explain_fields, takes_the_time_from_now_where_a_moment_is_beside_it) {
+  // As the documentation of Discord prints it.
+  std::vector<std::string> const discord{
+      "X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1470173023",
+      "X-RateLimit-Reset-After: 1.5", "X-RateLimit-Bucket: abcd1234"};
+  auto const all = said(discord);
+  EXPECT_THAT(all, testing::Contains("a Unix time that is past, 2016-08-02T21:23:43Z; "
+                                     "X-RateLimit-Reset-After counts instead"));
+  EXPECT_THAT(all, testing::Contains("resets in 2 s, given in seconds from now"));
+  EXPECT_THAT(all, testing::Contains("nothing of 5 left, resets in 2 s; wait until then"));
+  EXPECT_THAT(all,
+              testing::Contains("wait 2 s, as X-RateLimit-Reset-After says, which counts from now; "
+                                "X-RateLimit-Reset says 2016-08-02T21:23:43Z, which is past"));
+  EXPECT_THAT(said({"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 900",
+                    "X-RateLimit-Reset-After: 10"}),
+              testing::Contains("wait 10 s, as X-RateLimit-Reset-After says, which counts from "
+                                "now; X-RateLimit-Reset says 15 min"));
+  EXPECT_THAT(said({"X-RateLimit-Limit: 5", "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 10",
+                    "X-RateLimit-Reset-After: 9.2"}),
+              testing::Not(testing::Contains(testing::StartsWith("wait "))));
+}
+
+TEST(explain_fields, takes_nothing_that_is_no_number_for_a_moment) {
+  EXPECT_THAT(said({"X-RateLimit-Reset: 1470173023.abc", "X-RateLimit-Reset-After: 2"}),
+              testing::Not(testing::Contains(testing::HasSubstr("that is past"))));
+  for (auto const* const name : {"X-RateLimit-Reset-Ms", "X-RateLimit-Reset-After"}) {
+    EXPECT_THAT(broken({std::string(name) + ": 1470173023.x", std::string(name) + "-After: 5"}),
+                testing::Contains("x-ratelimit-value"));
+  }
+}
+
 TEST(explain_fields, says_in_short_which_wait_to_obey_where_fields_differ) {
   EXPECT_THAT(said({"Retry-After: 60", "X-RateLimit-Limit: 60", "X-RateLimit-Remaining: 0",
                     "X-RateLimit-Reset: 3240"}),

@@ -36,8 +36,8 @@ struct written_time {
   return c >= '0' && c <= '9';
 }
 
-/// True when `text` looks like `shape`, in which "0" stands for a digit, "*" for a character that is
-/// looked at later, and everything else for itself.
+/// True when `text` looks like `shape`, in which "0" stands for a digit, "*" for a character that
+/// is looked at later, and everything else for itself.
 [[nodiscard]] auto has_shape(std::string_view text, std::string_view shape) noexcept -> bool {
   if (text.size() != shape.size()) {
     return false;
@@ -60,8 +60,8 @@ struct written_time {
   return value;
 }
 
-/// Which of `names` stands at `begin`, in its first three letters; the number of names when none does,
-/// which no day of the week and no month has.
+/// Which of `names` stands at `begin`, in its first three letters; the number of names when none
+/// does, which no day of the week and no month has.
 [[nodiscard]] auto short_name(std::string_view text, std::size_t begin,
                               std::span<std::string_view const> names) noexcept -> unsigned {
   auto const is_here = [&](std::string_view name) {
@@ -91,7 +91,8 @@ void take_time_of_day(written_time& time, std::string_view text, std::size_t beg
   return time;
 }
 
-/// rfc850-date = day-name-l "," SP date2 SP time-of-day SP GMT, where date2 = day "-" month "-" 2DIGIT
+/// rfc850-date = day-name-l "," SP date2 SP time-of-day SP GMT, where date2 = day "-" month "-"
+/// 2DIGIT
 [[nodiscard]] auto take_rfc850_date(std::string_view text) noexcept -> std::optional<written_time> {
   constexpr std::string_view shape = ", 00-***-00 00:00:00 GMT";
   if (text.size() < shape.size()) {
@@ -163,9 +164,9 @@ void take_time_of_day(written_time& time, std::string_view text, std::size_t beg
   return std::clamp(time, date_min, date_max);
 }
 
-/// RFC 9110, section 5.6.7: a date that appears to be more than 50 years in the future is the most recent
-/// one in the past with these two digits. Fields are compared, not moments, so that 29 February and a
-/// day that does not exist have their place too.
+/// RFC 9110, section 5.6.7: a date that appears to be more than 50 years in the future is the most
+/// recent one in the past with these two digits. Fields are compared, not moments, so that 29
+/// February and a day that does not exist have their place too.
 [[nodiscard]] auto full_year(written_time const& time, sys_seconds now) noexcept -> int {
   auto const today = std::chrono::floor<std::chrono::days>(writable(now));
   std::chrono::year_month_day const day(today);
@@ -259,7 +260,8 @@ auto parse_rfc3339(std::string_view text) noexcept -> std::optional<sys_seconds>
     text.remove_prefix(static_cast<std::size_t>(end - text.begin()));
   }
 
-  // time-offset = "Z" / time-numoffset, where time-numoffset = ("+" / "-") time-hour ":" time-minute
+  // time-offset = "Z" / time-numoffset, where time-numoffset = ("+" / "-") time-hour ":"
+  // time-minute
   if (text == "Z" || text == "z") {
     return moment(time, std::chrono::minutes(0));
   }

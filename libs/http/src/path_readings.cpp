@@ -3,10 +3,13 @@
 
 #include <tidegate/http/target.hpp>
 
+#include "octets.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #ifdef __SSE2__
@@ -21,15 +24,35 @@ namespace {
 
 constexpr auto npos = std::string_view::npos;
 
-/// Which escapes a reader takes for separators.
-enum class decoding : std::uint8_t { none, slashes, slashes_and_backslashes };
-constexpr std::array decodings = {decoding::none, decoding::slashes,
-                                  decoding::slashes_and_backslashes};
+/// Which escapes a reader decodes before it looks for a path.
+struct decoding {
+  bool plain = false;        // those of octets that may stand in a segment as they are
+  bool slashes = false;      // %2F to a separator
+  bool backslashes = false;  // %5C to one
+};
+constexpr std::array<decoding, 6> decodings = {{{},
+                                                {.plain = true},
+                                                {.slashes = true},
+                                                {.plain = true, .slashes = true},
+                                                {.slashes = true, .backslashes = true},
+                                                {true, true, true}}};
 
 /// When a reader drops what follows ";".
 enum class stripping : std::uint8_t { never, before_decoding, after_decoding };
 constexpr std::array strippings = {stripping::never, stripping::before_decoding,
                                    stripping::after_decoding};
+
+constexpr std::string_view slash = "%2F";
+constexpr std::string_view backslash = "%5C";
+
+/// The octet of the escape at the beginning of `text`, if it may stand in a segment as it is: a
+/// sub-delim, ":" or "@" (RFC 3986, section 3.3). A normal path has no escapes of unreserved
+/// octets.
+[[nodiscard]] auto plain_octet(std::string_view text) noexcept -> std::optional<char> {
+  auto const octet = octets::escaped(text, 0);
+  bool const is_plain = octet && (octets::is_sub_delim(*octet) || *octet == ':' || *octet == '@');
+  return is_plain ? octet : std::nullopt;
+}
 
 /// Whether one that readers differ about begins at `i`, which is "/", ";" or "%".
 [[nodiscard]] auto is_ambiguous_at(std::string_view path, std::size_t i) noexcept -> bool {
@@ -38,31 +61,44 @@ constexpr std::array strippings = {stripping::never, stripping::before_decoding,
     case '/': return i + 1 < path.size() && path[i + 1] == '/';
     case '%': {
       auto const escape = path.substr(i, 3);
-      return escape == "%2F" || escape == "%5C" || escape == "%3B";
+      return escape == slash || escape == backslash || plain_octet(escape);
     }
     default: return false;
   }
 }
 
-[[nodiscard]] auto decoded(std::string_view path, decoding how) -> std::string {
-  std::string out;
-  out.reserve(path.size());
+void append_decoded(std::string& out, std::string_view path, decoding how) {
+  out.reserve(out.size() + path.size());
   while (!path.empty()) {
     auto const percent = std::min(path.find('%'), path.size());
     out.append(path.substr(0, percent));
     path.remove_prefix(percent);
     auto const escape = path.substr(0, 3);
-    bool const is_backslash = how == decoding::slashes_and_backslashes && escape == "%5C";
-    if (escape == "%2F" || is_backslash) {
+    auto const octet = how.plain ? plain_octet(escape) : std::nullopt;
+    if ((how.slashes && escape == slash) || (how.backslashes && escape == backslash)) {
       out.push_back('/');
-    } else if (escape == "%3B") {
-      out.push_back(';');
+    } else if (octet) {
+      out.push_back(*octet);
     } else {
       out.append(escape);
     }
     path.remove_prefix(escape.size());
   }
+}
+
+[[nodiscard]] auto decoded(std::string_view path, decoding how) -> std::string {
+  std::string out;
+  append_decoded(out, path, how);
   return out;
+}
+
+/// Whether the path has every kind of escape that is decoded so; otherwise another way of decoding
+/// comes to the same.
+[[nodiscard]] auto has_all_of(std::string_view path, decoding how) -> bool {
+  bool const has_backslash = path.find(backslash) != npos;
+  return (!how.plain || decoded(path, {.plain = true}) != path) &&
+         (!how.slashes || path.find(slash) != npos || (how.backslashes && has_backslash)) &&
+         (!how.backslashes || has_backslash);
 }
 
 [[nodiscard]] auto without_parameters(std::string_view path) -> std::string {
@@ -102,11 +138,11 @@ auto may_be_read_otherwise(std::string_view normal_path) noexcept -> bool {
     auto const* const at = normal_path.data() + i;
     auto const bytes = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
     auto const next = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at + 1));
-    auto const slash = _mm_set1_epi8('/');
-    auto const found =
-        _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(';')),
-                                  _mm_cmpeq_epi8(bytes, _mm_set1_epi8('%'))),
-                     _mm_and_si128(_mm_cmpeq_epi8(bytes, slash), _mm_cmpeq_epi8(next, slash)));
+    auto const separator = _mm_set1_epi8('/');
+    auto const found = _mm_or_si128(
+        _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(';')),
+                     _mm_cmpeq_epi8(bytes, _mm_set1_epi8('%'))),
+        _mm_and_si128(_mm_cmpeq_epi8(bytes, separator), _mm_cmpeq_epi8(next, separator)));
     for (auto mask = static_cast<unsigned>(_mm_movemask_epi8(found)); mask != 0; mask &= mask - 1) {
       if (is_ambiguous_at(normal_path, i + static_cast<std::size_t>(std::countr_zero(mask)))) {
         return true;
@@ -122,27 +158,29 @@ auto may_be_read_otherwise(std::string_view normal_path) noexcept -> bool {
   return false;
 }
 
+void append_plain_path(std::string& out, std::string_view normal_path) {
+  append_decoded(out, normal_path, {.plain = true});
+}
+
 auto find_other_reading(std::string_view normal_path,
                         std::function<bool(std::string_view)> const& is_wanted) -> bool {
   auto const is_wanted_other = [&](std::string_view reading) {
     return reading != normal_path && is_wanted(reading);
   };
   for (auto const how : decodings) {
-    if ((how == decoding::slashes && normal_path.find("%2F") == npos &&
-         normal_path.find("%3B") == npos) ||
-        (how == decoding::slashes_and_backslashes && normal_path.find("%5C") == npos)) {
+    if (!has_all_of(normal_path, how)) {
       continue;
     }
+    bool const decodes = how.plain || how.slashes;
     for (auto const when : strippings) {
-      if (when == stripping::before_decoding &&
-          (how == decoding::none || normal_path.find(';') == npos)) {
+      if (when == stripping::before_decoding && (!decodes || normal_path.find(';') == npos)) {
         continue;  // as after decoding, or as never
       }
       std::string path(normal_path);
       if (when == stripping::before_decoding) {
         path = without_parameters(path);
       }
-      if (how != decoding::none) {
+      if (decodes) {
         path = decoded(path, how);
       }
       if (when == stripping::after_decoding) {

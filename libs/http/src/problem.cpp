@@ -67,7 +67,7 @@ auto problem_writer::end_member(std::uint64_t value) -> problem_writer& {
 void problem_writer::text_member(std::string_view name, std::string_view text) {
   if (!text.empty()) {
     begin_member(name);
-    append_json_string(out_, text);
+    json::append_string(out_, text);
     end_member(std::string_view());
   }
 }

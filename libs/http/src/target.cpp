@@ -168,20 +168,22 @@ void append_escape(std::string& out, char octet) {
 }
 
 /// The port after the ":" at `colon`; nothing when that is the end.
-[[nodiscard]] auto parse_port(std::string_view text, std::size_t colon) noexcept
+[[nodiscard]] auto port_after(std::string_view text, std::size_t colon) noexcept
     -> result<std::optional<std::uint16_t>, target_error> {
-  std::optional<unsigned> port;
-  for (char const c : text.substr(colon + 1)) {
-    unsigned const next = port.value_or(0) * 10 + static_cast<unsigned>(c - '0');
-    if (!octets::is_digit(c) || next > 65535) {
-      return failure(target_error{target_fault::invalid_port, colon + 1});
-    }
-    port = next;
-  }
-  if (port == 0U) {
+  auto const digits = text.substr(colon + 1);
+  if (!is_port(digits)) {
     return failure(target_error{target_fault::invalid_port, colon + 1});
   }
-  return port ? std::optional(static_cast<std::uint16_t>(*port)) : std::nullopt;
+  unsigned port = 0;
+  for (char const digit : digits) {
+    port = port * 10 + static_cast<unsigned>(digit - '0');
+  }
+  return port == 0 ? std::nullopt : std::optional(static_cast<std::uint16_t>(port));
+}
+
+/// What a name of a host consists of: unreserved characters and sub-delims but ",".
+[[nodiscard]] auto is_host_octet(char c) noexcept -> bool {
+  return octets::is_unreserved(c) || (octets::is_sub_delim(c) && c != ',');
 }
 
 /// `[` IPv6 address `]` [ ":" port ]
@@ -201,7 +203,7 @@ void append_escape(std::string& out, char octet) {
   if (text[end + 1] != ':') {
     return failure(target_error{target_fault::invalid_character, end + 1});
   }
-  TIDEGATE_TRY(host.port, parse_port(text, end + 1));
+  TIDEGATE_TRY(host.port, port_after(text, end + 1));
   return host;
 }
 
@@ -311,6 +313,18 @@ auto message(target_fault fault) noexcept -> std::string_view {
   return "unknown fault";
 }
 
+auto is_port(std::string_view text) noexcept -> bool {
+  unsigned port = 0;
+  for (char const c : text) {
+    auto const digit = static_cast<unsigned>(c) - '0';
+    if (digit > 9 || port > 6553) {
+      return false;
+    }
+    port = port * 10 + digit;
+  }
+  return text.empty() || (port > 0 && port <= 65535);
+}
+
 auto parse_host(std::string_view text) noexcept -> result<host_view, target_error> {
   if (text.starts_with('[')) {
     return parse_ip_literal(text);
@@ -318,7 +332,7 @@ auto parse_host(std::string_view text) noexcept -> result<host_view, target_erro
   auto const colon = std::min(text.find(':'), text.size());
   host_view host{.name = text.substr(0, colon)};
   for (std::size_t i = 0; i < colon; ++i) {
-    if (!octets::is_unreserved(text[i]) && !octets::is_sub_delim(text[i])) {
+    if (!is_host_octet(text[i])) {
       return failure(target_error{target_fault::invalid_character, i});
     }
   }
@@ -329,15 +343,16 @@ auto parse_host(std::string_view text) noexcept -> result<host_view, target_erro
     host.kind = host_kind::ipv4;
   }
   if (colon < text.size()) {
-    TIDEGATE_TRY(host.port, parse_port(text, colon));
+    TIDEGATE_TRY(host.port, port_after(text, colon));
   }
   return host;
 }
 
 void append_normal_host(std::string& out, host_view const& host) {
   if (host.kind == host_kind::ipv6) {
-    out.push_back('[');
-    append_ip_address(out, parse_ip_address(host.name).value_or(ip_address()));
+    auto const address = parse_ip_address(host.name).value_or(ip_address());
+    out.append(address.is_v4() ? "[::ffff:" : "[");  // which is how it came, in IPv6
+    append_ip_address(out, address);
     out.push_back(']');
     return;
   }

@@ -415,9 +415,9 @@ TEST(http_host, reads_names_addresses_and_ports) {
            {"example.com:65535", {host_kind::reg_name, "example.com", 65535}, "example.com"},
            {".", {host_kind::reg_name, ".", {}}, "."},
            {"A..", {host_kind::reg_name, "A..", {}}, "a.."},
-           {"my_host-1~!$&'()*+,;=",
-            {host_kind::reg_name, "my_host-1~!$&'()*+,;=", {}},
-            "my_host-1~!$&'()*+,;="},
+           {"my_host-1~!$&'()*+;=",
+            {host_kind::reg_name, "my_host-1~!$&'()*+;=", {}},
+            "my_host-1~!$&'()*+;="},
            {"192.0.2.1", {host_kind::ipv4, "192.0.2.1", {}}, "192.0.2.1"},
            {"192.0.2.1:80", {host_kind::ipv4, "192.0.2.1", 80}, "192.0.2.1"},
            {"192.0.2.256", {host_kind::reg_name, "192.0.2.256", {}}, "192.0.2.256"},
@@ -425,6 +425,8 @@ TEST(http_host, reads_names_addresses_and_ports) {
            {"[::1]", {host_kind::ipv6, "::1", {}}, "[::1]"},
            {"[2001:DB8:0::1]:443", {host_kind::ipv6, "2001:DB8:0::1", 443}, "[2001:db8::1]"},
            {"[::1]:", {host_kind::ipv6, "::1", {}}, "[::1]"},
+           {"[0:0:0:0:0:0:0:1]", {host_kind::ipv6, "0:0:0:0:0:0:0:1", {}}, "[::1]"},
+           {"[::FFFF:102:304]", {host_kind::ipv6, "::FFFF:102:304", {}}, "[::ffff:1.2.3.4]"},
        }) {
     auto const host = parse_host(text);
     ASSERT_TRUE(host) << text << ": " << message(host.error().fault);
@@ -453,6 +455,8 @@ TEST(http_host, is_compared_as_it_is_written) {
                                 "127.0.0.1",
                                 "127.0.0.1.",
                                 "example.com:",
+                                "1.2.3.4",
+                                "[::ffff:102:304]",
                                 "[::ffff:1.2.3.4]"};
   for (std::string_view const wanted : texts) {
     std::string normal;
@@ -480,6 +484,9 @@ TEST(http_host, refuses_others_with_the_place_of_the_fault) {
            {"caf\xc3\xa9.fr", {fault::invalid_character, 3}},
            {"a\0b"sv, {fault::invalid_character, 1}},
            {"a\r\nb", {fault::invalid_character, 1}},
+           {"a,b", {fault::invalid_character, 1}},
+           {"example.com%00", {fault::invalid_character, 11}},
+           {"a:00", {fault::invalid_port, 2}},
            {"a:80:80", {fault::invalid_port, 2}},
            {"a:65536", {fault::invalid_port, 2}},
            {"a:0", {fault::invalid_port, 2}},

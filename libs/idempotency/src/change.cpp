@@ -63,7 +63,7 @@ auto complete(lookup_key const& key, record const& mine, stored_response respons
   return {key, {mine.token, {dispatched, unknown}}, std::move(next), std::move(response)};
 }
 
-auto give_back(lookup_key const& key, record const& mine, wall_time now) -> change {
+auto release(lookup_key const& key, record const& mine, wall_time now) -> change {
   condition const when{mine.token, {dispatched, unknown}};
   if (mine.attempt == 1) {
     return {key, when};
@@ -72,12 +72,12 @@ auto give_back(lookup_key const& key, record const& mine, wall_time now) -> chan
   return {key, when, unknown_since(mine, mine.reason, now)};
 }
 
-auto lose(lookup_key const& key, record const& mine, unknown_reason reason, wall_time now)
+auto mark_unknown(lookup_key const& key, record const& mine, unknown_reason reason, wall_time now)
     -> change {
   return {key, {mine.token, {dispatched}}, unknown_since(mine, reason, now)};
 }
 
-auto age(lookup_key const& key, record const& found, wall_time now) -> std::optional<change> {
+auto expire(lookup_key const& key, record const& found, wall_time now) -> std::optional<change> {
   auto const state = state_at(found, now);
   if (state == found.state) {
     return std::nullopt;

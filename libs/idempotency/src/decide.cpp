@@ -13,7 +13,7 @@ namespace {
 }
 
 /// A claim of `request` that takes the place of what `when` says.
-[[nodiscard]] auto run(condition const& when, keyed_request const& request, policy const& policy,
+[[nodiscard]] auto run(condition const& when, request_facts const& request, policy const& policy,
                        wall_time now) -> decision {
   record next;
   next.token = request.token;
@@ -29,7 +29,7 @@ namespace {
 }
 
 /// R6, R8: the same request once more, for an upstream that does nothing twice.
-[[nodiscard]] auto run_again(record const& found, keyed_request const& request,
+[[nodiscard]] auto run_again(record const& found, request_facts const& request,
                              policy const& policy, wall_time now) -> decision {
   auto again = run({found.token, {found.state}}, request, policy, now);
   auto& next = *again.claim->next;
@@ -43,7 +43,7 @@ namespace {
 
 }  // namespace
 
-auto decide(record const* found, keyed_request const& request, policy const& policy, wall_time now)
+auto decide(record const* found, request_facts const& request, policy const& policy, wall_time now)
     -> decision {
   if (found == nullptr) {
     return run({}, request, policy, now);
@@ -53,7 +53,7 @@ auto decide(record const* found, keyed_request const& request, policy const& pol
     return run({found->token, {found->state}}, request, policy, now);
   }
   if (found->fingerprint.rule != request.fingerprint.rule) {
-    return {.what = verdict::other_rule};
+    return {.what = verdict::needs_other_fingerprint};
   }
   // R7
   if (auto const differs = differing_parts(found->fingerprint, request.fingerprint);
@@ -81,7 +81,7 @@ auto decide(record const* found, keyed_request const& request, policy const& pol
   return refused(problem_code::result_expired);
 }
 
-auto decide_overtaken(record const* found, keyed_request const& request, policy const& policy,
+auto decide_overtaken(record const* found, request_facts const& request, policy const& policy,
                       wall_time now) -> decision {
   auto decided = decide(found, request, policy, now);
   return decided.what == verdict::run

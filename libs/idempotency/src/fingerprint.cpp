@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/idempotency/fingerprint.hpp>
 
+#include <tidegate/json/canonical.hpp>
+
 #include <algorithm>
 #include <cassert>
 #include <charconv>
@@ -67,7 +69,8 @@ auto fingerprint_rule::json() -> fingerprint_rule {
   return rule;
 }
 
-auto fingerprint_rule::json(std::vector<json_pointer> pointers) -> std::optional<fingerprint_rule> {
+auto fingerprint_rule::json(std::vector<json::pointer> pointers)
+    -> std::optional<fingerprint_rule> {
   if (pointers.empty() || pointers.size() > pointers_max) {
     return std::nullopt;
   }
@@ -96,7 +99,7 @@ auto fingerprint_rule::parse(std::string_view text) -> std::optional<fingerprint
   if (!text.starts_with('p') || text.size() > text_octets_max) {
     return std::nullopt;
   }
-  std::vector<json_pointer> pointers;
+  std::vector<json::pointer> pointers;
   for (auto rest = text.substr(1); !rest.empty();) {
     std::size_t size = 0;
     auto const read = std::from_chars(rest.data(), rest.data() + rest.size(), size);
@@ -105,7 +108,7 @@ auto fingerprint_rule::parse(std::string_view text) -> std::optional<fingerprint
         rest.size() - digits - 1 < size) {
       return std::nullopt;
     }
-    auto pointer = json_pointer::parse(rest.substr(digits + 1, size));
+    auto pointer = json::pointer::parse(rest.substr(digits + 1, size));
     if (!pointer) {
       return std::nullopt;
     }
@@ -175,7 +178,7 @@ auto fingerprinter::finish(std::string_view content) -> fingerprint {
 
 auto fingerprinter::digest_of_json(std::string_view content) -> part_digest {
   std::string canonical;
-  if (!append_canonical_json(canonical, content)) {
+  if (!json::append_canonical(canonical, content)) {
     return digest(code_, digest_kind::exact_content, content);
   }
   if (rule_->kind_ == fingerprint_rule::kind::json) {

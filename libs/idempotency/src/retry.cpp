@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tidegate/idempotency/canonical_json.hpp>
 #include <tidegate/idempotency/retry.hpp>
+#include <tidegate/json/canonical.hpp>
+#include <tidegate/json/pointer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -108,10 +109,10 @@ auto read_problem_code(std::string_view content_type, std::string_view content)
       type.find_first_not_of(" \t", wanted.size()) == std::string_view::npos;
   std::string canonical;
   if (!is_problem || content.size() > problem_octets_max ||
-      !append_canonical_json(canonical, content)) {
+      !json::append_canonical(canonical, content)) {
     return std::nullopt;
   }
-  auto const pointer = json_pointer::parse("/code");
+  auto const pointer = json::pointer::parse("/code");
   auto const found = pointer ? pointer->find(canonical) : std::nullopt;
   if (!found || found->size() < 2 || found->front() != '"') {
     return std::nullopt;

@@ -23,7 +23,7 @@ auto fingerprint_of(std::string_view method, std::string_view path, std::string_
   return maker.finish(body);
 }
 
-auto request_of(fencing_token token, std::string_view body = "a") -> keyed_request {
+auto request_of(fencing_token token, std::string_view body = "a") -> request_facts {
   return {.key = key, .fingerprint = fingerprint_of("POST", "/orders", "", body), .token = token};
 }
 
@@ -69,11 +69,11 @@ auto in_state(record_state state) -> one_key {
     case dispatched: break;
     case completed: EXPECT_TRUE(store.apply(complete(key, mine, answer, start))); break;
     case unknown:
-      EXPECT_TRUE(store.apply(lose(key, mine, unknown_reason::timed_out, start)));
+      EXPECT_TRUE(store.apply(mark_unknown(key, mine, unknown_reason::timed_out, start)));
       break;
     case tombstone:
       EXPECT_TRUE(store.apply(complete(key, mine, answer, start)));
-      EXPECT_TRUE(store.apply(age(key, *store.stored, start + 24h).value()));
+      EXPECT_TRUE(store.apply(expire(key, *store.stored, start + 24h).value()));
       break;
   }
   EXPECT_EQ(store.stored->state, state);
@@ -153,7 +153,7 @@ TEST(idempotency_decide, asks_for_the_fingerprint_by_the_rule_of_the_record) {
   one_key store = in_state(completed);
   auto const json = fingerprint_of("POST", "/orders", "", "a", fingerprint_rule::json());
   EXPECT_EQ(decide(store.find(), {.key = key, .fingerprint = json}, {}, start).what,
-            verdict::other_rule);
+            verdict::needs_other_fingerprint);
   // A forgotten record has no say any more.
   EXPECT_EQ(decide(store.find(), {.key = key, .fingerprint = json}, {}, start + 192h).what,
             verdict::run);
@@ -250,8 +250,8 @@ TEST(idempotency_change, of_an_owner_that_was_overtaken_changes_nothing) {
   auto const second = claimed(store, 2, start, retrying);
   for (auto const& late : {
            complete(key, first, answer, start),
-           give_back(key, first, start),
-           lose(key, first, unknown_reason::no_answer, start),
+           release(key, first, start),
+           mark_unknown(key, first, unknown_reason::no_answer, start),
            renew(key, first, {}, start),
        }) {
     EXPECT_FALSE(store.apply(late));
@@ -260,8 +260,8 @@ TEST(idempotency_change, of_an_owner_that_was_overtaken_changes_nothing) {
   EXPECT_TRUE(store.apply(complete(key, second, answer, start)));
   for (auto const& late : {
            complete(key, second, streamed, start),
-           give_back(key, second, start),
-           lose(key, second, unknown_reason::no_answer, start),
+           release(key, second, start),
+           mark_unknown(key, second, unknown_reason::no_answer, start),
            renew(key, second, {}, start),
        }) {
     EXPECT_FALSE(store.apply(late)) << "what is completed stays";
@@ -272,13 +272,13 @@ TEST(idempotency_change, of_an_owner_that_was_overtaken_changes_nothing) {
 TEST(idempotency_change, of_a_key_that_was_given_back_and_claimed_anew_needs_the_new_token) {
   one_key store;
   auto const first = claimed(store, 1);
-  EXPECT_TRUE(store.apply(give_back(key, first, start)));
+  EXPECT_TRUE(store.apply(release(key, first, start)));
   EXPECT_FALSE(store.stored.has_value());
   EXPECT_FALSE(store.apply(complete(key, first, answer, start))) << "there is nothing to complete";
   auto const second = claimed(store, 2);
   EXPECT_EQ(second.attempt, 1U);
   EXPECT_FALSE(store.apply(complete(key, first, answer, start)));
-  EXPECT_FALSE(store.apply(give_back(key, first, start)));
+  EXPECT_FALSE(store.apply(release(key, first, start)));
 }
 
 TEST(idempotency_change, resolves_an_unknown_outcome_by_the_late_answer_of_the_same_attempt) {
@@ -295,7 +295,7 @@ TEST(idempotency_change, gives_a_later_attempt_back_to_unknown) {
   auto store = in_state(unknown);
   policy const retrying{.upstream_deduplicates = true, .retry_unknown = true};
   auto const second = claimed(store, 2, start, retrying);
-  EXPECT_TRUE(store.apply(give_back(key, second, start + 1s)));
+  EXPECT_TRUE(store.apply(release(key, second, start + 1s)));
   ASSERT_TRUE(store.stored.has_value()) << "the first attempt may have been carried out";
   EXPECT_EQ(store.stored->state, unknown);
   EXPECT_EQ(store.stored->reason, unknown_reason::timed_out);
@@ -311,30 +311,30 @@ TEST(idempotency_change, renews_the_lease_of_a_living_owner) {
 }
 
 TEST(idempotency_change, ages_records_one_step_at_a_time) {
-  EXPECT_EQ(age(key, *in_state(dispatched).stored, start + 30s - 1ms), std::nullopt);
-  EXPECT_EQ(age(key, *in_state(completed).stored, start + 24h - 1ms), std::nullopt);
-  EXPECT_EQ(age(key, *in_state(unknown).stored, start + 192h - 1ms), std::nullopt);
-  EXPECT_EQ(age(key, *in_state(tombstone).stored, start + 192h - 1ms), std::nullopt);
+  EXPECT_EQ(expire(key, *in_state(dispatched).stored, start + 30s - 1ms), std::nullopt);
+  EXPECT_EQ(expire(key, *in_state(completed).stored, start + 24h - 1ms), std::nullopt);
+  EXPECT_EQ(expire(key, *in_state(unknown).stored, start + 192h - 1ms), std::nullopt);
+  EXPECT_EQ(expire(key, *in_state(tombstone).stored, start + 192h - 1ms), std::nullopt);
 
   auto lapsed = in_state(dispatched);
-  EXPECT_TRUE(lapsed.apply(age(key, *lapsed.stored, start + 1000h).value()));
+  EXPECT_TRUE(lapsed.apply(expire(key, *lapsed.stored, start + 1000h).value()));
   ASSERT_TRUE(lapsed.stored.has_value()) << "never away at once";
   EXPECT_EQ(lapsed.stored->state, unknown);
   EXPECT_EQ(lapsed.stored->reason, unknown_reason::gateway_stopped);
-  EXPECT_TRUE(lapsed.apply(age(key, *lapsed.stored, start + 1000h).value()));
+  EXPECT_TRUE(lapsed.apply(expire(key, *lapsed.stored, start + 1000h).value()));
   EXPECT_FALSE(lapsed.stored.has_value());
 
   auto expired = in_state(completed);
-  EXPECT_TRUE(expired.apply(age(key, *expired.stored, start + 24h).value()));
+  EXPECT_TRUE(expired.apply(expire(key, *expired.stored, start + 24h).value()));
   EXPECT_EQ(expired.stored->state, tombstone);
   EXPECT_EQ(expired.stored->status, 201);
   EXPECT_EQ(expired.response, std::nullopt) << "the response goes";
   EXPECT_EQ(forgotten(*expired.stored), start + 192h);
-  EXPECT_TRUE(expired.apply(age(key, *expired.stored, start + 192h).value()));
+  EXPECT_TRUE(expired.apply(expire(key, *expired.stored, start + 192h).value()));
   EXPECT_FALSE(expired.stored.has_value());
 
   auto both = in_state(completed);
-  EXPECT_TRUE(both.apply(age(key, *both.stored, start + 192h).value()));
+  EXPECT_TRUE(both.apply(expire(key, *both.stored, start + 192h).value()));
   EXPECT_FALSE(both.stored.has_value());
 }
 

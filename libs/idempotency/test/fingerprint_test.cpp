@@ -27,9 +27,9 @@ auto fingerprint_of(request const& r, fingerprint_rule const& rule = {},
 }
 
 auto pointers(std::initializer_list<std::string_view> texts) -> fingerprint_rule {
-  std::vector<json_pointer> all;
+  std::vector<json::pointer> all;
   for (auto text : texts) {
-    all.push_back(json_pointer::parse(text).value());
+    all.push_back(json::pointer::parse(text).value());
   }
   return fingerprint_rule::json(std::move(all)).value();
 }
@@ -194,10 +194,10 @@ TEST(idempotency_fingerprint_rule, refuses_texts_that_are_none) {
     EXPECT_EQ(fingerprint_rule::parse(text), std::nullopt) << text;
   }
   EXPECT_EQ(fingerprint_rule::json({}), std::nullopt);
-  std::vector<json_pointer> const many(33, json_pointer::parse("/a").value());
+  std::vector<json::pointer> const many(33, json::pointer::parse("/a").value());
   EXPECT_EQ(fingerprint_rule::json(many), std::nullopt);
-  std::vector<json_pointer> const most(
-      32, json_pointer::parse("/" + std::string(json_pointer::octets_max - 1, 'a')).value());
+  std::vector<json::pointer> const most(
+      32, json::pointer::parse("/" + std::string(json::pointer::octets_max - 1, 'a')).value());
   auto const longest = fingerprint_rule::json(most);
   ASSERT_TRUE(longest.has_value());
   EXPECT_LE(longest->text().size(), fingerprint_rule::text_octets_max);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model.hpp"
 
+#include "execution_events.hpp"
+
 #include <cstring>
 #include <deque>
-#include <map>
+#include <limits>
+#include <stdexcept>
 #include <type_traits>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -14,35 +18,26 @@ namespace {
 
 constexpr std::size_t slots_max = 4;
 
-/// Where a gateway is with one request.
-enum class phase : std::uint8_t {
-  unused,
-  claiming,     // the claim is on its way
-  claimed,      // it is stored
-  sent,         // bytes went to the upstream
-  completing,   // the answer is on its way to the store
-  giving_back,  // so is this
-  losing,       // and this
-  done,         // nothing of it is left in the gateway; things may still be on their way
-};
+/// Whether a gateway has a request. When it is done, things may still be on their way.
+enum class presence : std::uint8_t { unused, live, done };
 
 enum class at_store : std::uint8_t { nothing, on_its_way, done, refused, no_answer };
 enum class at_upstream : std::uint8_t { nothing, on_its_way, executed, rejected };
 
-/// One request of a client at a gateway. Numbers stand for records and changes of `walk`.
+/// One request of a client at a gateway. Numbers stand for values of `walk`.
 struct slot {
-  phase at = phase::unused;
+  presence at = presence::unused;
   at_store store = at_store::nothing;
   at_upstream upstream = at_upstream::nothing;
   std::uint8_t client = 0;
   std::uint8_t gateway = 0;
   std::uint8_t listens = 0;  // the client still waits
   std::uint8_t late = 0;     // it began when an answer had been seen
-  std::uint8_t resent = 0;
-  std::uint16_t found = 0;
-  std::uint16_t mine = 0;
+  std::uint8_t waited = 0;   // for another request
+  std::uint16_t found = 0;   // by the store, where it made no change
   std::uint16_t op = 0;
   std::uint16_t answer = 0;
+  std::uint16_t run = 0;
 };
 
 struct world {
@@ -67,13 +62,18 @@ enum class step : std::uint8_t {
   ages,
   store_does,
   store_is_silent,
-  hears_of_store,
-  sends,
+  takes_answer_of_store,
+  renews,
+  looks_again,
+  waits_no_longer,
+  loses_connection,
+  connects,
   does_not_reach_upstream,
   upstream_executes,
   upstream_rejects,
-  hears_of_upstream,
-  hears_nothing,
+  takes_answer_of_upstream,
+  loses_connection_to_upstream,
+  tells_late,
 };
 
 [[nodiscard]] auto name_of(step s) -> std::string {
@@ -86,13 +86,19 @@ enum class step : std::uint8_t {
     case step::ages: return "the store cleans up";
     case step::store_does: return "the store makes the change if it may";
     case step::store_is_silent: return "the store gives no answer";
-    case step::hears_of_store: return "the gateway hears of the store";
-    case step::sends: return "the gateway sends the request to the upstream";
+    case step::takes_answer_of_store: return "the gateway has the answer of the store";
+    case step::renews: return "the gateway renews its lease";
+    case step::looks_again: return "the gateway looks again for a request that waits";
+    case step::waits_no_longer: return "the gateway lets a request wait no longer";
+    case step::loses_connection: return "the connection to the upstream ends";
+    case step::connects: return "the gateway connects to the upstream";
     case step::does_not_reach_upstream: return "the gateway finds no connection to the upstream";
     case step::upstream_executes: return "the upstream carries the request out";
     case step::upstream_rejects: return "the upstream answers 429";
-    case step::hears_of_upstream: return "the gateway hears of the upstream";
-    case step::hears_nothing: return "the gateway gives up waiting for the upstream";
+    case step::takes_answer_of_upstream: return "the gateway has the answer of the upstream";
+    case step::loses_connection_to_upstream:
+      return "the gateway loses the connection before an answer";
+    case step::tells_late: return "the gateway tells the client 504 and goes on";
   }
   return {};
 }
@@ -106,25 +112,47 @@ auto const test_secret = secret(std::as_bytes(std::span(std::string_view("model"
   return maker.finish();
 }
 
-/// Numbers for values, so that a state of the world is a few octets. 0 stands for nothing.
-template <class T, class Key>
+/// Numbers for values, so that a state of the world is a few octets. 0 stands for nothing. Values
+/// that differ may have the same key.
+template <class T>
 class numbered {
  public:
-  template <class KeyOf>
-  auto number(T const& value, KeyOf key_of) -> std::uint16_t {
-    auto const [at, added] = numbers_.try_emplace(key_of(value), values_.size() + 1);
-    if (added) {
-      values_.push_back(value);
+  auto number(T const& value, std::uint64_t key) -> std::uint16_t {
+    auto& bucket = numbers_[key];
+    for (auto const each : bucket) {
+      if ((*this)[each] == value) {
+        return each;
+      }
     }
-    return static_cast<std::uint16_t>(at->second);
+    values_.push_back(value);
+    bucket.push_back(static_cast<std::uint16_t>(values_.size()));
+    if (values_.size() > std::numeric_limits<std::uint16_t>::max()) {
+      throw std::length_error("too many values for the model");
+    }
+    return bucket.back();
   }
   [[nodiscard]] auto operator[](std::uint16_t number) const -> T const& {
     return values_[number - 1U];
   }
 
  private:
-  std::map<Key, std::size_t> numbers_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint16_t>> numbers_;
   std::deque<T> values_;
+};
+
+/// A few numbers as one.
+template <class... Numbers>
+[[nodiscard]] auto key_of(Numbers... numbers) noexcept -> std::uint64_t {
+  std::uint64_t key = 0;
+  ((key = (key ^ static_cast<std::uint64_t>(numbers)) * 0x9e3779b97f4a7c15), ...);
+  return key;
+}
+
+/// Breaks one rule.
+struct broken_rules {
+  std::optional<rule> broken;
+  [[nodiscard]] auto keeps(rule r) const noexcept -> bool { return broken != r; }
+  auto operator==(broken_rules const&) const -> bool = default;
 };
 
 struct state_hash {
@@ -149,12 +177,11 @@ struct take_low {
   return h;
 }
 
+template <class Execution>
 class walk {
  public:
-  explicit walk(settings const& s) : settings_(s) {
-    policy_.lease = std::chrono::milliseconds(1);
-    policy_.upstream_deduplicates = s.deduplicates;
-    policy_.retry_unknown = s.deduplicates;
+  walk(settings const& s, policy const& policy, Execution const& fresh)
+      : settings_(s), policy_(policy), fresh_(fresh) {
     fingerprints_ = {fingerprint_of(0), fingerprint_of(1)};
   }
 
@@ -204,7 +231,7 @@ class walk {
 
   /// Two worlds that differ only in what nothing can look at any more are one.
   static void forget_what_cannot_matter(slot& s) {
-    if (s.at != phase::done) {
+    if (s.at != presence::done) {
       return;
     }
     auto const store = s.store == at_store::on_its_way ? s.store : at_store::nothing;
@@ -212,7 +239,7 @@ class walk {
     auto const op = store == at_store::on_its_way ? s.op : std::uint16_t{0};
     auto const client = s.client;  // whose body the upstream would carry out
     s = slot{};
-    s.at = phase::done;
+    s.at = presence::done;
     s.store = store;
     s.upstream = upstream;
     s.op = op;
@@ -233,27 +260,17 @@ class walk {
     }
   }
 
-  // ---- records and changes ----
+  // ---- records, changes and executions ----
 
   [[nodiscard]] auto number(record const& r) -> std::uint16_t {
-    return records_.number(r, [](record const& value) {
-      std::string octets;
-      append_record(octets, value);
-      return octets;
-    });
+    return records_.number(r, key_of(r.state, r.token, r.changed.time_since_epoch().count()));
   }
   [[nodiscard]] auto number(change const& c) -> std::uint16_t {
-    return changes_.number(c, [this](change const& value) {
-      return std::pair(condition_text(value.when), value.next ? int{number(*value.next)} : 0);
-    });
+    return changes_.number(c, key_of(c.when.token.value_or(0), c.next ? number(*c.next) : 0));
   }
-  [[nodiscard]] static auto condition_text(condition const& when) -> std::string {
-    std::string text = when.token ? std::to_string(*when.token) : "absent";
-    for (auto state : {record_state::dispatched, record_state::completed, record_state::unknown,
-                       record_state::tombstone}) {
-      text += when.states.contains(state) ? '1' : '0';
-    }
-    return text;
+  [[nodiscard]] auto number(Execution const& e) -> std::uint16_t {
+    return runs_.number(e, key_of(e.at(), e.mine().token, e.is_claimed(),
+                                  e.mine().changed.time_since_epoch().count()));
   }
   [[nodiscard]] auto record_of(std::uint16_t number) const -> record const* {
     return number == 0 ? nullptr : &records_[number];
@@ -264,7 +281,6 @@ class walk {
   [[nodiscard]] auto body_of(slot const& s) const -> std::uint8_t {
     return settings_.bodies[s.client];
   }
-  [[nodiscard]] auto is_broken(broken_rule rule) const -> bool { return settings_.broken == rule; }
 
   // ---- what can happen ----
 
@@ -278,7 +294,7 @@ class walk {
       reach(next, step::time_passes, 0);
     }
     if (auto const* stored = record_of(w.stored)) {
-      if (auto const aged = age({}, *stored, time(w))) {
+      if (auto const aged = expire({}, *stored, time(w))) {
         auto next = w;
         next.stored = aged->next ? number(*aged->next) : std::uint16_t{0};
         reach(next, step::ages, 0);
@@ -299,7 +315,7 @@ class walk {
     std::size_t unused = w.slots.size();
     for (std::size_t i = 0; i < w.slots.size(); ++i) {
       auto const& s = w.slots[i];
-      if (s.at == phase::unused) {
+      if (s.at == presence::unused) {
         unused = std::min(unused, i);
       } else if (s.client == client && s.listens != 0) {
         return;  // it waits for an answer
@@ -311,15 +327,19 @@ class walk {
       auto next = w;
       --next.tries[client];
       auto& s = next.slots.at(unused);
-      s.at = phase::claiming;
+      s.at = presence::live;
       s.client = client;
       s.gateway = gateway;
       s.listens = 1;
       s.late = w.seen != 0 && w.seen_body == settings_.bodies[client] ? 1 : 0;
-      // Reading and deciding is one step: what could come between changes nothing but the age of what was
-      // read, which the way of the claim to the store has as well.
-      s.found = w.stored;
-      decide_on(next, unused);
+      // Reading, deciding and connecting is one step: what could come between changes nothing
+      // but the age of what was read, which the way of the claim to the store has as well.
+      auto run = fresh_;
+      perform(next, unused, run,
+              run.content_complete({.key = {},
+                                    .fingerprint = fingerprints_[settings_.bodies[client]],
+                                    .token = unused + 1}));
+      keep(next.slots[unused], run);
       reach(next, step::begins, unused);
     }
   }
@@ -328,8 +348,8 @@ class walk {
     auto next = w;
     --next.crashes;
     for (auto& s : next.slots) {
-      if (s.at != phase::unused && s.gateway == gateway) {
-        s.at = phase::done;
+      if (s.at != presence::unused && s.gateway == gateway) {
+        s.at = presence::done;
         s.listens = 0;
       }
     }
@@ -339,15 +359,16 @@ class walk {
   void walk_slot(world const& w, std::size_t i) {
     auto const& s = w.slots[i];
     if (s.listens != 0 && w.tries[s.client] > 0) {  // to come back; else leaving only hides things
-      auto next = w;
-      leave(next, i);
-      reach(next, step::leaves, i);
+      happen(w, i, step::leaves, [&](world& next, Execution& run) {
+        next.slots[i].listens = 0;
+        return run.client_gone(time(w));
+      });
     }
     if (s.store == at_store::on_its_way) {
       auto next = w;
       apply(next, next.slots[i]);
       reach(next, step::store_does, i);
-      if (w.store_failures > 0 && s.at != phase::done) {
+      if (w.store_failures > 0 && s.at == presence::live) {
         for (bool const made : {false, true}) {
           next = w;
           --next.store_failures;
@@ -367,51 +388,91 @@ class walk {
       next.slots[i].upstream = at_upstream::rejected;
       reach(next, step::upstream_rejects, i);
     }
-    switch (s.at) {
-      case phase::unused:
-      case phase::done: break;
-      case phase::claimed: claimed(w, i); break;
-      case phase::sent: wait_for_upstream(w, i); break;
-      case phase::claiming:
-        if (is_broken(broken_rule::r1_sends_before_the_claim_is_stored) &&
-            s.upstream == at_upstream::nothing) {
-          auto next = w;
-          next.slots[i].upstream = at_upstream::on_its_way;
-          reach(next, step::sends, i);
-        }
-        [[fallthrough]];
-      case phase::completing:
-      case phase::giving_back:
-      case phase::losing:
-        if (s.store != at_store::on_its_way) {
-          auto next = w;
-          hear_of_store(next, i);
-          reach(next, step::hears_of_store, i);
-        }
-        break;
+    if (s.at == presence::live) {
+      walk_live(w, i, runs_[s.run]);
     }
   }
+
+  void walk_live(world const& w, std::size_t i, Execution const& run) {
+    auto const& s = w.slots[i];
+    switch (run.at()) {
+      case stage::waiting:
+        happen(w, i, step::looks_again, [](world&, Execution& e) { return e.woken(); });
+        happen(w, i, step::waits_no_longer, [](world&, Execution& e) { return e.timer(true); });
+        break;
+      case stage::connecting:
+        happen(w, i, step::connects, [&](world&, Execution& e) { return e.connected(time(w)); });
+        happen(w, i, step::does_not_reach_upstream, [&](world&, Execution& e) {
+          return e.upstream_failed(upstream_fault::not_connected, time(w));
+        });
+        break;
+      case stage::claiming:
+        if (settings_.rare_events) {
+          happen(w, i, step::loses_connection, [&](world&, Execution& e) {
+            return e.upstream_failed(upstream_fault::closed, time(w));
+          });
+        }
+        [[fallthrough]];
+      case stage::recording:
+        if (s.store != at_store::on_its_way) {
+          happen(w, i, step::takes_answer_of_store,
+                 [&](world& next, Execution& e) { return answer_of_store(next, i, e); });
+        }
+        break;
+      case stage::running: wait_for_upstream(w, i); break;
+      default: breach("a stage that no request here can rest in"); break;
+    }
+    if (run.is_claimed() && settings_.rare_events) {
+      happen(w, i, step::renews, [](world&, Execution& e) { return e.timer(false); });
+    }
+  }
+
+  void wait_for_upstream(world const& w, std::size_t i) {
+    auto const& s = w.slots[i];
+    if (s.upstream == at_upstream::executed || s.upstream == at_upstream::rejected) {
+      happen(w, i, step::takes_answer_of_upstream, [&](world&, Execution& e) {
+        e.answer_head(s.upstream == at_upstream::executed ? s.answer : 429, {});
+        return e.answer_body("", body_part::last, time(w));
+      });
+    }
+    happen(w, i, step::loses_connection_to_upstream, [&](world&, Execution& e) {
+      return e.upstream_failed(upstream_fault::closed, time(w));
+    });
+    if (s.listens != 0 && settings_.rare_events) {
+      happen(w, i, step::tells_late, [](world&, Execution& e) { return e.answer_late(); });
+    }
+  }
+
+  /// What comes of an event of one request.
+  template <class Event>
+  void happen(world const& w, std::size_t i, step by, Event const& event) {
+    auto next = w;
+    auto run = runs_[w.slots[i].run];
+    perform(next, i, run, event(next, run));
+    keep(next.slots[i], run);
+    reach(next, by, i);
+  }
+
+  void keep(slot& s, Execution const& run) { s.run = number(run); }
 
   // ---- the store and the upstream ----
 
   void apply(world& w, slot& s) {
-    auto const& c = changes_[s.op];
+    s.store = apply(w, changes_[s.op]) ? at_store::done : at_store::refused;
+    s.found = s.store == at_store::refused ? w.stored : std::uint16_t{0};
+  }
+
+  auto apply(world& w, change const& c) -> bool {
     auto const* stored = record_of(w.stored);
-    bool may = holds(c.when, stored);
-    if (is_broken(broken_rule::r3_ignores_the_fencing_token) && c.when.token && stored != nullptr) {
-      may = c.when.states.contains(stored->state);
+    if (!holds(c.when, stored)) {
+      return false;
     }
-    if (!may) {
-      s.store = at_store::refused;
-      s.found = w.stored;
-      return;
-    }
-    s.store = at_store::done;
-    if (stored != nullptr && stored->state == record_state::unknown && c.next &&
-        c.next->state == record_state::completed) {
-      ++report_.resolved_late;
-    }
+    report_.resolved_late += stored != nullptr && stored->state == record_state::unknown &&
+                                     c.next && c.next->state == record_state::completed
+                                 ? 1U
+                                 : 0U;
     w.stored = c.next ? number(*c.next) : std::uint16_t{0};
+    return true;
   }
 
   /// The answer tells one execution from another.
@@ -429,14 +490,6 @@ class walk {
 
   // ---- the client ----
 
-  void leave(world& w, std::size_t i) {
-    auto& s = w.slots[i];
-    s.listens = 0;
-    if (is_broken(broken_rule::r5_gives_back_when_the_client_leaves) && s.at == phase::sent) {
-      submit(s, phase::giving_back, give_back({}, records_[s.mine], time(w)));
-    }
-  }
-
   void client_sees_answer(world& w, slot& s, std::uint16_t answer) {
     if (s.listens != 0) {
       ++report_.answers;
@@ -449,7 +502,6 @@ class walk {
       w.seen = answer;
       w.seen_body = body_of(s);
     }
-    s.at = phase::done;
     s.listens = 0;
   }
 
@@ -458,158 +510,124 @@ class walk {
     if (s.listens != 0 && s.late != 0 && !store_failed && settings_.store_failures == 0) {
       breach("a retry was refused although the answer had been seen");
     }
-    s.at = phase::done;
     s.listens = 0;
   }
 
   // ---- the gateway ----
 
-  void submit(slot& s, phase at, change const& c) {
-    s.at = at;
+  void submit(slot& s, change const& c) {
     s.op = number(c);
     s.store = at_store::on_its_way;
   }
 
-  [[nodiscard]] auto request_of(slot const& s, std::size_t i) const -> keyed_request {
-    return {.key = {}, .fingerprint = fingerprints_[body_of(s)], .token = i + 1};
+  [[nodiscard]] auto known_to(world const& w, slot const& s, std::uint16_t stored)
+      -> lookup_result {
+    lookup_result known{.stored = record_of(stored)};
+    if (is_absent(known.stored, time(w))) {
+      for (auto const& each : w.slots) {
+        if (each.at == presence::live && each.gateway == s.gateway && each.run != 0 &&
+            runs_[each.run].is_claimed()) {
+          known.running = runs_[each.run].mine();
+        }
+      }
+    }
+    return known;
   }
 
-  void decide_on(world& w, std::size_t i) {
+  auto answer_of_store(world& w, std::size_t i, Execution& run) -> action {
     auto& s = w.slots[i];
-    auto request = request_of(s, i);
-    auto const* found = record_of(s.found);
-    if (found != nullptr && is_broken(broken_rule::r7_compares_no_fingerprints)) {
-      request.fingerprint = found->fingerprint;
+    auto const answer = std::exchange(s.store, at_store::nothing);
+    if (answer == at_store::no_answer) {
+      s.found = 0;
+      return run.store_failed(store_failure::unavailable, time(w));
     }
-    if (found != nullptr && is_broken(broken_rule::r6_takes_an_ended_lease_for_absent) &&
-        state_at(*found, time(w)) == record_state::unknown) {
-      auto run = decide(nullptr, request, policy_, time(w));
-      run.claim->when = {found->token, {found->state}};
-      follow(w, i, run);
-      return;
-    }
-    follow(w, i, decide(found, request, policy_, time(w)));
+    bool const made = answer == at_store::done;
+    shown_ = std::exchange(s.found, std::uint16_t{0});
+    auto known = known_to(w, s, shown_);
+    return run.at() == stage::claiming ? run.claim_applied(made, known, i + 1, time(w))
+                                       : run.record_applied(made, known, time(w));
   }
 
-  void follow(world& w, std::size_t i, decision const& d) {
+  void perform(world& w, std::size_t i, Execution& run, action const& a) {
     auto& s = w.slots[i];
-    switch (d.what) {
-      case verdict::run:
-        report_.second_attempts += d.claim->next->attempt > 1 ? 1U : 0U;
-        s.mine = number(*d.claim->next);
-        submit(s, phase::claiming, *d.claim);
+    bool const store_failed = a.queued != nullptr;
+    if (store_failed) {
+      submit(s, *a.queued);
+    }
+    report_.overtaken += a.settles ? 1U : 0U;
+    switch (a.kind) {
+      case action_kind::none:
+      case action_kind::detach:
+      case action_kind::wait: break;
+      case action_kind::join: s.waited = 1; [[fallthrough]];
+      case action_kind::find: {
+        shown_ = w.stored;
+        auto known = known_to(w, s, shown_);
+        perform(w, i, run, run.found(known, time(w)));
         break;
-      case verdict::replay:
-        ++report_.replays;
-        client_sees_answer(w, s, record_of(s.found)->status);
+      }
+      case action_kind::admit: perform(w, i, run, run.admitted({}, time(w))); break;
+      case action_kind::connect:
+        if (!run.is_claimed()) {
+          perform(w, i, run, run.connected(time(w)));
+        }
         break;
-      case verdict::refuse:
-        report_.in_flight += d.code == problem_code::in_flight ? 1U : 0U;
-        report_.unknown += d.code == problem_code::outcome_unknown ? 1U : 0U;
-        report_.reused += d.code == problem_code::key_reused ? 1U : 0U;
+      case action_kind::claim:
+        report_.second_attempts += a.change->next->attempt > 1 ? 1U : 0U;
+        submit(s, *a.change);
+        break;
+      case action_kind::send: s.upstream = at_upstream::on_its_way; break;
+      case action_kind::record:
+        report_.given_back += a.change->next ? 0U : 1U;
+        submit(s, *a.change);
+        break;
+      case action_kind::renew:
+        report_.renewed += apply(w, renew({}, run.mine(), policy_, time(w))) ? 1U : 0U;
+        break;
+      case action_kind::report_late:
+        ++report_.told_late;
         client_is_refused(s);
         break;
-      case verdict::wait:
-      case verdict::other_rule: breach("a verdict that no request here can have"); break;
-    }
-  }
-
-  void claimed(world const& w, std::size_t i) {
-    auto next = w;
-    next.slots[i].at = phase::sent;
-    next.slots[i].upstream = at_upstream::on_its_way;
-    reach(next, step::sends, i);
-    next = w;
-    judged(next, i, exchange_end::not_sent, 0);
-    reach(next, step::does_not_reach_upstream, i);
-  }
-
-  void wait_for_upstream(world const& w, std::size_t i) {
-    auto const& s = w.slots[i];
-    if (s.upstream == at_upstream::executed || s.upstream == at_upstream::rejected) {
-      auto next = w;
-      bool const executed = s.upstream == at_upstream::executed;
-      judged(next, i, exchange_end::answered, executed ? s.answer : 429);
-      reach(next, step::hears_of_upstream, i);
-    }
-    auto next = w;
-    if (is_broken(broken_rule::r8_sends_again_after_no_answer) && s.resent == 0 &&
-        s.upstream == at_upstream::executed) {
-      next.slots[i].resent = 1;
-      next.slots[i].upstream = at_upstream::on_its_way;
-    } else {
-      judged(next, i, exchange_end::no_answer, 0);
-    }
-    reach(next, step::hears_nothing, i);
-  }
-
-  void judged(world& w, std::size_t i, exchange_end end, int status) {
-    auto& s = w.slots[i];
-    auto const& mine = records_[s.mine];
-    auto j = judge(end, status, policy_);
-    if (is_broken(broken_rule::r4_gives_back_without_proof) && j.what == outcome::unknown) {
-      j = {outcome::given_back};
-    }
-    switch (j.what) {
-      case outcome::completed:
-        if (is_broken(broken_rule::r2_replies_before_the_answer_is_stored)) {
-          client_sees_answer(w, s, s.answer);
-        }
-        submit(s, phase::completing,
-               complete({}, mine, {static_cast<std::uint16_t>(status), {}, "", 0, true}, time(w)));
-        break;
-      case outcome::given_back:
-        ++report_.given_back;
-        submit(s, phase::giving_back, give_back({}, mine, time(w)));
-        break;
-      case outcome::unknown: submit(s, phase::losing, lose({}, mine, j.reason, time(w))); break;
-    }
-  }
-
-  void hear_of_store(world& w, std::size_t i) {
-    auto& s = w.slots[i];
-    auto const heard = std::exchange(s.store, at_store::nothing);
-    bool const silent = heard == at_store::no_answer;
-    auto const was = s;
-    switch (s.at) {
-      case phase::claiming:
-        if (heard == at_store::done) {
-          s.at = s.upstream == at_upstream::nothing ? phase::claimed : phase::sent;
-        } else if (heard == at_store::refused) {
-          decide_on(w, i);
-        } else {
-          client_is_refused(
-              s, true);  // nothing was sent; the record, if there is one, ends as unknown
-        }
-        break;
-      case phase::completing:
-        if (silent) {
-          // The work is done: the client gets the answer, and the record is finished later.
-          client_sees_answer(w, s, s.answer);
-          s.at = was.at;
-          s.store = at_store::on_its_way;
-        } else if (heard == at_store::done) {
+      case action_kind::answer:
+        if (s.upstream == at_upstream::executed) {
           client_sees_answer(w, s, s.answer);
         } else {
-          ++report_.overtaken;
-          follow(w, i, decide_overtaken(record_of(s.found), request_of(s, i), policy_, time(w)));
+          client_is_refused(s, store_failed);
         }
+        s.at = presence::done;
         break;
-      default:
-        client_is_refused(s, silent);
-        if (silent) {  // told again, until it is heard
-          s.at = was.at;
-          s.store = at_store::on_its_way;
-        }
+      case action_kind::replay:
+        ++report_.replays;
+        report_.waited += s.waited;
+        client_sees_answer(w, s, record_of(shown_)->status);
+        s.at = presence::done;
         break;
+      case action_kind::refuse:
+        report_.in_flight += a.code == problem_code::in_flight ? 1U : 0U;
+        report_.unknown += a.code == problem_code::outcome_unknown ? 1U : 0U;
+        report_.reused += a.code == problem_code::key_reused ? 1U : 0U;
+        [[fallthrough]];
+      case action_kind::answer_unknown:
+      case action_kind::answer_unreachable:
+      case action_kind::finish:
+        client_is_refused(s, store_failed);
+        s.at = presence::done;
+        break;
+      case action_kind::fingerprint:
+      case action_kind::stream:
+      case action_kind::end_stream:
+      case action_kind::abort_stream: breach("an action that no request here can need"); break;
     }
   }
 
   settings settings_;
-  policy policy_;
+  policy const& policy_;
   std::array<fingerprint, 2> fingerprints_;
-  numbered<record, std::string> records_;
-  numbered<change, std::pair<std::string, int>> changes_;
+  Execution fresh_;
+  numbered<record> records_;
+  numbered<change> changes_;
+  numbered<Execution> runs_;
+  std::uint16_t shown_ = 0;  // the record that the gateway was last shown
   std::unordered_set<state_hash, take_low> visited_;
   std::vector<reached> how_;
   std::deque<std::pair<world, std::uint32_t>> queue_;
@@ -621,7 +639,18 @@ class walk {
 }  // namespace
 
 auto check(settings const& settings) -> report {
-  return walk(settings).run();
+  policy policy;
+  policy.lease = std::chrono::milliseconds(1);
+  policy.upstream_deduplicates = settings.deduplicates;
+  policy.retry_unknown = settings.deduplicates;
+  policy.wait_in_flight = settings.waits;
+  // As many connections as one that a claim has lost needs.
+  execution_options const options{.tries_max = 2, .body_max = 1};
+  if (!settings.broken) {
+    return walk(settings, policy, execution(policy, options)).run();
+  }
+  return walk(settings, policy, basic_execution(policy, options, broken_rules{settings.broken}))
+      .run();
 }
 
 }  // namespace tidegate::idempotency::model

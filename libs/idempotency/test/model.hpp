@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/idempotency/change.hpp>
-#include <tidegate/idempotency/decide.hpp>
+#include <tidegate/idempotency/execution.hpp>
 
 #include <array>
 #include <cstdint>
@@ -10,22 +9,10 @@
 #include <string>
 #include <vector>
 
-/// A model of clients that retry one key, gateways that crash, a store and an upstream: everything that can
-/// happen, one step at a time. What gateways decide and what stores write is computed by the library.
+/// A model of clients that retry one key, gateways that crash, a store and an upstream: everything
+/// that can happen, one step at a time. What gateways do is decided by `execution`, the machine that
+/// ships; the model performs its actions.
 namespace tidegate::idempotency::model {
-
-/// A rule that the gateways of the model break, to show that the invariants need it.
-enum class broken_rule : std::uint8_t {
-  none,
-  r1_sends_before_the_claim_is_stored,
-  r2_replies_before_the_answer_is_stored,
-  r3_ignores_the_fencing_token,
-  r4_gives_back_without_proof,
-  r5_gives_back_when_the_client_leaves,
-  r6_takes_an_ended_lease_for_absent,
-  r7_compares_no_fingerprints,
-  r8_sends_again_after_no_answer,
-};
 
 struct settings {
   std::array<std::uint8_t, 2> tries = {2, 2};   ///< of each client: at most `slots_max` together
@@ -34,7 +21,10 @@ struct settings {
   std::uint8_t ticks = 1;           ///< how often time passes; a lease is one tick
   std::uint8_t store_failures = 0;  ///< how often the store gives no answer, whatever it did
   bool deduplicates = false;  ///< the upstream does nothing twice, and unknown outcomes are retried
-  broken_rule broken = broken_rule::none;
+  bool waits = false;         ///< duplicates wait for the answer to the first
+  /// Also: connections that end while a claim is made, a 504 before the answer, renewed leases.
+  bool rare_events = false;
+  std::optional<rule> broken{};  ///< to show that the invariants need it
 };
 
 /// What was found out.
@@ -54,6 +44,9 @@ struct report {
   std::size_t resolved_late = 0;
   std::size_t second_attempts = 0;
   std::size_t given_back = 0;
+  std::size_t waited = 0;     ///< replays to a request that had waited
+  std::size_t told_late = 0;  ///< clients that were told 504 while their request went on
+  std::size_t renewed = 0;    ///< leases
 };
 
 /// Walks breadth first through every state that can be reached. Ends at the first breach.

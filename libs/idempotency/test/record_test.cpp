@@ -104,7 +104,8 @@ TEST(idempotency_record, says_which_request_it_is_about_until_that_was_answered)
   lookup_key const key{};
   auto const answered = complete(key, claimed, recorded({}, {}), wall_time(5ms));
   EXPECT_TRUE(answered.next->origin.empty()) << "it would make every record larger";
-  EXPECT_EQ(lose(key, claimed, unknown_reason::no_answer, wall_time(5ms)).next->origin, r.origin);
+  EXPECT_EQ(mark_unknown(key, claimed, unknown_reason::no_answer, wall_time(5ms)).next->origin,
+            r.origin);
 }
 
 TEST(idempotency_record, is_read_in_the_form_before_origins) {

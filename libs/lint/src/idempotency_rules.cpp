@@ -144,8 +144,8 @@ void check_reuse_status(recording const& what, verdict& out) {
                              [](seen const& each) { return each.purpose() == probe::key_missing; });
 }
 
-/// RFC 8941, section 4.2, has a field that cannot be parsed ignored as if it were not there. So the write goes on
-/// where keys are optional, and is one without a key where they are required.
+/// RFC 8941, section 4.2, has a field that cannot be parsed ignored as if it were not there. So the
+/// write goes on where keys are optional, and is one without a key where they are required.
 void judge_malformed(recording const& what, verdict& out, bool required) {
   auto const* const each = what.find(probe::key_malformed);
   if (each == nullptr || is_about_access(*each) || is_required(what) != required) {

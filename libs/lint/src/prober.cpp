@@ -3,6 +3,8 @@
 
 #include "recording.hpp"
 
+#include <tidegate/json/parse.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -80,7 +82,8 @@ constexpr std::string_view foreign_cursor = "tidegate-lint-no-cursor";
 
 prober::prober(probe_settings settings) : settings_(std::move(settings)) {
   is_scim_ = settings_.scim == scim_choice::always;
-  // An endpoint is named in the plural with a capital letter, as /Users; else this is the base of them.
+  // An endpoint is named in the plural with a capital letter, as /Users; else this is the base of
+  // them.
   auto const [path, query] = split_query(settings_.url);
   auto const base = without_slash(path);
   auto const slash = base.rfind('/');
@@ -117,7 +120,7 @@ void prober::look_for_scim() {
   }
   auto const* const schemas = first.json->find("schemas");
   if (schemas != nullptr && schemas->if_array() != nullptr) {
-    is_scim_ = std::ranges::any_of(*schemas->if_array(), [](scim::json const& one) {
+    is_scim_ = std::ranges::any_of(*schemas->if_array(), [](json::value const& one) {
       return one.if_string() != nullptr && one.if_string()->starts_with("urn:ietf:params:scim:");
     });
   }
@@ -241,24 +244,24 @@ auto prober::next() -> std::vector<planned_request> {
 }
 
 auto altered(std::string_view content) -> std::string {
-  auto read = scim::parse_json(content);
+  auto read = json::parse(content);
   auto* const object = read ? read->if_object() : nullptr;
   if (object == nullptr) {
     return std::string(content) + "x";
   }
   for (auto& member : object->members()) {
     if (auto const* const text = member.value.if_string()) {
-      member.value = scim::json(*text + "-2");
+      member.value = json::value(*text + "-2");
     } else if (auto const* const number = member.value.if_integer()) {
-      member.value = scim::json(*number == 1 ? std::int64_t{2} : std::int64_t{1});
+      member.value = json::value(*number == 1 ? std::int64_t{2} : std::int64_t{1});
     } else if (auto const* const is_true = member.value.if_bool()) {
-      member.value = scim::json(!*is_true);
+      member.value = json::value(!*is_true);
     } else {
       continue;
     }
     return to_string(*read);
   }
-  object->set("tidegate-lint", scim::json(true));
+  object->set("tidegate-lint", json::value(true));
   return to_string(*read);
 }
 

@@ -2,6 +2,7 @@
 #include "recording.hpp"
 
 #include <tidegate/http/problem.hpp>
+#include <tidegate/json/value.hpp>
 
 #include <algorithm>
 #include <array>
@@ -19,7 +20,7 @@ using enum explain::severity;
 }
 
 /// The object of a response that says that it is one.
-[[nodiscard]] auto object_of(seen const& each) -> scim::json_object const* {
+[[nodiscard]] auto object_of(seen const& each) -> json::object const* {
   return is_problem(each) && each.json ? each.json->if_object() : nullptr;
 }
 

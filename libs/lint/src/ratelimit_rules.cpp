@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording.hpp"
 
+#include <tidegate/json/value.hpp>
 #include <tidegate/ratelimit/problems.hpp>
 #include <tidegate/ratelimit/read.hpp>
 
@@ -112,8 +113,9 @@ void check_says_when(recording const& what, verdict& out) {
   }
 }
 
-/// The problem type of the draft that a response has, as the name behind "#"; also where the address of the registry
-/// is written in another way. Types elsewhere are the server's own, whatever they are called (RFC 9457, section 3.1.1).
+/// The problem type of the draft that a response has, as the name behind "#"; also where the
+/// address of the registry is written in another way. Types elsewhere are the server's own,
+/// whatever they are called (RFC 9457, section 3.1.1).
 [[nodiscard]] auto quota_type(seen const& each) -> std::string_view {
   constexpr std::array<std::string_view, 3> names = {"quota-exceeded", "temporary-reduced-capacity",
                                                      "abnormal-usage-detected"};
@@ -184,7 +186,7 @@ void check_violated(recording const& what, verdict& out) {
     }
     out.applies();
     auto const* const names = member->if_array();
-    if (names == nullptr || std::ranges::any_of(*names, [](scim::json const& name) {
+    if (names == nullptr || std::ranges::any_of(*names, [](json::value const& name) {
           return name.if_string() == nullptr;
         })) {
       out.broken(each, "violated-policies", "the member is not an array of strings");

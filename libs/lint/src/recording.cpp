@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording.hpp"
 
+#include <tidegate/json/parse.hpp>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -26,7 +28,7 @@ auto same_name(std::string_view a, std::string_view b) noexcept -> bool {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-auto text_of(scim::json const& object, std::string_view name) -> std::string_view {
+auto text_of(json::value const& object, std::string_view name) -> std::string_view {
   auto const* const member = object.find(name);
   auto const* const text = member == nullptr ? nullptr : member->if_string();
   return text == nullptr ? std::string_view() : *text;
@@ -76,7 +78,7 @@ recording::recording(std::span<exchange const> exchanges) {
       added.lines.push_back({line.name, line.value});
     }
     if (auto const type = added.media_type(); type.ends_with("json") && !each.content.empty()) {
-      if (auto read = scim::parse_json(each.content, {.octets_max = content_octets_max})) {
+      if (auto read = json::parse(each.content, {.octets_max = content_octets_max})) {
         added.json = *std::move(read);
       }
     }

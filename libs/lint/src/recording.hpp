@@ -3,9 +3,9 @@
 // Recorded exchanges as rules look at them, and what rules say.
 #pragma once
 
+#include <tidegate/json/value.hpp>
 #include <tidegate/lint/judge.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
-#include <tidegate/scim/json.hpp>
 
 #include <optional>
 #include <span>
@@ -19,7 +19,7 @@ namespace tidegate::lint {
 struct seen {
   exchange const* of = nullptr;
   std::vector<ratelimit::field_line> lines;
-  std::optional<scim::json> json;  ///< the content, where it says that it is JSON and is
+  std::optional<json::value> json;  ///< the content, where it says that it is JSON and is
 
   [[nodiscard]] auto status() const noexcept -> int { return of->status; }
   [[nodiscard]] auto purpose() const noexcept -> probe { return of->request.purpose; }
@@ -80,6 +80,6 @@ struct checked_rule {
 [[nodiscard]] auto same_name(std::string_view a, std::string_view b) noexcept -> bool;
 
 /// The text of a member, or empty.
-[[nodiscard]] auto text_of(scim::json const& object, std::string_view name) -> std::string_view;
+[[nodiscard]] auto text_of(json::value const& object, std::string_view name) -> std::string_view;
 
 }  // namespace tidegate::lint

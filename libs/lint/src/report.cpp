@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/lint/report.hpp>
 
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
 
 #include <algorithm>
 #include <array>
@@ -115,7 +115,7 @@ void append_area(std::string& out, area of, std::span<judgement const> judgement
 
 void append_member(std::string& out, std::string_view name, std::string_view text) {
   out.append(out.ends_with('{') ? "\"" : ",\"").append(name).append("\":");
-  http::append_json_string(out, text);
+  json::append_string(out, text);
 }
 
 [[nodiscard]] auto word_of(area of) -> std::string_view {

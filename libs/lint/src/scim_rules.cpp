@@ -24,10 +24,10 @@ constexpr std::size_t page_size = 2;
   return purpose >= probe::scim_config;
 }
 
-[[nodiscard]] auto has_schema(scim::json const& message, std::string_view schema) -> bool {
+[[nodiscard]] auto has_schema(json::value const& message, std::string_view schema) -> bool {
   auto const* const member = message.find("schemas");
   auto const* const schemas = member == nullptr ? nullptr : member->if_array();
-  return schemas != nullptr && std::ranges::any_of(*schemas, [&](scim::json const& one) {
+  return schemas != nullptr && std::ranges::any_of(*schemas, [&](json::value const& one) {
            return one.if_string() != nullptr && same_name(*one.if_string(), schema);
          });
 }
@@ -38,8 +38,8 @@ struct page {
   std::vector<std::string_view> ids;
   std::size_t resources = 0;
   std::int64_t const* total = nullptr;
-  scim::json const* next = nullptr;
-  scim::json const* previous = nullptr;
+  json::value const* next = nullptr;
+  json::value const* previous = nullptr;
 };
 
 [[nodiscard]] auto page_of(recording const& what, probe purpose) -> std::optional<page> {
@@ -82,15 +82,14 @@ constexpr std::array<probe, 7> list_probes = {probe::scim_first_page,     probe:
 }
 
 /// The member `pagination` of ServiceProviderConfig.
-[[nodiscard]] auto pagination_of(recording const& what) -> scim::json_object const* {
+[[nodiscard]] auto pagination_of(recording const& what) -> json::object const* {
   auto const* const config = what.find(probe::scim_config);
   auto const* const member =
       config == nullptr || !config->json ? nullptr : config->json->find("pagination");
   return member == nullptr ? nullptr : member->if_object();
 }
 
-[[nodiscard]] auto says(scim::json_object const* object, std::string_view name)
-    -> std::optional<bool> {
+[[nodiscard]] auto says(json::object const* object, std::string_view name) -> std::optional<bool> {
   auto const* const member = object == nullptr ? nullptr : object->find(name);
   auto const* const value = member == nullptr ? nullptr : member->if_bool();
   return value == nullptr ? std::nullopt : std::optional(*value);

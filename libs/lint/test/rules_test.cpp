@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tidegate/json/parse.hpp>
 #include <tidegate/lint.hpp>
-#include <tidegate/scim/json.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -456,7 +456,7 @@ TEST(lint_report, reads_well) {
 
 TEST(lint_report, is_json_for_programs) {
   exchanges const seen = {answer(probe::sample, 200, {{"RateLimit", R"("a";t=1)"}})};
-  auto const read = scim::parse_json(to_json("http://a/", seen, judge(seen)));
+  auto const read = json::parse(to_json("http://a/", seen, judge(seen)));
   ASSERT_TRUE(read);
   EXPECT_EQ(*read->find("errors")->if_integer(), 1);
   EXPECT_EQ(read->find("rules")->if_array()->size(), rules().size());

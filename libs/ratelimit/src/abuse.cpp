@@ -40,8 +40,8 @@ using std::chrono::nanoseconds;
   return std::max<std::int64_t>(settings.interval.count(), 1);
 }
 
-/// Takes an interval with so many requests into the mean; the first one as RFC 6298, section 2.2 takes the
-/// first time it measures, and the others as its section 2.3 does.
+/// Takes an interval with so many requests into the mean; the first one as RFC 6298, section 2.2
+/// takes the first time it measures, and the others as its section 2.3 does.
 void learn(pattern_settings const& settings, pattern_state& state, std::uint32_t count) noexcept {
   auto const value = static_cast<float>(count);
   if (state.seen == 0) {
@@ -57,7 +57,8 @@ void learn(pattern_settings const& settings, pattern_state& state, std::uint32_t
   }
 }
 
-/// How many intervals after the running one, or after the block, may pass before the past is forgotten.
+/// How many intervals after the running one, or after the block, may pass before the past is
+/// forgotten.
 [[nodiscard]] auto intervals_kept(pattern_settings const& settings,
                                   pattern_state const& state) noexcept -> std::int64_t {
   return std::int64_t{settings.quiet_intervals_max} + (state.count > 0 ? 1 : 0);

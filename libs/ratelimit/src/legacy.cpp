@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -355,9 +356,9 @@ struct counted {
   return counts;
 }
 
-/// The seconds that the Reset lines of a group say, or nothing if any of it makes no sense.
-[[nodiscard]] auto read_resets(std::span<group::reset_line const> lines, sys_seconds now,
-                               std::optional<seconds> window) -> std::vector<std::int64_t> {
+/// The seconds that these Reset lines say, or nothing if any of it makes no sense.
+[[nodiscard]] auto read_reset_lines(std::span<group::reset_line const> lines, sys_seconds now,
+                                    std::optional<seconds> window) -> std::vector<std::int64_t> {
   std::vector<std::int64_t> resets;
   for (auto line : lines) {
     // A date has a comma in it, so that the line as a whole comes first.
@@ -378,6 +379,18 @@ struct counted {
     }
   }
   return resets;
+}
+
+/// The seconds that the Reset lines of a group say. A time from now needs no clock, so it counts
+/// alone where there is one beside a moment.
+[[nodiscard]] auto read_resets(std::span<group::reset_line const> lines, sys_seconds now,
+                               std::optional<seconds> window) -> std::vector<std::int64_t> {
+  std::vector<group::reset_line> from_now;
+  std::ranges::copy_if(lines, std::back_inserter(from_now), [](group::reset_line const& line) {
+    return line.hint == reset_hint::after;
+  });
+  auto resets = read_reset_lines(from_now, now, window);
+  return resets.empty() ? read_reset_lines(lines, now, window) : resets;
 }
 
 /// The window of the expiring limit, which is the first item.

@@ -7,8 +7,8 @@ namespace {
 
 __extension__ using int128 = __int128;
 
-/// `a / b` rounded up, for a quotient that fits; `a` is not negative. Dividing 64 bits is the usual way,
-/// and many times faster.
+/// `a / b` rounded up, for a quotient that fits; `a` is not negative. Dividing 64 bits is the usual
+/// way, and many times faster.
 [[nodiscard]] auto divide_up(int128 a, std::int64_t b) noexcept -> int128 {
   auto const sum = a + (b - 1);
   if (sum <= std::numeric_limits<std::int64_t>::max()) {

@@ -92,9 +92,9 @@ template <class Append>
   return of_a == nullptr || of_b == nullptr ? of_a == of_b : *of_a == *of_b;
 }
 
-/// In which unit the origin counts what it calls by the name and partition key of one of ours. An item of
-/// RateLimit does not say: the policy of that name and key does, else the policies of that name, else it
-/// is the default.
+/// In which unit the origin counts what it calls by the name and partition key of one of ours. An
+/// item of RateLimit does not say: the policy of that name and key does, else the policies of that
+/// name, else it is the default.
 class unit_of_origin {
  public:
   explicit unit_of_origin(sf::string_view own) noexcept : own_(own.text()) {}
@@ -142,7 +142,8 @@ class unit_of_origin {
   return shared;
 }
 
-/// What keeps to all policies of one name: the lowest quota, in the window that makes it the slowest rate.
+/// What keeps to all policies of one name: the lowest quota, in the window that makes it the
+/// slowest rate.
 class strictest {
  public:
   explicit strictest(comment_parameters const& policy) { add(policy); }
@@ -246,8 +247,8 @@ void restrict_limit(comment_parameters& ours, comment_parameters const& theirs) 
   return {named(limits.model.limits.front())};
 }
 
-/// Puts `theirs` behind `ours`, or calls `restrict` with the index of the one of ours that `match`, which
-/// gets the index too, takes for the same.
+/// Puts `theirs` behind `ours`, or calls `restrict` with the index of the one of ours that `match`,
+/// which gets the index too, takes for the same.
 template <class Match, class Restrict>
 void put_together(field_list& ours, field_list theirs, Match match, Restrict restrict) {
   auto const own_size = static_cast<std::ptrdiff_t>(ours.size());

@@ -62,8 +62,8 @@ void overload_guard::answered(std::chrono::nanoseconds latency, bool well, std::
   }
   overloaded_at_ = std::max(overloaded_at_, now);
   if (now >= lowered_until_) {
-    // What is under way now was sent under the limit as it was. Without a bound of its own the limit says
-    // little until it is near what is used.
+    // What is under way now was sent under the limit as it was. Without a bound of its own the
+    // limit says little until it is near what is used.
     limit_ = std::max(
         std::min(limit_, static_cast<double>(std::max<std::int64_t>(in_flight, 1))) * step_down,
         1.0);

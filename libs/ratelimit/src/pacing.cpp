@@ -22,8 +22,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t limits_max = 32;
 /// A reset further away than this says no more than this does, and adds up without an overflow.
 constexpr std::int64_t reset_max = 1'000'000'000;
-/// The part of the quota that is left alone while the reset is a window away, against clients hearing of
-/// each other late; towards the reset it goes to 0.
+/// The part of the quota that is left alone while the reset is a window away, against clients
+/// hearing of each other late; towards the reset it goes to 0.
 constexpr double reserve = 0.05;
 /// The same where quota comes back all the time, and what is left alone stays so.
 constexpr double reserve_of_refilled = 0.01;
@@ -32,24 +32,33 @@ constexpr double correction_min = 1.0 / 16;
 constexpr double correction_max = 3;
 /// Fewer units than this in a measurement say more about chance than about the rate.
 constexpr double units_to_measure = 8;
-/// By how much a rate grows in a window without being asked to, for a client that has all of the quota;
-/// the less it has, the more. What is too much then is taken from everyone in proportion, so that shares
-/// become equal over time.
+/// By how much a rate grows in a window without being asked to, for a client that has all of the
+/// quota; the less it has, the more. What is too much then is taken from everyone in proportion, so
+/// that shares become equal over time.
 constexpr double growth_in_window = 0.005;
 constexpr double growth_max = 0.01;
-/// Where turns are closer than this, a client may be late for several: those who wait wake up no more exactly.
+/// Where turns are closer than this, a client may be late for several: those who wait wake up no
+/// more exactly.
 constexpr nanoseconds lateness = 1ms;
 /// A refused request means that the rate was too high.
 constexpr double refused = 0.8;
-/// How much faster than quota over window a client may go to catch up (draft-09, section 8.5: what remains over
-/// the time to the reset can be far above what the policy means).
+/// How much faster than quota over window a client may go to catch up (draft-09, section 8.5: what
+/// remains over the time to the reset can be far above what the policy means).
 constexpr double catching_up = 1.25;
 /// So many units would have been spent by others if there were any: who sees none of them is alone.
 constexpr double units_to_be_alone = 4;
 /// How much the latest request counts in what one is expected to cost.
 constexpr double newest_weighs = 0.25;
-/// Within this part of a window those come back who know no rate yet, twice as much after each refusal.
+/// Within this part of a window those come back who know no rate yet, twice as much after each
+/// refusal.
 constexpr double first_return = 0.02;
+
+/// A server that never has more than this part of its quota at a time lets units come one by one.
+constexpr double little_of_quota = 0.25;
+/// What is waited for the next unit there, of the time before, after each answer that is no
+/// refusal.
+constexpr double impatience = 0.7;
+constexpr double patience_min = 0.01;
 
 [[nodiscard]] auto seconds(nanoseconds d) noexcept -> double {
   return std::chrono::duration<double>(d).count();
@@ -100,13 +109,14 @@ class few_views {
   return nullptr;
 }
 
-/// The unit of a limit without a policy. Fields from before the drafts have it in the name, if at all.
+/// The unit of a limit without a policy. Fields from before the drafts have it in the name, if at
+/// all.
 [[nodiscard]] auto unit_of_name(std::string_view name) noexcept -> quota_unit {
   return name.find("token") != std::string_view::npos ? quota_unit::other : quota_unit::requests;
 }
 
-/// Reads one line of draft-09 without a tree, since every response has one. False when there is anything unusual
-/// about it: then `read_limits` says what it means.
+/// Reads one line of draft-09 without a tree, since every response has one. False when there is
+/// anything unusual about it: then `read_limits` says what it means.
 [[nodiscard]] auto read_usual_limits(std::string_view line, limit_field& out) -> bool {
   sf::basic_reader<field_dialect> reader(sf::field_type::list, line);
   std::string scratch;
@@ -165,8 +175,8 @@ struct pacer::relevant_lines {
         dates.push_back(value);
       } else if (same_name(name, "age") && !has_age && !value.empty() &&
                  value.find_first_not_of("0123456789") == std::string_view::npos) {
-        // A response out of a cache has a positive age (RFC 9111, section 5.1). What is no number is
-        // ignored.
+        // A response out of a cache has a positive age (RFC 9111, section 5.1). What is no number
+        // is ignored.
         has_age = true;
         from_cache = value.find_first_not_of('0') != std::string_view::npos;
       }
@@ -208,7 +218,8 @@ void pacer::set_rate(double rate) noexcept {
 }
 
 auto pacer::room_of(known_limit const& limit) const noexcept -> double {
-  // Requests that were sent later are not in what the server counted, nor those that were overtaken.
+  // Requests that were sent later are not in what the server counted, nor those that were
+  // overtaken.
   auto const uncounted = static_cast<std::int64_t>(sent_ - limit.ticket) + limit.overtaken;
   return std::max(
       static_cast<double>(limit.remaining) - static_cast<double>(uncounted) * limit.cost_of_one(),
@@ -314,15 +325,15 @@ void pacer::answered(std::uint64_t ticket, paced_response const& response, insta
       bytes_of_one_ == 0 ? bytes : bytes_of_one_ + (bytes - bytes_of_one_) * newest_weighs;
   limit_field said;
   if (!lines.from_cache) {
-    // What a cache kept says nothing about now (draft-09, section 7.3). Status and Retry-After are meant
-    // for whoever gets them, also from there.
+    // What a cache kept says nothing about now (draft-09, section 7.3). Status and Retry-After are
+    // meant for whoever gets them, also from there.
     said = read_said(lines, response);
     if (ticket > newest_) {
       newest_ = ticket;
       learn(said, {ticket,
                    static_cast<std::int64_t>(
                        std::min<std::uint64_t>(response.content_bytes, reset_max * reset_max)),
-                   made});
+                   made, now, is_refused});
     } else {
       lower(said);
     }
@@ -404,7 +415,7 @@ void pacer::read_policies_anew(std::span<std::string_view const> lines) {
 }
 
 void pacer::learn(limit_field const& limits, seen_in const& from) {
-  auto const [ticket, content_bytes, made] = from;
+  auto const [ticket, content_bytes, made, now, is_refused] = from;
   in_flight_limit_.reset();
   constexpr auto none = std::numeric_limits<double>::infinity();
   auto start = none;   // where nothing is known of others yet
@@ -443,6 +454,7 @@ void pacer::learn(limit_field const& limits, seen_in const& from) {
     }
     auto const share = is_new ? 0 : share_of_window(limit);
     limit.remaining = remaining;
+    limit.most = std::max(limit.most, static_cast<double>(remaining));
     limit.ticket = ticket;
     limit.own = std::max(limit.own, ticket - all_refusals_);
     limit.overtaken =
@@ -457,6 +469,7 @@ void pacer::learn(limit_field const& limits, seen_in const& from) {
     }
     // The reset is in whole seconds, rounded up: several of them show the moment more exactly.
     auto const latest = after(made, wait);
+    auto own_floor = none;
     auto const reset_before = limit.reset;
     if (is_new || limit.reset > latest || limit.reset < latest - 1s) {
       limit.reset = latest;
@@ -465,21 +478,39 @@ void pacer::learn(limit_field const& limits, seen_in const& from) {
       limit.measure_from(made);
       limit.begin_window(made);
       start = std::min(start, first_rate(limit, made));
-      floor = 0;
+      own_floor = 0;
     } else if (has_new_window(limit, made)) {
       limit.reset = reset_before <= made ? latest : limit.reset;
       limit.measure_from(made);
       limit.begin_window(made);
       limit.alone = !sees_others(limit, made).value_or(!limit.alone);
       start = std::min(start, first_rate(limit, made));
-      floor = std::min(floor, remaining > 0 || limit.alone ? share * spread_rate(limit, made) : 0);
+      own_floor = remaining > 0 || limit.alone ? share * spread_rate(limit, made) : 0;
     } else {
       auto const others = sees_others(limit, made);
       limit.alone = !others.value_or(!limit.alone);
-      floor = std::min(floor, others.value_or(true) ? 0 : spread_rate(limit, made));
+      own_floor = others.value_or(true) ? 0 : spread_rate(limit, made);
       wanted = std::min(wanted, corrected(limit, made).value_or(none));
     }
     limit.until = after(std::min(limit.reset, after(made, options_.wait_max)), offset_);
+    if (limit.holds_little(made) && (!is_refused || remaining == 0)) {
+      limit.learn_patience(is_refused, made);
+    }
+    if (limit.holds_little(made)) {
+      limit.longest = remaining == 0 ? seconds(wait) : limit.longest;
+      auto const one = limit.window / limit.requests(limit.quota);
+      auto const pace = std::max(limit.longest * limit.patience, one);
+      if (remaining == 0) {
+        auto const part = std::chrono::duration<double>(std::min(pace, limit.longest));
+        limit.until =
+            after(now, std::min(std::chrono::duration_cast<nanoseconds>(part), options_.wait_max));
+      }
+      // What such a server did not keep looks as if others had taken it.
+      if (limit.longest > 0 || limit.most <= units_to_be_alone) {
+        own_floor = std::max(own_floor, 1 / pace);
+      }
+    }
+    floor = std::min(floor, own_floor);
   }
   // Of what is not mentioned any more, only what has not been reset yet still holds.
   std::erase_if(limits_, [&](auto const& limit) {
@@ -513,8 +544,8 @@ void pacer::lower(limit_field const& limits) {
   }
 }
 
-/// The rate at which what remains lasts until the reset, where all of it is for one client: with the last
-/// request the next window begins.
+/// The rate at which what remains lasts until the reset, where all of it is for one client: with
+/// the last request the next window begins.
 auto pacer::spread_rate(known_limit const& limit, instant made) -> double {
   auto const left = std::max(seconds(limit.reset - made), 0.5);
   auto const refill = limit.requests(limit.quota) / limit.window;
@@ -532,7 +563,8 @@ auto pacer::first_rate(known_limit const& limit, instant made) -> double {
     return 0;
   }
   auto const left = std::max(seconds(limit.reset - made), 0.5);
-  // What is gone from the quota may be the work of many or of one: take the middle, on a scale of powers.
+  // What is gone from the quota may be the work of many or of one: take the middle, on a scale of
+  // powers.
   auto const gone =
       std::max(limit.requests(limit.quota - static_cast<double>(limit.remaining)), 1.0);
   auto const remaining = limit.requests(static_cast<double>(limit.remaining));
@@ -544,7 +576,8 @@ auto pacer::first_rate(known_limit const& limit, instant made) -> double {
   return std::min(std::max(shared, tries), alone);
 }
 
-/// What a request costs in a unit that a client cannot count: what was gone after it, others' share included.
+/// What a request costs in a unit that a client cannot count: what was gone after it, others' share
+/// included.
 void pacer::known_limit::learn_cost(std::int64_t spent, std::uint64_t now_answered) noexcept {
   if (ticket == 0) {
     per_request = 0;
@@ -553,6 +586,27 @@ void pacer::known_limit::learn_cost(std::int64_t spent, std::uint64_t now_answer
     auto const each = static_cast<double>(spent) / static_cast<double>(now_answered - ticket);
     per_request = per_request == 0 ? each : per_request + (each - per_request) * newest_weighs;
   }
+}
+
+/// Whether quota comes back bit by bit and never is there at once: a burst that is far below the
+/// quota, which no field tells.
+auto pacer::known_limit::holds_little(instant made) const noexcept -> bool {
+  return refills && has_policy && most <= quota * little_of_quota && made >= shared_until;
+}
+
+/// Less is waited as long as nothing is refused. Who came too early may not be alone, and waits for
+/// the reset for a window, and twice as many each time.
+void pacer::known_limit::learn_patience(bool is_refused, instant made) noexcept {
+  if (!is_refused) {
+    patience = std::max(patience * impatience, patience_min);
+    return;
+  }
+  auto const windows =
+      std::min(std::ldexp(window, static_cast<int>(std::min(came_too_early++, 6U))),
+               static_cast<double>(reset_max));
+  patience = 1;
+  shared_until =
+      after(made, std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(windows)));
 }
 
 void pacer::known_limit::measure_from(instant made) noexcept {
@@ -568,8 +622,8 @@ void pacer::known_limit::begin_window(instant made) noexcept {
   window_own = own;
 }
 
-/// Whether the quota was filled up since the last measurement. Finds out, too, whether it comes back bit by
-/// bit.
+/// Whether the quota was filled up since the last measurement. Finds out, too, whether it comes
+/// back bit by bit.
 auto pacer::has_new_window(known_limit& limit, instant made) const -> bool {
   auto const past = seconds(made - limit.since);
   auto const grown = limit.requests(static_cast<double>(limit.remaining - limit.remaining_then));
@@ -608,7 +662,11 @@ auto pacer::sees_others(known_limit const& limit, instant made) const -> std::op
   auto const spent =
       limit.requests(static_cast<double>(then - limit.remaining)) + (limit.refills ? refilled : 0);
   auto const gone = limit.requests(limit.quota - static_cast<double>(limit.remaining));
-  if (limit.refills && gone <= 1 + blur) {
+  // Where little is held at a time, it is never all of the quota that is there.
+  auto const missing = limit.holds_little(made) && limit.most > units_to_be_alone
+                           ? limit.requests(limit.most - static_cast<double>(limit.remaining)) + 1
+                           : gone;
+  if (limit.refills && missing <= 1 + blur) {
     return false;  // nothing is missing but what this client has just taken
   }
   if (spent > own + blur + (limit.refills ? 1 : 0.5)) {
@@ -618,7 +676,8 @@ auto pacer::sees_others(known_limit const& limit, instant made) const -> std::op
   return had_all || refilled >= units_to_be_alone + 4 * blur ? std::optional(false) : std::nullopt;
 }
 
-/// The part of the quota that this client had in the window so far. The sum over all clients is at most 1.
+/// The part of the quota that this client had in the window so far. The sum over all clients is at
+/// most 1.
 auto pacer::share_of_window(known_limit const& limit) -> double {
   if (limit.alone) {
     return 1;
@@ -660,7 +719,8 @@ auto pacer::corrected(known_limit& limit, instant made) const -> std::optional<d
   auto const growth =
       std::min(growth_in_window * past / limit.window / std::sqrt(share), growth_max);
   limit.measure_from(made);
-  // The factor is for the time up to the horizon; what of the next interval is behind it stays as it is.
+  // The factor is for the time up to the horizon; what of the next interval is behind it stays as
+  // it is.
   return rate * (1 + growth + (factor - 1) * std::min(horizon * rate, 1.0));
 }
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <variant>
 
-/// The fields as trees of Structured Fields that keep every rule of their draft: what reading makes the
-/// model from, and what merging needs to pass on parameters in their order.
+/// The fields as trees of Structured Fields that keep every rule of their draft: what reading makes
+/// the model from, and what merging needs to pass on parameters in their order.
 namespace tidegate::ratelimit::detail {
 
 using field_list = sf::basic_list<field_dialect>;

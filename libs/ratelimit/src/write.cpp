@@ -62,7 +62,8 @@ void write_older_policy(writer& out, quota_policy_view const& policy) {
   }
 }
 
-/// Of the policies with one quota draft-07 shows the one with the longest window, the first of those.
+/// Of the policies with one quota draft-07 shows the one with the longest window, the first of
+/// those.
 [[nodiscard]] auto is_shown_in_older(std::span<quota_policy_view const> policies,
                                      std::size_t i) noexcept -> bool {
   if (!policies[i].window) {
@@ -113,8 +114,8 @@ constexpr auto two_digits = [] {
 /// Room for two numbers and what stands between them.
 using number_buffer = std::array<char, 48>;
 
-/// The number that remains, `between`, and the seconds until the reset: put together from the end of the
-/// buffer, as each call of `append` costs more than the digits do.
+/// The number that remains, `between`, and the seconds until the reset: put together from the end
+/// of the buffer, as each call of `append` costs more than the digits do.
 template <std::size_t N>
 [[nodiscard]] auto remaining_and_reset(
     number_buffer& buffer, std::int64_t remaining,

@@ -28,8 +28,8 @@ struct refused_partition {
   abuse_settings settings;
   refusal_state state{};
 
-  /// What becomes of a request at `t` that its quota does not admit: 'q' refused by quota, 'B' the same and
-  /// blocked from now on, 'a' refused as abnormal usage.
+  /// What becomes of a request at `t` that its quota does not admit: 'q' refused by quota, 'B' the
+  /// same and blocked from now on, 'a' refused as abnormal usage.
   auto request(nanoseconds t) -> char {
     if (blocked_for(state, at(t)) > 0ns) {
       auto const verdict = count_refusal(settings, state, at(t));
@@ -318,8 +318,8 @@ TEST(ratelimit_pattern, says_when_a_state_is_like_a_new_one) {
   }
 }
 
-/// The counts of all intervals since the past was forgotten; mean and deviation are made anew from the
-/// first one for each request.
+/// The counts of all intervals since the past was forgotten; mean and deviation are made anew from
+/// the first one for each request.
 struct slow_pattern {
   pattern_settings settings;
   std::vector<double> past{};
@@ -367,8 +367,8 @@ struct slow_pattern {
     ++count;
   }
 
-  /// By how much the running interval exceeds the highest bound, as a part of it; nothing before it may be
-  /// judged.
+  /// By how much the running interval exceeds the highest bound, as a part of it; nothing before it
+  /// may be judged.
   [[nodiscard]] auto excess() const -> std::optional<double> {
     if (past.size() < settings.intervals_min) {
       return std::nullopt;

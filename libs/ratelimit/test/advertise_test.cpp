@@ -238,8 +238,9 @@ TEST(ratelimit_advertise, never_asks_to_retry_at_once) {
   EXPECT_EQ(seconds_until(views[0].reset.value()), 1);
 }
 
-/// A client that does what it is told is served: after `t` there is more (draft-10's reading) and after
-/// Retry-After the refused request fits (draft-09, section 6), to the second as both are written.
+/// A client that does what it is told is served: after `t` there is more (draft-10's reading) and
+/// after Retry-After the refused request fits (draft-09, section 6), to the second as both are
+/// written.
 TEST(ratelimit_advertise, tells_times_that_hold_in_both_readings) {
   std::mt19937_64 random(11);
   for (auto kind : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {

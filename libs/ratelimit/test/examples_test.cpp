@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every example of both drafts that shows one of the fields: read by a client, and written by a server
-// where a server can. The problem details of draft-09, section 5, are not fields.
+// Every example of both drafts that shows one of the fields: read by a client, and written by a
+// server where a server can. The problem details of draft-09, section 5, are not fields.
 #include <tidegate/http/retry_after.hpp>
 #include <tidegate/ratelimit/read.hpp>
 #include <tidegate/ratelimit/write.hpp>
@@ -168,7 +168,8 @@ TEST(ratelimit_examples, of_policies_in_draft_09_are_read_and_written) {
 }
 
 TEST(ratelimit_examples, of_partition_keys_with_set_pad_bits_are_read_and_written_without_them) {
-  // Section 3.2: the base64 of both examples has bits behind the last octet, which no encoder writes.
+  // Section 3.2: the base64 of both examples has bits behind the last octet, which no encoder
+  // writes.
   struct row {
     std::string_view text;
     std::string_view key;
@@ -246,7 +247,8 @@ TEST(ratelimit_examples, of_a_quota_among_the_limits_keep_it_as_a_comment) {
 }
 
 TEST(ratelimit_examples, of_draft_09_that_break_its_own_rules_are_malformed) {
-  // Section B.3.1 has Tokens where section 3 asks for Strings, and no r, which section 4.1 requires.
+  // Section B.3.1 has Tokens where section 3 asks for Strings, and no r, which section 4.1
+  // requires.
   for (std::string_view text : {"quota;q=100;w=1", "quota;q=10"}) {
     auto const field = read_policies(lines{text});
     ASSERT_FALSE(field.has_value()) << text;

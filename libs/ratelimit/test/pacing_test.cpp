@@ -454,7 +454,8 @@ TEST(ratelimit_pacing, counts_content_bytes_where_they_are_the_unit) {
   auto const first = paces.ask(now, 400);
   ASSERT_TRUE(first.go);
   paces.answered(first.ticket, {200, fields, wall_clock, 100}, now, 0);
-  // 2400 are left, as the response is counted when it has been sent; each takes 500, as the first did.
+  // 2400 are left, as the response is counted when it has been sent; each takes 500, as the first
+  // did.
   EXPECT_EQ(paces.current().allowance, 4);
   for (int i = 0; i < 4; ++i) {
     now += 1ms;

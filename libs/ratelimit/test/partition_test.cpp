@@ -122,18 +122,51 @@ TEST(ratelimit_partition_source, refuses_what_is_none_and_says_where) {
 }
 
 TEST(ratelimit_partition_source, tells_credentials_by_their_names) {
-  for (auto const* const text :
-       {"header:authorization", "header:proxy-authorization", "header:x-api-key", "header:api-key",
-        "header:apikey", "header:X-Auth-Token", "header:cookie", "header:x-csrf-token",
-        "header:x-amz-security-token", "header:x-session-id", "header:client-cert", "query:api_key",
-        "query:apiKey", "query:access_token", "query:token", "query:key", "query:client_secret",
-        "query:sig", "cookie:anything"}) {
+  for (auto const* const text : {"header:authorization",
+                                 "header:proxy-authorization",
+                                 "header:x-api-key",
+                                 "header:api-key",
+                                 "header:apikey",
+                                 "header:X-Auth-Token",
+                                 "header:cookie",
+                                 "header:x-csrf-token",
+                                 "header:x-amz-security-token",
+                                 "header:x-session-id",
+                                 "header:client-cert",
+                                 "query:api_key",
+                                 "query:apiKey",
+                                 "query:access_token",
+                                 "query:token",
+                                 "query:key",
+                                 "query:client_secret",
+                                 "query:sig",
+                                 "cookie:anything",
+                                 "header:Ocp-Apim-Subscription-Key",
+                                 "header:x-functions-key",
+                                 "header:x-license-key",
+                                 "header:x-pass",
+                                 "header:x-passcode",
+                                 "header:dpop",
+                                 "header:x-jwt-assertion",
+                                 "header:x-hub-signature-256",
+                                 "header:x-auth",
+                                 "header:x-goog-iam-credentials",
+                                 "query:sid",
+                                 "header:x-sid",
+                                 "query:PHPSESSID",
+                                 "query:code",
+                                 "query:pwd",
+                                 "query:authkey",
+                                 "query:subscription-key",
+                                 "header:x-monkey",
+                                 "query:author"}) {
     EXPECT_TRUE(is_credential(*parse_partition_source(text))) << text;
   }
   for (auto const* const text :
        {"client-ip", "principal", "path", "route", "method", "host", "header:x-tenant",
-        "header:x-name", "header:user-agent", "header:accept-language", "header:x-monkey",
-        "query:page", "query:author"}) {
+        "header:x-name", "header:user-agent", "header:accept-language", "query:page",
+        "header:x-customer", "header:x-user-id", "header:x-business-id", "header:x-country-code",
+        "header:x-design"}) {
     EXPECT_FALSE(is_credential(*parse_partition_source(text))) << text;
   }
 }

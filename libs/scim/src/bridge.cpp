@@ -24,9 +24,9 @@ constexpr std::array<std::string_view, 3> page_parameters = {"cursor", "startInd
                              [&](std::string_view each) { return equal_names(each, name); });
 }
 
-[[nodiscard]] auto read_object(std::string_view body, json_limits const& limits)
-    -> result<json, error> {
-  auto read = parse_json(body, limits);
+[[nodiscard]] auto read_object(std::string_view body, json::limits const& limits)
+    -> result<json::value, error> {
+  auto read = json::parse(body, limits);
   if (!read) {
     return failure(invalid_syntax(to_string(read.error())));
   }
@@ -112,7 +112,7 @@ auto bridged_search(std::string_view body, bridged_page const& page) -> result<s
 
 auto bridge_response(std::string_view body, bridged_page const& page, cursor_sealer const& sealer,
                      cursor_binding const& binding, pagination_options const& options,
-                     wall_time now, bridge_nonces const& nonces, json_limits const& limits)
+                     wall_time now, bridge_nonces const& nonces, json::limits const& limits)
     -> result<std::string, error> {
   TIDEGATE_TRY(auto read, parse_list_response(body, limits));
   auto const items = static_cast<std::uint32_t>(read.resources.size());
@@ -156,11 +156,11 @@ auto bridge_response(std::string_view body, bridged_page const& page, cursor_sea
 }
 
 auto bridge_service_provider_config(std::string_view body, pagination_options const& options,
-                                    json_limits const& limits) -> result<std::string, error> {
+                                    json::limits const& limits) -> result<std::string, error> {
   TIDEGATE_TRY(auto message, read_object(body, limits));
   std::string pagination;
   append_pagination(pagination, options);
-  message.if_object()->set("pagination", *parse_json(pagination));
+  message.if_object()->set("pagination", *json::parse(pagination));
   return to_string(message);
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/case_fold.hpp>
 
+#include <tidegate/base/utf8.hpp>
 #include "normalization_table.hpp"
-#include "utf8.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
@@ -121,8 +120,8 @@ auto combining_class(std::uint32_t c) noexcept -> std::uint8_t {
   return row == combining_classes.end() || c < row->first ? std::uint8_t{0} : row->combining_class;
 }
 
-/// Hangul syllables (The Unicode Standard, section 3.12): a leading consonant, a vowel, and maybe a trailing
-/// consonant, which are numbered from these on.
+/// Hangul syllables (The Unicode Standard, section 3.12): a leading consonant, a vowel, and maybe a
+/// trailing consonant, which are numbered from these on.
 namespace hangul {
 constexpr std::uint32_t syllable = 0xac00;
 constexpr std::uint32_t leading = 0x1100;
@@ -255,8 +254,8 @@ void append_folded(std::string& out, std::string_view text,
     decompose(characters, take_character(text));
   }
   order_marks(characters);
-  // Folding makes a letter of one mark only, U+0345, which is the last of all marks: the order holds. It turns no
-  // character into one that can be decomposed.
+  // Folding makes a letter of one mark only, U+0345, which is the last of all marks: the order
+  // holds. It turns no character into one that can be decomposed.
   std::ranges::transform(characters, characters.begin(), fold_code_point);
   compose_all(characters);
   for (auto const c : characters) {
@@ -290,7 +289,8 @@ void append_case_fold(std::string& out, std::string_view text) {
       append_folded_ascii(out, {at, end});
       return;
     }
-    // A mark may belong to the last character before it. ASCII itself is no mark and belongs to nothing before it.
+    // A mark may belong to the last character before it. ASCII itself is no mark and belongs to
+    // nothing before it.
     auto const* const begin = other == at ? at : other - 1;
     append_folded_ascii(out, {at, begin});
     at = std::find_if(other, end, is_ascii);
@@ -302,18 +302,6 @@ auto case_fold(std::string_view text) -> std::string {
   std::string out;
   out.reserve(text.size());
   append_case_fold(out, text);
-  return out;
-}
-
-auto detail::is_equal(std::string_view a, std::string_view b) noexcept -> bool {
-  return std::memcmp(a.data(), b.data(), a.size()) == 0 ||
-         std::equal(a.begin(), a.end(), b.begin(),
-                    [](char x, char y) { return fold_ascii(x) == fold_ascii(y); });
-}
-
-auto fold_name(std::string_view name) -> std::string {
-  std::string out(name);
-  std::transform(out.begin(), out.end(), out.begin(), fold_ascii);
   return out;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/csv.hpp>
 
+#include <tidegate/json/parse.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <numeric>
@@ -23,7 +25,7 @@ constexpr std::size_t index_max = 999;
 }
 
 /// Whether a plain cell would not be read as the same value again.
-[[nodiscard]] auto needs_json(json const& value) -> bool {
+[[nodiscard]] auto needs_json(json::value const& value) -> bool {
   if (auto const* const text = value.if_string()) {
     return text->empty() || *text == "true" || *text == "false";
   }
@@ -51,8 +53,8 @@ void append_cell(std::string& out, std::string_view text) {
 }
 
 /// Puts `value` where `path` leads, from `depth` on. False when something else is there.
-[[nodiscard]] auto put(json& into, std::vector<std::string> const& path, std::size_t depth,
-                       json value) -> bool {
+[[nodiscard]] auto put(json::value& into, std::vector<std::string> const& path, std::size_t depth,
+                       json::value value) -> bool {
   if (depth == path.size()) {
     if (!into.is_null()) {
       return false;
@@ -61,7 +63,7 @@ void append_cell(std::string& out, std::string_view text) {
     return true;
   }
   if (auto const index = index_of(path[depth]); index && depth > 0) {
-    auto* values = into.is_null() ? &into.emplace<json_array>() : into.if_array();
+    auto* values = into.is_null() ? &into.emplace<json::array>() : into.if_array();
     if (values == nullptr) {
       return false;
     }
@@ -70,22 +72,22 @@ void append_cell(std::string& out, std::string_view text) {
     }
     return put((*values)[*index], path, depth + 1, std::move(value));
   }
-  auto* members = into.is_null() ? &into.emplace<json_object>() : into.if_object();
+  auto* members = into.is_null() ? &into.emplace<json::object>() : into.if_object();
   if (members == nullptr) {
     return false;
   }
   auto* member = members->find(path[depth]);
   if (member == nullptr) {
-    members->append(path[depth], json());
+    members->append(path[depth], json::value());
     member = members->find(path[depth]);
   }
   return put(*member, path, depth + 1, std::move(value));
 }
 
 /// Takes values out of arrays that no cell had.
-void close_gaps(json& value) {
+void close_gaps(json::value& value) {
   if (auto* const values = value.if_array()) {
-    std::erase_if(*values, [](json const& each) { return each.is_null(); });
+    std::erase_if(*values, [](json::value const& each) { return each.is_null(); });
     std::ranges::for_each(*values, close_gaps);
   } else if (auto* const members = value.if_object()) {
     for (auto& each : members->members()) {
@@ -111,10 +113,12 @@ auto message(csv_fault fault) noexcept -> std::string_view {
   return "a cell is not JSON";
 }
 
-/// Calls `leaf(path, value, as_json)` for each cell of what is at `path`. `separator` is what comes before
-/// the name of a member: a colon behind a URN, which has dots of its own (RFC 7644, section 3.10).
+/// Calls `leaf(path, value, as_json)` for each cell of what is at `path`. `separator` is what comes
+/// before the name of a member: a colon behind a URN, which has dots of its own (RFC 7644, section
+/// 3.10).
 template <class Leaf>
-void csv_columns::visit(std::string& path, json const& value, char separator, Leaf const& leaf) {
+void csv_columns::visit(std::string& path, json::value const& value, char separator,
+                        Leaf const& leaf) {
   auto const size = path.size();
   if (auto const* const members = value.if_object()) {
     for (auto const& each : members->members()) {
@@ -145,7 +149,7 @@ void csv_columns::visit(std::string& path, json const& value, char separator, Le
 }
 
 template <class Leaf>
-void csv_columns::visit_members(json const& resource, Leaf const& leaf) {
+void csv_columns::visit_members(json::value const& resource, Leaf const& leaf) {
   if (auto const* const members = resource.if_object()) {
     for (auto const& each : members->members()) {
       std::string path = each.name;
@@ -154,19 +158,20 @@ void csv_columns::visit_members(json const& resource, Leaf const& leaf) {
   }
 }
 
-auto csv_columns::add(json const& resource) -> bool {
+auto csv_columns::add(json::value const& resource) -> bool {
   is_in_order_ = false;
-  visit_members(resource, [this](std::string const& path, json const& /*value*/, bool as_json) {
-    auto const [found, is_new] = by_name_.try_emplace(to_lower(path), columns_.size());
-    if (is_new) {
-      auto const begin = path.starts_with("urn:") ? path.rfind(':') + 1 : 0;
-      auto const attribute = path.substr(0, path.find('.', begin));
-      auto const group = groups_.try_emplace(to_lower(attribute), groups_.size()).first->second;
-      columns_.push_back({.name = path, .group = group});
-    }
-    auto& column = columns_[found->second];
-    column.as_json = column.as_json || as_json;
-  });
+  visit_members(
+      resource, [this](std::string const& path, json::value const& /*value*/, bool as_json) {
+        auto const [found, is_new] = by_name_.try_emplace(to_lower(path), columns_.size());
+        if (is_new) {
+          auto const begin = path.starts_with("urn:") ? path.rfind(':') + 1 : 0;
+          auto const attribute = path.substr(0, path.find('.', begin));
+          auto const group = groups_.try_emplace(to_lower(attribute), groups_.size()).first->second;
+          columns_.push_back({.name = path, .group = group});
+        }
+        auto& column = columns_[found->second];
+        column.as_json = column.as_json || as_json;
+      });
   return columns_.size() <= limits_.columns_max;
 }
 
@@ -207,10 +212,10 @@ void csv_columns::append_header(std::string& out) {
   out += "\r\n";
 }
 
-void csv_columns::append_row(std::string& out, json const& resource) {
+void csv_columns::append_row(std::string& out, json::value const& resource) {
   put_in_order();
   std::vector<std::string> cells(order_.size());
-  visit_members(resource, [&](std::string const& path, json const& value, bool /*as_json*/) {
+  visit_members(resource, [&](std::string const& path, json::value const& value, bool /*as_json*/) {
     auto const found = by_name_.find(to_lower(path));
     if (found == by_name_.end()) {
       return;
@@ -218,7 +223,7 @@ void csv_columns::append_row(std::string& out, json const& resource) {
     auto const& column = columns_[found->second];
     auto& cell = cells[column.place];
     if (column.as_json) {
-      append_json(cell = "", value);
+      json::append(cell = "", value);
     } else if (auto const* const text = value.if_string()) {
       cell = *text;
     } else {
@@ -321,7 +326,7 @@ auto csv_header::of(std::vector<std::string> const& names) -> result<csv_header,
       name.remove_prefix(dot + 1);
     }
     // No attribute is that deep, and a resource is not either.
-    if (made.path.size() > static_cast<std::size_t>(json_limits{}.depth_max)) {
+    if (made.path.size() > static_cast<std::size_t>(json::limits{}.depth_max)) {
       return failure(csv_fault::invalid_name);
     }
     out.columns_.push_back(std::move(made));
@@ -330,20 +335,20 @@ auto csv_header::of(std::vector<std::string> const& names) -> result<csv_header,
 }
 
 auto csv_header::resource_of(std::vector<std::string> const& cells) const
-    -> result<json, csv_fault> {
+    -> result<json::value, csv_fault> {
   if (cells.size() != columns_.size()) {
     return failure(cells.size() < columns_.size() ? csv_fault::too_few_cells
                                                   : csv_fault::too_many_cells);
   }
-  json out = json_object();
+  json::value out = json::object();
   for (std::size_t i = 0; i < cells.size(); ++i) {
     auto const& cell = cells[i];
     if (cell.empty()) {
       continue;
     }
-    json value = cell;
+    json::value value = cell;
     if (columns_[i].as_json) {
-      auto read = parse_json(cell);
+      auto read = json::parse(cell);
       if (!read) {
         return failure(csv_fault::invalid_json);
       }

@@ -20,7 +20,8 @@ constexpr std::size_t derivation_size = 12;  // of the nonce; the rest of it is 
 constexpr std::size_t head_size = 1 + id_size + cursor_sealer::nonce_size;
 static_assert(cursor_sealer::nonce_size == derivation_size + aead::nonce_size);
 
-// The text: flags, expiry, count, rid_max, total, rid, size of the sort key, sort key, zeros to a whole step.
+// The text: flags, expiry, count, rid_max, total, rid, size of the sort key, sort key, zeros to a
+// whole step.
 constexpr std::size_t fixed_size = 1 + 8 + 4 + 8 + 8 + 8 + 1;
 constexpr std::size_t step = 64;
 constexpr unsigned backward_flag = 1;

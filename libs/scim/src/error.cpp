@@ -3,7 +3,7 @@
 
 #include "message.hpp"
 
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
 
 #include <array>
 #include <charconv>
@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 14> names = {"",
                                                     "expiredCursor",
                                                     "invalidCount"};
 
-[[nodiscard]] auto status_of(json const* value) noexcept -> int {
+[[nodiscard]] auto status_of(json::value const* value) noexcept -> int {
   if (value == nullptr) {
     return 0;
   }
@@ -61,7 +61,7 @@ void append_error(std::string& out, error const& e) {
   }
   if (!e.detail.empty()) {
     out += R"(,"detail":)";
-    http::append_json_string(out, e.detail);
+    json::append_string(out, e.detail);
   }
   // A string, by RFC 7644.
   out += R"(,"status":")" + std::to_string(e.status) + "\"}";

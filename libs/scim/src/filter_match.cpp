@@ -34,7 +34,7 @@ auto reversed(std::partial_ordering order) noexcept -> std::partial_ordering {
 }
 
 /// How a value of a resource compares with `wanted`; unordered when it is of another type.
-auto compare_values(json const& value, filter_value const& wanted) -> std::partial_ordering {
+auto compare_values(json::value const& value, filter_value const& wanted) -> std::partial_ordering {
   if (auto const* const integer = std::get_if<std::int64_t>(&wanted)) {
     if (auto const* const mine = value.if_integer()) {
       return *mine <=> *integer;
@@ -85,7 +85,7 @@ auto matches_text(std::string_view text, compare_op op, std::string_view wanted)
   }
 }
 
-auto matches_one(json const& value, filter const& f) -> bool {
+auto matches_one(json::value const& value, filter const& f) -> bool {
   if (auto const* const wanted = std::get_if<std::string>(&f.value)) {
     auto const* const text = value.if_string();
     if (text == nullptr) {
@@ -99,33 +99,35 @@ auto matches_one(json const& value, filter const& f) -> bool {
 
 /// Whether `test` holds for a value; each value of an array counts for itself.
 template <class Test>
-auto any_of_values(json const& value, Test test) -> bool {
+auto any_of_values(json::value const& value, Test test) -> bool {
   auto const* const array = value.if_array();
   return array == nullptr ? test(value) : std::ranges::any_of(*array, test);
 }
 
-auto find_or_null(json const& object, std::string_view name) -> json const& {
-  static json const null;
+auto find_or_null(json::value const& object, std::string_view name) -> json::value const& {
+  static json::value const null;
   auto const* const found = object.find(name);
   return found == nullptr ? null : *found;
 }
 
-/// Whether `test` holds for a value of the attribute. What is not there, or is an empty array, is null.
+/// Whether `test` holds for a value of the attribute. What is not there, or is an empty array, is
+/// null.
 template <class Test>
-auto any_value_of(json const& object, attribute const& a, attribute const* sub, Test test) -> bool {
-  static json const null;
+auto any_value_of(json::value const& object, attribute const& a, attribute const* sub, Test test)
+    -> bool {
+  static json::value const null;
   auto const& value = find_or_null(object, a.name);
   if (auto const* const array = value.if_array(); array != nullptr && array->empty()) {
     return test(null);
   }
-  return any_of_values(value, [&](json const& one) {
+  return any_of_values(value, [&](json::value const& one) {
     return sub == nullptr ? test(one) : any_value_of(one, *sub, nullptr, test);
   });
 }
 
 /// The same for the path of `f`, in a resource or in one value of a value path.
 template <class Test>
-auto any_value(filter const& f, json const& context, bool in_value_path, Test test) -> bool {
+auto any_value(filter const& f, json::value const& context, bool in_value_path, Test test) -> bool {
   auto const& path = f.path;
   if (in_value_path) {
     return any_value_of(context, *path.sub, nullptr, test);
@@ -135,7 +137,7 @@ auto any_value(filter const& f, json const& context, bool in_value_path, Test te
   return path.parent == nullptr ? test(owner) : any_value_of(owner, *path.parent, path.sub, test);
 }
 
-auto matches_in(filter const& f, json const& context, bool in_value_path) -> bool {
+auto matches_in(filter const& f, json::value const& context, bool in_value_path) -> bool {
   auto const operand_matches = [&](filter const& operand) {
     return matches_in(operand, context, in_value_path);
   };
@@ -146,7 +148,7 @@ auto matches_in(filter const& f, json const& context, bool in_value_path) -> boo
     case filter_kind::negation: return !operand_matches(f.operands.front());
     case filter_kind::present: return present();
     case filter_kind::value_path:
-      return any_value(f, context, false, [&](json const& value) {
+      return any_value(f, context, false, [&](json::value const& value) {
         return value.if_object() != nullptr && matches_in(f.operands.front(), value, true);
       });
     case filter_kind::compare: break;
@@ -155,16 +157,16 @@ auto matches_in(filter const& f, json const& context, bool in_value_path) -> boo
     return present() == (f.op == compare_op::ne);
   }
   return any_value(f, context, in_value_path,
-                   [&](json const& value) { return matches_one(value, f); });
+                   [&](json::value const& value) { return matches_one(value, f); });
 }
 
 }  // namespace
 
-auto matches(filter const& f, json const& resource) -> bool {
+auto matches(filter const& f, json::value const& resource) -> bool {
   return matches_in(f, resource, false);
 }
 
-auto matches_value(filter const& f, json const& value) -> bool {
+auto matches_value(filter const& f, json::value const& value) -> bool {
   return matches_in(f, value, true);
 }
 

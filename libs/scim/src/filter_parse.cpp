@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/filter.hpp>
 
-#include "utf8.hpp"
-
+#include <tidegate/base/utf8.hpp>
 #include <tidegate/http/date.hpp>
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/parse.hpp>
+#include <tidegate/json/string.hpp>
 #include <tidegate/scim/case_fold.hpp>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ constexpr auto operator_words = std::to_array<operator_word>({
     {"le", compare_op::le},
 });
 
-/// Whether values of `type` can be compared so. Order of Boolean and Binary attributes is refused by RFC 7644,
-/// Table 3; parts of values are for text only.
+/// Whether values of `type` can be compared so. Order of Boolean and Binary attributes is refused
+/// by RFC 7644, Table 3; parts of values are for text only.
 auto is_allowed(compare_op op, attribute_type type) noexcept -> bool {
   using enum attribute_type;
   switch (op) {
@@ -56,7 +56,7 @@ auto whole_if_it_fits(double number) -> filter_value {
 }
 
 /// `literal` in the type of `a`; nothing when it is of another.
-auto convert(json const& literal, attribute const& a) -> std::optional<filter_value> {
+auto convert(json::value const& literal, attribute const& a) -> std::optional<filter_value> {
   auto const* const text = literal.if_string();
   switch (a.type) {
     case attribute_type::string:
@@ -116,33 +116,38 @@ auto is_digit(char c) noexcept -> bool {
   return c >= '0' && c <= '9';
 }
 
-/// Whether a word is a number, or is meant to be one: `-1`, `1.5e3`, but also `01` and `1.`.
-auto looks_like_number(std::string_view word) noexcept -> bool {
+/// Whether a word is a number of JSON (RFC 8259, section 6): `-1`, `1.5e3`, but neither `0012` nor
+/// `1.`.
+auto is_json_number(std::string_view word) noexcept -> bool {
   auto const skip_digits = [&] {
-    word.remove_prefix(std::min(word.find_first_not_of("0123456789"), word.size()));
+    auto const digits = std::min(word.find_first_not_of("0123456789"), word.size());
+    word.remove_prefix(digits);
+    return digits != 0;
   };
   auto const skip = [&](std::string_view any) {
     bool const there = !word.empty() && any.find(word.front()) != std::string_view::npos;
     word.remove_prefix(there ? 1 : 0);
     return there;
   };
-  bool const has_minus = skip("-");
-  if (word.empty() || !is_digit(word.front())) {
-    return has_minus && word.empty();
+  skip("-");
+  if (!skip("0") && !skip_digits()) {
+    return false;
   }
-  skip_digits();
-  if (skip(".")) {
-    skip_digits();
+  if (skip(".") && !skip_digits()) {
+    return false;
   }
   if (skip("eE")) {
     skip("+-");
-    skip_digits();
+    if (!skip_digits()) {
+      return false;
+    }
   }
   return word.empty();
 }
 
-/// Whether a word stands for itself as a text, as clients write it and as examples of RFC 9865 do: `userName sw J`.
-/// What may be a value of JSON, or an operator where the value is missing, does not.
+/// Whether a word stands for itself as a text, as clients write it and as examples of RFC 9865 do:
+/// `userName sw J`. What may be a value of JSON, or an operator where the value is missing, does
+/// not.
 auto is_bare_word(std::string_view word) noexcept -> bool {
   if (word.empty()) {
     return false;
@@ -153,7 +158,7 @@ auto is_bare_word(std::string_view word) noexcept -> bool {
                           std::string_view("_-+./@").find(first) != std::string_view::npos;
   constexpr std::array<std::string_view, 3> literals{"true", "false", "null"};
   constexpr std::array<std::string_view, 3> operators{"and", "or", "not"};
-  return begins_one && !looks_like_number(word) &&
+  return begins_one && !is_json_number(word) &&
          std::ranges::find(literals, word) == literals.end() &&
          std::ranges::none_of(operators, [&](auto o) { return equal_names(o, word); });
 }
@@ -175,8 +180,8 @@ auto constant_of(filter const& f) -> std::optional<bool> {
   return is_true ? std::optional(true) : std::nullopt;
 }
 
-/// One pass over the text, one function for each level of precedence. Inside of a value path, `parent_` is the
-/// attribute that it belongs to.
+/// One pass over the text, one function for each level of precedence. Inside of a value path,
+/// `parent_` is the attribute that it belongs to.
 class filter_parser {
  public:
   filter_parser(std::string_view text, resource_definition const& definition,
@@ -496,14 +501,14 @@ class filter_parser {
     return sub;
   }
 
-  auto take_literal() -> result<json, filter_error> {
+  auto take_literal() -> result<json::value, filter_error> {
     if (auto const word = peek_token(); is_bare_word(word)) {
       TIDEGATE_TRY_VOID(take_bare_word(word));
-      return json(word);
+      return json::value(word);
     }
-    auto literal = parse_json_literal(text_.substr(position_));
+    auto literal = json::parse_literal(text_.substr(position_));
     if (!literal) {
-      auto const fault = literal.error().fault == json_fault::value_expected
+      auto const fault = literal.error().fault == json::fault::value_expected
                              ? filter_fault::value_expected
                              : filter_fault::invalid_value;
       return fail(fault, position_ + literal.error().offset);
@@ -538,19 +543,19 @@ class filter_parser {
   bool may_lack_;  // what is not known has no value
   std::size_t position_ = 0;
   std::size_t terms_ = 0;
-  std::vector<json> literals_;
+  std::vector<json::value> literals_;
   attribute_path const* parent_ = nullptr;
 };
 
 void append_value(std::string& out, filter_value const& value) {
   if (auto const* const text = std::get_if<std::string>(&value)) {
-    http::append_json_string(out, *text);
+    json::append_string(out, *text);
   } else if (auto const* const boolean = std::get_if<bool>(&value)) {
     out += *boolean ? "true" : "false";
   } else if (auto const* const integer = std::get_if<std::int64_t>(&value)) {
     out += std::to_string(*integer);
   } else if (auto const* const decimal = std::get_if<double>(&value)) {
-    append_json(out, *decimal);
+    json::append(out, *decimal);
   } else if (auto const* const moment = std::get_if<date_time>(&value)) {
     out += '"';
     http::append_rfc3339(out, moment->second);

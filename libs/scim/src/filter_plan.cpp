@@ -170,7 +170,8 @@ class planner {
     return finish_all(std::move(all));
   }
 
-  /// Where an index gives a few resources, it is faster to look at them than to read all of another index.
+  /// Where an index gives a few resources, it is faster to look at them than to read all of another
+  /// index.
   static void leave_to_few(filter_plan& all) {
     if (std::ranges::none_of(all.operands,
                              [](auto const& p) { return p.reach == plan_reach::few; })) {
@@ -212,7 +213,8 @@ class planner {
     return all;
   }
 
-  /// Makes one range of two over one index, of which a resource, or in a value path a value, has one key only.
+  /// Makes one range of two over one index, of which a resource, or in a value path a value, has
+  /// one key only.
   auto merge_range(std::vector<filter_plan>& plans, filter_plan const& one, bool in_value_path)
       -> bool {
     if (one.kind != plan_kind::range) {

@@ -33,7 +33,8 @@ struct filter_plan {
   plan_kind kind{};
   bool exact = true;
   plan_reach reach = plan_reach::many;
-  /// Of `has_member` and `in_group`: something else gives a few resources, and each of them is asked.
+  /// Of `has_member` and `in_group`: something else gives a few resources, and each of them is
+  /// asked.
   bool asked_each = false;
   std::vector<filter_plan> operands;
   std::size_t index = 0;  // of the type

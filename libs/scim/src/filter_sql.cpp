@@ -9,8 +9,8 @@ namespace tidegate::scim {
 
 namespace {
 
-/// Writes a plan as a condition. Sets of rids are subqueries of `IN`: SQLite and PostgreSQL read them first and
-/// then look the resources up.
+/// Writes a plan as a condition. Sets of rids are subqueries of `IN`: SQLite and PostgreSQL read
+/// them first and then look the resources up.
 class sql_writer {
  public:
   sql_writer(std::vector<std::int64_t> const& index_ids, std::vector<std::int64_t> const& more_ids,

@@ -15,6 +15,6 @@ namespace tidegate::scim {
 
 /// Appends the entries of `resource` in the index with that number, which is of what `path` means.
 void append_entries(std::vector<index_entry>& entries, std::size_t index,
-                    attribute_path const& path, json const& resource);
+                    attribute_path const& path, json::value const& resource);
 
 }  // namespace tidegate::scim

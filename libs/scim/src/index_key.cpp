@@ -38,8 +38,8 @@ void append_ordered(std::string& out, double number) {
   append_big_endian(out, (bits & sign_bit) != 0 ? ~bits : bits | sign_bit);
 }
 
-/// The same for an integer, among decimals. A double does not hold each one: the next below comes first, then
-/// how much more it is, where it is more.
+/// The same for an integer, among decimals. A double does not hold each one: the next below comes
+/// first, then how much more it is, where it is more.
 void append_ordered(std::string& out, std::int64_t number) {
   constexpr double bound = 9223372036854775808.0;  // 2^63
   auto below = static_cast<double>(number);
@@ -77,7 +77,7 @@ auto key_of(Value const& value) -> std::string {
   return make_key([&](std::string& key) { append_ordered(key, value); });
 }
 
-auto is_primary(json const& value) noexcept -> bool {
+auto is_primary(json::value const& value) noexcept -> bool {
   auto const* const primary = value.find("primary");
   auto const* const flag = primary == nullptr ? nullptr : primary->if_bool();
   return flag != nullptr && *flag;
@@ -85,7 +85,7 @@ auto is_primary(json const& value) noexcept -> bool {
 
 /// Calls `each` with every value of an array, or with the only one.
 template <class Each>
-void for_each_value(json const* value, Each each) {
+void for_each_value(json::value const* value, Each each) {
   if (value == nullptr) {
     return;
   }
@@ -98,19 +98,19 @@ void for_each_value(json const* value, Each each) {
 
 /// Calls `each` with every value at `path`, and whether it is of a primary one.
 template <class Each>
-void for_each_value(attribute_path const& path, json const& resource, Each each) {
+void for_each_value(attribute_path const& path, json::value const& resource, Each each) {
   auto const* const owner =
       path.extension == nullptr ? &resource : resource.find(path.extension->id);
   if (owner == nullptr) {
     return;
   }
-  for_each_value(owner->find(path.parent->name), [&](json const& one) {
+  for_each_value(owner->find(path.parent->name), [&](json::value const& one) {
     if (path.sub == nullptr) {
       each(one, false);
       return;
     }
     for_each_value(one.find(path.sub->name),
-                   [&](json const& value) { each(value, is_primary(one)); });
+                   [&](json::value const& value) { each(value, is_primary(one)); });
   });
 }
 
@@ -127,7 +127,7 @@ auto index_key(attribute const& a, std::string_view text) -> std::string {
   });
 }
 
-auto index_key(attribute const& a, json const& value) -> std::string {
+auto index_key(attribute const& a, json::value const& value) -> std::string {
   auto const* const text = value.if_string();
   switch (a.type) {
     case attribute_type::string:
@@ -176,11 +176,11 @@ auto index_key(attribute const& a, filter_value const& value) -> std::string {
 }
 
 void append_entries(std::vector<index_entry>& entries, std::size_t index,
-                    attribute_path const& path, json const& resource) {
+                    attribute_path const& path, json::value const& resource) {
   auto const first = entries.size();
   auto sorting = first;  // by which the resource is sorted
   bool primary = false;
-  for_each_value(path, resource, [&](json const& value, bool of_primary) {
+  for_each_value(path, resource, [&](json::value const& value, bool of_primary) {
     auto key = index_key(*path.leaf(), value);
     if (key == missing_key) {
       return;
@@ -209,7 +209,8 @@ void append_entries(std::vector<index_entry>& entries, std::size_t index,
   entries.erase(same.begin(), same.end());
 }
 
-auto index_entries(model_type const& type, json const& resource) -> std::vector<index_entry> {
+auto index_entries(model_type const& type, json::value const& resource)
+    -> std::vector<index_entry> {
   std::vector<index_entry> entries;
   entries.reserve(type.indexes.size());
   for (std::size_t i = 0; i < type.indexes.size(); ++i) {

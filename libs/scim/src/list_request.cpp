@@ -3,8 +3,8 @@
 
 #include "message.hpp"
 
-#include <tidegate/http/json_string.hpp>
 #include <tidegate/http/query.hpp>
+#include <tidegate/json/string.hpp>
 #include <tidegate/scim/case_fold.hpp>
 
 #include <algorithm>
@@ -53,8 +53,8 @@ struct parameters {
   return value;
 }
 
-/// Whether it looks like standard attribute notation (RFC 7644, section 3.10): a name, with a sub-attribute or
-/// a URN before it. Whether there is such an attribute is for the schema to say.
+/// Whether it looks like standard attribute notation (RFC 7644, section 3.10): a name, with a
+/// sub-attribute or a URN before it. Whether there is such an attribute is for the schema to say.
 [[nodiscard]] auto is_attribute_notation(std::string_view text) noexcept -> bool {
   auto const is_letter = [](char c) { return fold_ascii(c) >= 'a' && fold_ascii(c) <= 'z'; };
   return !text.empty() && text.size() <= attribute_name_octets_max && is_letter(text.front()) &&
@@ -123,7 +123,7 @@ struct parameters {
 }
 
 /// A member that is a string; nothing when it is not there or null.
-[[nodiscard]] auto string_member(json const& message, std::string_view name)
+[[nodiscard]] auto string_member(json::value const& message, std::string_view name)
     -> result<std::optional<std::string>, error> {
   auto const* value = message.find(name);
   if (value == nullptr || value->is_null()) {
@@ -135,7 +135,7 @@ struct parameters {
   return *value->if_string();
 }
 
-[[nodiscard]] auto names_member(json const& message, std::string_view name)
+[[nodiscard]] auto names_member(json::value const& message, std::string_view name)
     -> result<std::vector<std::string>, error> {
   std::vector<std::string> out;
   auto const* value = message.find(name);
@@ -252,7 +252,7 @@ void append_names_member(std::string& out, std::string_view member,
   char before = '[';
   for (auto const& name : list) {
     out += before;
-    http::append_json_string(out, name);
+    json::append_string(out, name);
     before = ',';
   }
   out += ']';
@@ -343,18 +343,18 @@ void append_search_request(std::string& out, list_request const& request) {
   append_names_member(out, "excludedAttributes", request.excluded_attributes);
   if (request.filter) {
     out += R"(,"filter":)";
-    http::append_json_string(out, *request.filter);
+    json::append_string(out, *request.filter);
   }
   if (!request.sort_by.empty()) {
     out += R"(,"sortBy":)";
-    http::append_json_string(out, request.sort_by);
+    json::append_string(out, request.sort_by);
     out += request.descending ? R"(,"sortOrder":"descending")" : "";
   }
   if (request.method == pagination_method::index) {
     out += R"(,"startIndex":)" + std::to_string(request.start_index);
   } else {
     out += R"(,"cursor":)";
-    http::append_json_string(out, request.cursor);
+    json::append_string(out, request.cursor);
   }
   if (request.count) {
     out += R"(,"count":)" + std::to_string(*request.count);

@@ -3,7 +3,7 @@
 
 #include "message.hpp"
 
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
 
 namespace tidegate::scim {
 
@@ -12,12 +12,12 @@ namespace {
 void append_cursor(std::string& out, std::string_view name, std::string_view cursor) {
   if (!cursor.empty()) {
     out += name;
-    http::append_json_string(out, cursor);
+    json::append_string(out, cursor);
     out += ',';
   }
 }
 
-[[nodiscard]] auto integer_of(json const& message, std::string_view name)
+[[nodiscard]] auto integer_of(json::value const& message, std::string_view name)
     -> result<std::optional<std::uint64_t>, error> {
   auto const* value = message.find(name);
   if (value == nullptr || value->is_null()) {
@@ -30,7 +30,7 @@ void append_cursor(std::string& out, std::string_view name, std::string_view cur
   return static_cast<std::uint64_t>(*number);
 }
 
-[[nodiscard]] auto cursor_of(json const& message, std::string_view name)
+[[nodiscard]] auto cursor_of(json::value const& message, std::string_view name)
     -> result<std::string, error> {
   auto const* value = message.find(name);
   if (value == nullptr || value->is_null()) {
@@ -73,7 +73,7 @@ void append_list_response(std::string& out, list_head const& head,
   out += "]}";
 }
 
-auto parse_list_response(std::string_view body, json_limits const& limits)
+auto parse_list_response(std::string_view body, json::limits const& limits)
     -> result<list_response, error> {
   TIDEGATE_TRY(auto message, parse_message(body, list_response_schema, limits));
   list_response read;

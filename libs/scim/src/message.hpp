@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/error.hpp>
-#include <tidegate/scim/json.hpp>
 
 #include <string>
 #include <string_view>
@@ -14,11 +14,11 @@ namespace tidegate::scim {
 [[nodiscard]] auto invalid_syntax(std::string detail) -> error;
 
 /// A message is a JSON object whose `schemas` name `schema`.
-[[nodiscard]] auto check_message(json const& message, std::string_view schema)
+[[nodiscard]] auto check_message(json::value const& message, std::string_view schema)
     -> result<void, error>;
 
 /// Reads a message: a JSON object whose `schemas` name `schema`.
 [[nodiscard]] auto parse_message(std::string_view body, std::string_view schema,
-                                 json_limits const& limits = {}) -> result<json, error>;
+                                 json::limits const& limits = {}) -> result<json::value, error>;
 
 }  // namespace tidegate::scim

@@ -33,7 +33,8 @@ auto fail(std::string_view subject, std::string text) -> std::unexpected<model_e
   return failure(model_error{std::string(subject), std::move(text)});
 }
 
-/// What values of `path` are: of a complex attribute its `value`. Without a leaf when there is none.
+/// What values of `path` are: of a complex attribute its `value`. Without a leaf when there is
+/// none.
 auto values_of(attribute_path path) noexcept -> attribute_path {
   if (path.sub == nullptr && path.parent != nullptr &&
       path.parent->type == attribute_type::complex) {
@@ -124,7 +125,8 @@ void for_each_path(resource_definition const& definition, Each each) {
   }
 }
 
-/// Whether the base schema is `urn` and has the multi-valued attribute `name` with the sub-attribute `value`.
+/// Whether the base schema is `urn` and has the multi-valued attribute `name` with the
+/// sub-attribute `value`.
 auto has_references(resource_definition const& definition, std::string_view urn,
                     std::string_view name) noexcept -> bool {
   auto const* const a = definition.base().find(name);

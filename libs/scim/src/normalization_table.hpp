@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <span>
 
-/// Characters that canonically are others (Unicode 14), but for Hangul syllables, which follow a rule.
+/// Characters that canonically are others (Unicode 14), but for Hangul syllables, which follow a
+/// rule.
 namespace tidegate::scim {
 
 /// `character` is `first` and `second`; or `first` alone, when `second` is 0.

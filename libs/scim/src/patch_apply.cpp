@@ -23,9 +23,9 @@ auto fail(resource_error const& e) -> std::unexpected<error> {
 }
 
 /// The values that an operation brings, as they are kept: one, or each of an array.
-auto read_values(json const& value, attribute const& a) -> result<json_array, error> {
-  json_array out;
-  auto const read = [&](json const& one) -> result<void, error> {
+auto read_values(json::value const& value, attribute const& a) -> result<json::array, error> {
+  json::array out;
+  auto const read = [&](json::value const& one) -> result<void, error> {
     auto kept = read_value(as_object(one, a), a, a.name);
     if (!kept) {
       return fail(kept.error());
@@ -43,7 +43,7 @@ auto read_values(json const& value, attribute const& a) -> result<json_array, er
 }
 
 /// Whether both are the same value of `a`, as a filter would say.
-auto is_same(json const& x, json const& y, attribute const& a) -> bool {
+auto is_same(json::value const& x, json::value const& y, attribute const& a) -> bool {
   auto const* const left = x.if_string();
   auto const* const right = y.if_string();
   if (a.case_exact || left == nullptr || right == nullptr) {
@@ -53,19 +53,19 @@ auto is_same(json const& x, json const& y, attribute const& a) -> bool {
 }
 
 /// Whether `value` has all that `wanted` has.
-auto has_all(json const& value, json const& wanted, attribute const& a) -> bool {
+auto has_all(json::value const& value, json::value const& wanted, attribute const& a) -> bool {
   auto const* const object = wanted.if_object();
   if (object == nullptr) {
     return is_same(value, wanted, a);
   }
-  return std::ranges::all_of(object->members(), [&](json_member const& m) {
+  return std::ranges::all_of(object->members(), [&](json::member const& m) {
     auto const* const mine = value.find(m.name);
     auto const* const sub = a.find(m.name);
     return mine != nullptr && sub != nullptr && is_same(*mine, m.value, *sub);
   });
 }
 
-auto is_primary(json const& value) noexcept -> bool {
+auto is_primary(json::value const& value) noexcept -> bool {
   auto const* const flag = value.find("primary");
   return flag != nullptr && flag->if_bool() != nullptr && *flag->if_bool();
 }
@@ -77,14 +77,16 @@ auto terms_in(filter const& f) -> std::size_t {
       [](std::size_t sum, filter const& operand) { return sum + terms_in(operand); });
 }
 
-/// Collects what the filter says with `eq` of every value that matches it; `literals` are those of the comparisons
-/// to come.
-void collect_equal(json_object& out, filter const& f, bool holds, std::span<json const>& literals) {
+/// Collects what the filter says with `eq` of every value that matches it; `literals` are those of
+/// the comparisons to come.
+void collect_equal(json::object& out, filter const& f, bool holds,
+                   std::span<json::value const>& literals) {
   if (f.kind == filter_kind::compare) {
     auto const& literal = literals.front();
     literals = literals.subspan(1);
     if (holds && f.op == compare_op::eq && !literal.is_null()) {
-      out.set(f.path.sub->name, f.path.sub->multi_valued ? json(json_array{literal}) : literal);
+      out.set(f.path.sub->name,
+              f.path.sub->multi_valued ? json::value(json::array{literal}) : literal);
     }
   }
   for (auto const& operand : f.operands) {
@@ -92,9 +94,9 @@ void collect_equal(json_object& out, filter const& f, bool holds, std::span<json
   }
 }
 
-auto weight_of(json const& value) -> std::size_t;
+auto weight_of(json::value const& value) -> std::size_t;
 
-auto weight_of(json_array const& values) -> std::size_t {
+auto weight_of(json::array const& values) -> std::size_t {
   std::size_t weight = 0;
   for (auto const& v : values) {
     weight += weight_of(v);
@@ -102,8 +104,9 @@ auto weight_of(json_array const& values) -> std::size_t {
   return weight;
 }
 
-/// Roughly the octets of a value: what it takes to look at it. Those beyond ASCII take longer to fold.
-auto weight_of(json const& value) -> std::size_t {
+/// Roughly the octets of a value: what it takes to look at it. Those beyond ASCII take longer to
+/// fold.
+auto weight_of(json::value const& value) -> std::size_t {
   std::size_t weight = 16;
   if (auto const* const text = value.if_string()) {
     auto const beyond = std::ranges::count_if(*text, [](char c) { return (c & 0x80) != 0; });
@@ -118,10 +121,11 @@ auto weight_of(json const& value) -> std::size_t {
   return weight;
 }
 
-/// A resource while operations are applied to it, one after another. After an error it is of no use.
+/// A resource while operations are applied to it, one after another. After an error it is of no
+/// use.
 class patcher {
  public:
-  patcher(json_object resource, resource_definition const& definition)
+  patcher(json::object resource, resource_definition const& definition)
       : resource_(std::move(resource)), definition_(definition) {}
 
   auto apply(patch_operation const& op) -> result<void, error> {
@@ -138,7 +142,7 @@ class patcher {
     if (path.parent == nullptr) {
       return remove_extension(op.kind, urn);
     }
-    json_object inner;
+    json::object inner;
     if (auto* const there = resource_.find(urn);
         there != nullptr && there->if_object() != nullptr) {
       inner = std::move(*there->if_object());
@@ -153,8 +157,8 @@ class patcher {
   }
 
   /// The resource as it is to be kept. What is readOnly is not judged and stays.
-  auto finish(json const& before) && -> result<json, error> {
-    json const patched(std::move(resource_));
+  auto finish(json::value const& before) && -> result<json::value, error> {
+    json::value const patched(std::move(resource_));
     auto const judged = read_resource(patched, definition_, unknown_attributes::ignore);
     if (!judged) {
       return fail(judged.error());
@@ -162,7 +166,7 @@ class patcher {
     if (auto const kept = check_immutable(before, *judged, definition_); !kept) {
       return fail(kept.error());
     }
-    json_object out;
+    json::object out;
     for (auto const& m : patched.if_object()->members()) {
       auto const* const a = definition_.base().find(m.name);
       if (a != nullptr && a->mutability == attribute_mutability::read_only) {
@@ -172,7 +176,7 @@ class patcher {
         out.append(extension != nullptr ? extension->id : a->name, *value);
       }
     }
-    return json(std::move(out));
+    return json::value(std::move(out));
   }
 
  private:
@@ -186,24 +190,24 @@ class patcher {
     return {};
   }
 
-  auto change(json_object& owner, patch_operation const& op) -> result<void, error> {
+  auto change(json::object& owner, patch_operation const& op) -> result<void, error> {
     auto const& a = *op.path.path.parent;
     bool const whole = op.path.path.sub == nullptr && !op.path.value_filter;
     // An object changes sub-attributes of a single complex value, and leaves the others.
     bool const merges = a.type == attribute_type::complex && !a.multi_valued &&
                         op.kind != patch_kind::remove && op.value.if_object() != nullptr;
-    return change_values(owner, a, op.kind, [&](json_array& values) {
+    return change_values(owner, a, op.kind, [&](json::array& values) {
       return whole && !merges ? edit_whole(values, a, op.kind, op.value)
                               : edit_selected(values, a, op);
     });
   }
 
-  /// Takes the values of `a` out of `owner`, a single one as an array of one, and puts back what `edit` makes of
-  /// them.
+  /// Takes the values of `a` out of `owner`, a single one as an array of one, and puts back what
+  /// `edit` makes of them.
   template <class Edit>
-  auto change_values(json_object& owner, attribute const& a, patch_kind kind, Edit edit)
+  auto change_values(json::object& owner, attribute const& a, patch_kind kind, Edit edit)
       -> result<void, error> {
-    json_array values;
+    json::array values;
     if (auto* const there = owner.find(a.name); there != nullptr && !there->is_null()) {
       if (auto* const array = there->if_array()) {
         values = std::move(*array);
@@ -213,9 +217,10 @@ class patcher {
     }
     bool const had = std::ranges::any_of(values, is_present);
     bool const immutable = had && a.mutability == attribute_mutability::immutable;
-    auto const before = immutable ? values : json_array();
+    auto const before = immutable ? values : json::array();
     TIDEGATE_TRY_VOID(edit(values));
-    std::erase_if(values, [](json const& v) { return v.if_object() && v.if_object()->empty(); });
+    std::erase_if(values,
+                  [](json::value const& v) { return v.if_object() && v.if_object()->empty(); });
     if (immutable && values != before) {
       return fail(scim_type::mutability, a.name + ": the value cannot be changed");
     }
@@ -225,13 +230,14 @@ class patcher {
         return fail(scim_type::mutability, a.name + ": a value is required");
       }
     } else {
-      owner.set(a.name, a.multi_valued ? json(std::move(values)) : std::move(values.front()));
+      owner.set(a.name,
+                a.multi_valued ? json::value(std::move(values)) : std::move(values.front()));
     }
     return {};
   }
 
-  auto edit_whole(json_array& values, attribute const& a, patch_kind kind, json const& value)
-      -> result<void, error> {
+  auto edit_whole(json::array& values, attribute const& a, patch_kind kind,
+                  json::value const& value) -> result<void, error> {
     if (value.is_null() || (kind == patch_kind::remove && !a.multi_valued)) {
       if (kind != patch_kind::add) {
         values.clear();
@@ -241,8 +247,8 @@ class patcher {
     TIDEGATE_TRY(auto given, read_values(value, a));
     if (kind == patch_kind::remove) {
       TIDEGATE_TRY_VOID(spend(weight_of(values) * given.size()));
-      std::erase_if(values, [&](json const& v) {
-        return std::ranges::any_of(given, [&](json const& g) { return has_all(v, g, a); });
+      std::erase_if(values, [&](json::value const& v) {
+        return std::ranges::any_of(given, [&](json::value const& g) { return has_all(v, g, a); });
       });
       return {};
     }
@@ -264,7 +270,7 @@ class patcher {
   }
 
   /// Edits the complex values that the path selects: those that match its filter, or all.
-  auto edit_selected(json_array& values, attribute const& a, patch_operation const& op)
+  auto edit_selected(json::array& values, attribute const& a, patch_operation const& op)
       -> result<void, error> {
     auto const* const sub = op.path.path.sub;
     auto const* const f = op.path.value_filter ? &*op.path.value_filter : nullptr;
@@ -296,7 +302,7 @@ class patcher {
       if (sub != nullptr) {
         TIDEGATE_TRY_VOID(change_member(*value.if_object(), *sub, op.kind, op.value));
       } else if (removes) {
-        value = json_object();
+        value = json::object();
       } else if (f != nullptr && op.kind == patch_kind::replace) {
         TIDEGATE_TRY_VOID(replace_value(value, a, op.value));
       } else {
@@ -309,13 +315,13 @@ class patcher {
     return settle_primary(values, a, selected);
   }
 
-  auto change_member(json_object& owner, attribute const& a, patch_kind kind, json const& value)
-      -> result<void, error> {
+  auto change_member(json::object& owner, attribute const& a, patch_kind kind,
+                     json::value const& value) -> result<void, error> {
     return change_values(owner, a, kind,
-                         [&](json_array& values) { return edit_whole(values, a, kind, value); });
+                         [&](json::array& values) { return edit_whole(values, a, kind, value); });
   }
 
-  auto merge(json_object& owner, attribute const& a, patch_kind kind, json const& value)
+  auto merge(json::object& owner, attribute const& a, patch_kind kind, json::value const& value)
       -> result<void, error> {
     auto const* const object = value.if_object();
     if (object == nullptr) {
@@ -334,7 +340,7 @@ class patcher {
   }
 
   /// Puts another value in the place of one, but for what is immutable in it.
-  static auto replace_value(json& value, attribute const& a, json const& by)
+  static auto replace_value(json::value& value, attribute const& a, json::value const& by)
       -> result<void, error> {
     auto next = read_value(as_object(by, a), a, a.name);
     if (!next) {
@@ -348,26 +354,26 @@ class patcher {
         return fail({resource_fault::immutable_changed, a.name + "." + sub.name});
       }
     }
-    value = next->is_null() ? json(json_object()) : *std::move(next);
+    value = next->is_null() ? json::value(json::object()) : *std::move(next);
     return {};
   }
 
   /// A new value that the filter of the path matches, as far as it says what that is.
-  static auto make_value(attribute const& a, patch_path const& path) -> result<json, error> {
-    json_object equal;
+  static auto make_value(attribute const& a, patch_path const& path) -> result<json::value, error> {
+    json::object equal;
     if (path.value_filter) {
       std::span literals(path.literals);
       collect_equal(equal, *path.value_filter, true, literals);
     }
-    auto made = read_value(json(std::move(equal)), a, a.name);
+    auto made = read_value(json::value(std::move(equal)), a, a.name);
     if (!made) {
       return fail(made.error());
     }
-    return made->is_null() ? json(json_object()) : *std::move(made);
+    return made->is_null() ? json::value(json::object()) : *std::move(made);
   }
 
   /// When one of the values that were changed is the primary one, no other is.
-  static auto settle_primary(json_array& values, attribute const& a,
+  static auto settle_primary(json::array& values, attribute const& a,
                              std::span<std::size_t const> changed) -> result<void, error> {
     if (!a.multi_valued || a.find("primary") == nullptr) {
       return {};
@@ -402,7 +408,7 @@ class patcher {
     return {};
   }
 
-  json_object resource_;
+  json::object resource_;
   resource_definition const& definition_;
   std::size_t work_left_ = patch_work_max;
 };
@@ -417,7 +423,8 @@ auto members_of(resource_definition const& definition) noexcept -> attribute con
 }
 
 /// Members that an operation brings, each with its `value`.
-auto read_members(json const& value, attribute const& a) -> result<std::vector<json>, error> {
+auto read_members(json::value const& value, attribute const& a)
+    -> result<std::vector<json::value>, error> {
   TIDEGATE_TRY(auto members, read_values(value, a));
   for (auto const& m : members) {
     if (auto const* const id = m.find("value"); id == nullptr || !is_present(*id)) {
@@ -436,7 +443,7 @@ auto change_of_members(patch_operation op, attribute const& a) -> result<member_
   if (auto& f = op.path.value_filter) {
     if (f->kind == filter_kind::compare && f->op == compare_op::eq &&
         equal_names(f->path.sub->name, "value") && op.path.literals.front().if_string()) {
-      return member_change{remove, {json_object{{"value", op.path.literals.front()}}}, {}};
+      return member_change{remove, {json::object{{"value", op.path.literals.front()}}}, {}};
     }
     return member_change{remove_matching, {}, std::move(f)};
   }
@@ -450,8 +457,8 @@ auto change_of_members(patch_operation op, attribute const& a) -> result<member_
 
 }  // namespace
 
-auto apply_patch(json const& resource, std::vector<patch_operation> const& operations,
-                 resource_definition const& definition) -> result<json, error> {
+auto apply_patch(json::value const& resource, std::vector<patch_operation> const& operations,
+                 resource_definition const& definition) -> result<json::value, error> {
   auto const* const object = resource.if_object();
   if (object == nullptr) {
     return fail({resource_fault::object_expected, ""});

@@ -2,6 +2,7 @@
 #include <tidegate/scim/patch.hpp>
 
 #include "message.hpp"
+#include "read_value.hpp"
 
 #include <tidegate/scim/case_fold.hpp>
 
@@ -16,7 +17,8 @@ auto fail(scim_type type, std::string detail) -> std::unexpected<error> {
   return failure(error{.status = 400, .type = type, .detail = std::move(detail)});
 }
 
-/// Whether an error at `offset` is one of the filter in the brackets of a path, or of the path around it.
+/// Whether an error at `offset` is one of the filter in the brackets of a path, or of the path
+/// around it.
 auto is_in_brackets(std::string_view path, std::size_t offset) noexcept -> bool {
   auto const open = path.find('[');
   if (open == std::string_view::npos || offset <= open) {
@@ -49,7 +51,7 @@ class patch_reader {
       : definition_(definition), unknown_(unknown), ignored_(ignored) {}
 
   /// Reads one operation, which may become several; `place` says where it stands.
-  auto read_operation(json const& value, std::string const& place) -> result<void, error> {
+  auto read_operation(json::value const& value, std::string const& place) -> result<void, error> {
     auto const* const object = value.if_object();
     auto const* const op = object == nullptr ? nullptr : object->find("op");
     auto const* const word = op == nullptr ? nullptr : op->if_string();
@@ -78,7 +80,7 @@ class patch_reader {
     if (target.path.parent == nullptr) {
       return change_extension(*kind, *target.path.extension, operand, place + ".value");
     }
-    return append_value({*kind, std::move(target), operand == nullptr ? json() : *operand},
+    return append_value({*kind, std::move(target), operand == nullptr ? json::value() : *operand},
                         place + ".value");
   }
 
@@ -110,8 +112,8 @@ class patch_reader {
   }
 
   /// One operation for each member of `value`: of the resource, or of one of its extensions.
-  auto divide(patch_kind kind, json const& value, schema const* extension, std::string const& place)
-      -> result<void, error> {
+  auto divide(patch_kind kind, json::value const& value, schema const* extension,
+              std::string const& place) -> result<void, error> {
     auto const* const object = value.if_object();
     if (object == nullptr) {
       return fail(scim_type::invalid_value, place + ": an object of attributes is expected");
@@ -147,7 +149,7 @@ class patch_reader {
     return {};
   }
 
-  auto change_extension(patch_kind kind, schema const& extension, json const* value,
+  auto change_extension(patch_kind kind, schema const& extension, json::value const* value,
                         std::string const& place) -> result<void, error> {
     if (kind != patch_kind::remove && !value->is_null()) {
       return divide(kind, *value, &extension, place);
@@ -161,7 +163,7 @@ class patch_reader {
     return append(std::move(whole));
   }
 
-  void ignore(std::string_view owner, json_member const& m) {
+  void ignore(std::string_view owner, json::member const& m) {
     if (ignored_ != nullptr && !m.value.is_null()) {
       ignored_->note_attribute(owner, m.name);
     }
@@ -181,13 +183,14 @@ class patch_reader {
     return append(std::move(op));
   }
 
-  /// Takes URNs that the resource type lacks out of a value of `schemas`. False when all of them are.
-  auto read_schemas(json& value, std::string const& place) -> result<bool, error> {
-    auto const is_unknown = [&](json const& urn) {
+  /// Takes URNs that the resource type lacks out of a value of `schemas`. False when all of them
+  /// are.
+  auto read_schemas(json::value& value, std::string const& place) -> result<bool, error> {
+    auto const is_unknown = [&](json::value const& urn) {
       return urn.if_string() != nullptr && !equal_names(*urn.if_string(), definition_.base().id) &&
              definition_.find_extension(*urn.if_string()) == nullptr;
     };
-    json_array one;
+    json::array one;
     auto* const array = value.if_array();
     if (array == nullptr) {
       one.push_back(value);
@@ -204,7 +207,7 @@ class patch_reader {
     return std::erase_if(urns, is_unknown) == 0 || !urns.empty();
   }
 
-  void read_values(json& value, attribute const& a, bool is_one, patch_kind kind) {
+  void read_values(json::value& value, attribute const& a, bool is_one, patch_kind kind) {
     auto* const array = value.if_array();
     if (array == nullptr) {
       read_one(value, a, kind);
@@ -216,10 +219,12 @@ class patch_reader {
       auto element = std::move(array->front());
       value = std::move(element);
       read_one(value, a, kind);
+    } else if (array->empty() && kind != patch_kind::remove) {
+      value = json::value();  // unassigned (RFC 7643, section 2.5)
     }
   }
 
-  void read_one(json& value, attribute const& a, patch_kind kind) {
+  void read_one(json::value& value, attribute const& a, patch_kind kind) {
     if (a.type != attribute_type::complex) {
       return;
     }
@@ -228,12 +233,12 @@ class patch_reader {
       auto const* const text = value.if_string();
       bool const is_none = text != nullptr && text->empty() && a.find("value") != nullptr;
       if (is_none && kind != patch_kind::remove) {  // where null stands for all values
-        value = json();
+        value = json::value();
       }
       return;
     }
     if (unknown_ == unknown_attributes::ignore) {
-      std::erase_if(object->members(), [&](json_member const& m) {
+      std::erase_if(object->members(), [&](json::member const& m) {
         if (a.find(m.name) != nullptr) {
           return false;
         }
@@ -245,6 +250,11 @@ class patch_reader {
       if (auto const* const sub = a.find(m.name)) {
         read_values(m.value, *sub, !sub->multi_valued, kind);
       }
+    }
+    // Only where nothing else is left beside it: other attributes keep what the value does not
+    // name.
+    if (kind != patch_kind::remove && a.find("$ref") != nullptr && is_empty_reference(value, a)) {
+      value = json::value();
     }
   }
 
@@ -264,7 +274,7 @@ class patch_reader {
 
 }  // namespace
 
-auto parse_patch(json const& body, resource_definition const& definition,
+auto parse_patch(json::value const& body, resource_definition const& definition,
                  unknown_attributes unknown, ignored_names* ignored)
     -> result<std::vector<patch_operation>, error> {
   TIDEGATE_TRY_VOID(check_message(body, patch_op_schema));

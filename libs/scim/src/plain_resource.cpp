@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/plain_resource.hpp>
 
+#include <tidegate/base/utf8.hpp>
 #include "index_entries.hpp"
-#include "utf8.hpp"
 
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
 #include <tidegate/scim/case_fold.hpp>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr std::size_t attributes_max = 64;  // as many as there are bits
 /// What reads returns false, or nothing, as soon as something is not plain.
 class plain_reader {
  public:
-  plain_reader(std::string_view text, model_type const& type, json const& own)
+  plain_reader(std::string_view text, model_type const& type, json::value const& own)
       : text_(text), type_(type), definition_(type.definition), own_(own) {}
 
   auto read() -> std::optional<kept_form> {
@@ -86,7 +86,7 @@ class plain_reader {
     }
     auto const begin = position_;
     for (;;) {
-      position_ += http::plain_json_octets(text_.substr(position_));
+      position_ += json::plain_octets(text_.substr(position_));
       if (at('"')) {
         return text_.substr(begin, position_++ - begin);
       }
@@ -114,7 +114,7 @@ class plain_reader {
     }
     keep();
     made_.text += R"(,"id":)";
-    append_json(made_.text, *own_.find("id"));
+    json::append(made_.text, *own_.find("id"));
     if (!read_members()) {
       return false;
     }
@@ -124,7 +124,7 @@ class plain_reader {
     }
     keep();
     made_.text += R"(,"meta":)";
-    append_json(made_.text, *own_.find("meta"));
+    json::append(made_.text, *own_.find("meta"));
     made_.text += '}';
     return true;
   }
@@ -246,7 +246,8 @@ class plain_reader {
       case attribute_type::string:
       case attribute_type::reference: {
         auto const text = read_string();
-        if (!text || (a.required && text->empty())) {
+        // Without its `value` a complex attribute may have none at all.
+        if (!text || (text->empty() && (a.required || a.name == "value"))) {
           return false;
         }
         note(a, *text);
@@ -286,15 +287,16 @@ class plain_reader {
       return;
     }
     made_.entries.push_back({index,
-                             a.type == attribute_type::boolean ? index_key(a, json(value == "true"))
-                                                               : index_key(a, value),
+                             a.type == attribute_type::boolean
+                                 ? index_key(a, json::value(value == "true"))
+                                 : index_key(a, value),
                              true});
   }
 
   std::string_view text_;
   model_type const& type_;
   resource_definition const& definition_;
-  json const& own_;
+  json::value const& own_;
   std::size_t position_ = 0;
   std::size_t kept_ = 0;  // up to here; what follows up to the position is to be
   kept_form made_;
@@ -305,7 +307,7 @@ class plain_reader {
 
 }  // namespace
 
-auto read_plain_resource(std::string_view text, model_type const& type, json const& own)
+auto read_plain_resource(std::string_view text, model_type const& type, json::value const& own)
     -> std::optional<kept_form> {
   return plain_reader(text, type, own).read();
 }

@@ -79,20 +79,21 @@ auto projection::takes_sub(attribute_path const& path) const noexcept -> bool {
 }
 
 /// Null when nothing of the value comes.
-auto projection::part_of(json const& value, attribute_path const& path) const -> json {
+auto projection::part_of(json::value const& value, attribute_path const& path) const
+    -> json::value {
   if (path.parent->type != attribute_type::complex) {
     return value;
   }
   if (auto const* const array = value.if_array()) {
-    json_array out;
+    json::array out;
     for (auto const& one : *array) {
       if (auto part = part_of(one, path); !part.is_null()) {
         out.push_back(std::move(part));
       }
     }
-    return out.empty() ? json() : json(std::move(out));
+    return out.empty() ? json::value() : json::value(std::move(out));
   }
-  json_object out;
+  json::object out;
   if (auto const* const object = value.if_object()) {
     for (auto const& m : object->members()) {
       auto const* const sub = path.parent->find(m.name);
@@ -101,10 +102,10 @@ auto projection::part_of(json const& value, attribute_path const& path) const ->
       }
     }
   }
-  return out.empty() ? json() : json(std::move(out));
+  return out.empty() ? json::value() : json::value(std::move(out));
 }
 
-void projection::append_member(json_object& out, json const& value,
+void projection::append_member(json::object& out, json::value const& value,
                                attribute_path const& path) const {
   if (path.parent == nullptr || !takes(path)) {
     return;
@@ -114,8 +115,8 @@ void projection::append_member(json_object& out, json const& value,
   }
 }
 
-auto projection::apply(json const& resource) const -> json {
-  json_object out;
+auto projection::apply(json::value const& resource) const -> json::value {
+  json::object out;
   auto const* const object = resource.if_object();
   if (object == nullptr) {
     return out;
@@ -126,7 +127,7 @@ auto projection::apply(json const& resource) const -> json {
       append_member(out, m.value, {nullptr, definition_->base().find(m.name), nullptr});
       continue;
     }
-    json_object inner;
+    json::object inner;
     if (auto const* const members = m.value.if_object()) {
       for (auto const& member : members->members()) {
         append_member(inner, member.value, {extension, extension->find(member.name), nullptr});

@@ -42,7 +42,7 @@ auto is_base64(std::string_view text) noexcept -> bool {
 }
 
 /// Makes the value of a simple attribute what is kept of it. False when it is of another type.
-auto read_simple(json& value, attribute_type type) -> bool {
+auto read_simple(json::value& value, attribute_type type) -> bool {
   auto const* const text = value.if_string();
   switch (type) {
     case attribute_type::string:
@@ -67,9 +67,9 @@ auto read_simple(json& value, attribute_type type) -> bool {
 }
 
 /// What no two values of an attribute have in common (RFC 7643, section 2.4).
-auto type_and_value(json const& one) -> std::string {
+auto type_and_value(json::value const& one) -> std::string {
   auto const* const type = one.find("type");
-  return to_string(json_array{type == nullptr ? json() : *type, *one.find("value")});
+  return to_string(json::array{type == nullptr ? json::value() : *type, *one.find("value")});
 }
 
 /// Makes values what is kept of them, in their place. Paths of errors begin with what is read.
@@ -81,7 +81,7 @@ class resource_reader {
       : unknown_(unknown), ignored_(ignored), part_(p) {}
 
   /// Of `attributes`, which are those of `owner`; each must come that is required.
-  auto read_members(json_object& object, std::span<attribute const> attributes,
+  auto read_members(json::object& object, std::span<attribute const> attributes,
                     std::string_view owner) const -> result<void, resource_error> {
     for (auto& m : object.members()) {
       attribute const* const a = find_by_name(attributes, m.name);
@@ -92,11 +92,11 @@ class resource_reader {
         if (!m.value.is_null() && ignored_ != nullptr) {
           ignored_->note_attribute(owner, m.name);
         }
-        m.value = json();
+        m.value = json::value();
         continue;
       }
       if (a->mutability == attribute_mutability::read_only) {
-        m.value = json();
+        m.value = json::value();
         continue;
       }
       if (auto const read = read_attribute(m.value, *a); !read) {
@@ -106,7 +106,7 @@ class resource_reader {
         m.name = a->name;
       }
     }
-    std::erase_if(object.members(), [](json_member const& m) { return m.value.is_null(); });
+    std::erase_if(object.members(), [](json::member const& m) { return m.value.is_null(); });
     for (auto const& a : attributes) {
       if (part_ == part::whole && a.required && a.mutability != attribute_mutability::read_only) {
         auto const* const value = object.find(a.name);
@@ -119,7 +119,7 @@ class resource_reader {
   }
 
   /// Null when there is no value.
-  auto read_one(json& value, attribute const& a) const -> result<void, resource_error> {
+  auto read_one(json::value& value, attribute const& a) const -> result<void, resource_error> {
     if (value.is_null()) {
       return {};
     }
@@ -136,25 +136,26 @@ class resource_reader {
     if (auto const read = read_members(*object, a.sub_attributes, a.name); !read) {
       return within(".", read.error());
     }
-    if (object->empty()) {
-      value = json();
+    if (object->empty() || is_empty_reference(value, a)) {
+      value = json::value();
     }
     return {};
   }
 
  private:
   /// Null when there is no value.
-  auto read_attribute(json& value, attribute const& a) const -> result<void, resource_error> {
+  auto read_attribute(json::value& value, attribute const& a) const
+      -> result<void, resource_error> {
     if (value.is_null()) {
       return {};
     }
     auto* const array = value.if_array();
     if (!a.multi_valued) {
-      if (array != nullptr && array->size() != 1) {
+      if (array != nullptr && array->size() > 1) {
         return fail(resource_fault::single_value_expected, "");
       }
       if (array != nullptr) {
-        auto one = std::move(array->front());
+        auto one = array->empty() ? json::value() : std::move(array->front());
         value = std::move(one);
       }
       value = as_object(std::move(value), a);
@@ -170,7 +171,8 @@ class resource_reader {
       if (auto const read = read_one(one, a); !read) {
         return within(item(i), read.error());
       }
-      if (auto const* const flag = one.find("primary"); flag != nullptr && *flag == json(true)) {
+      if (auto const* const flag = one.find("primary");
+          flag != nullptr && *flag == json::value(true)) {
         if (primary) {
           return fail(resource_fault::primary_twice, item(i));
         }
@@ -179,13 +181,13 @@ class resource_reader {
       if (array->size() > 1 && one.find("value") != nullptr) {
         auto const [there, is_new] = places.try_emplace(type_and_value(one), i);
         if (!is_new) {
-          (*array)[there->second] = std::exchange(one, json());
+          (*array)[there->second] = std::exchange(one, json::value());
         }
       }
     }
-    std::erase_if(*array, [](json const& one) { return one.is_null(); });
+    std::erase_if(*array, [](json::value const& one) { return one.is_null(); });
     if (array->empty()) {
-      value = json();
+      value = json::value();
     }
     return {};
   }
@@ -195,8 +197,9 @@ class resource_reader {
   part part_;
 };
 
-/// `schemas` must be there, with the base schema. One that the resource type lacks is refused or ignored.
-auto check_schemas(json_object const& object, resource_definition const& definition,
+/// `schemas` must be there, with the base schema. One that the resource type lacks is refused or
+/// ignored.
+auto check_schemas(json::object const& object, resource_definition const& definition,
                    unknown_attributes unknown, ignored_names* ignored)
     -> result<void, resource_error> {
   auto const* const schemas = object.find("schemas");
@@ -227,9 +230,43 @@ auto check_schemas(json_object const& object, resource_definition const& definit
   return {};
 }
 
+/// The extension whose attribute a name alone means: the only one that has it, where the base
+/// schema has none.
+auto extension_with(json::member const& m, resource_definition const& definition) -> schema const* {
+  if (m.value.is_null() || m.name.find_first_of(".:") != std::string::npos) {
+    return nullptr;
+  }
+  auto const path = definition.resolve(m.name);
+  return path ? path->extension : nullptr;
+}
+
+/// Puts attributes that stand beside those of the base schema into the extension that has them,
+/// unless they are in it already.
+void move_to_extensions(json::object& object, resource_definition const& definition) {
+  for (std::size_t i = 0, size = object.members().size(); i < size; ++i) {
+    auto& member = object.members()[i];
+    auto const* const extension = extension_with(member, definition);
+    if (extension == nullptr) {
+      continue;
+    }
+    auto const name = member.name;
+    auto value = std::exchange(member.value, json::value());  // null says nothing
+    auto const* const there = object.find(extension->id);
+    if (there == nullptr || there->is_null()) {
+      object.set(extension->id, json::object());
+    }
+    auto* const own = object.find(extension->id)->if_object();
+    auto const* const same = own == nullptr ? nullptr : own->find(name);
+    if (own != nullptr && (same == nullptr || same->is_null())) {
+      own->set(name, std::move(value));
+    }
+  }
+}
+
 /// Whether an immutable attribute among `attributes` has another value in `after` than in `before`.
-auto check_members(json const& before, json const& after, std::span<attribute const> attributes,
-                   std::string const& path) -> result<void, resource_error> {
+auto check_members(json::value const& before, json::value const& after,
+                   std::span<attribute const> attributes, std::string const& path)
+    -> result<void, resource_error> {
   for (auto const& a : attributes) {
     auto const* const old = before.find(a.name);
     if (old == nullptr || !is_present(*old)) {
@@ -280,7 +317,7 @@ auto to_string(resource_error const& error) -> std::string {
   return (error.path.empty() ? "the resource" : error.path) + ": " + std::string(what);
 }
 
-auto is_present(json const& value) -> bool {
+auto is_present(json::value const& value) -> bool {
   if (auto const* const text = value.if_string()) {
     return !text->empty();
   }
@@ -289,7 +326,7 @@ auto is_present(json const& value) -> bool {
   }
   if (auto const* const object = value.if_object()) {
     return std::ranges::any_of(object->members(),
-                               [](json_member const& m) { return is_present(m.value); });
+                               [](json::member const& m) { return is_present(m.value); });
   }
   return !value.is_null();
 }
@@ -327,7 +364,7 @@ void ignored_names::add(ignored_names const& others) {
   }
 }
 
-auto as_object(json value, attribute const& a) -> json {
+auto as_object(json::value value, attribute const& a) -> json::value {
   bool const plain =
       !value.is_null() && value.if_object() == nullptr && value.if_array() == nullptr;
   if (!plain || a.type != attribute_type::complex || a.find("value") == nullptr) {
@@ -336,21 +373,33 @@ auto as_object(json value, attribute const& a) -> json {
   if (auto const* const text = value.if_string(); text != nullptr && text->empty()) {
     return {};
   }
-  return json_object{{"value", std::move(value)}};
+  return json::object{{"value", std::move(value)}};
 }
 
-auto read_resource(json value, resource_definition const& definition, unknown_attributes unknown,
-                   ignored_names* ignored) -> result<json, resource_error> {
+auto is_empty_reference(json::value const& value, attribute const& a) -> bool {
+  auto const* const object = value.if_object();
+  return object != nullptr && !a.multi_valued && a.find("value") != nullptr &&
+         std::ranges::any_of(object->members(),
+                             [](json::member const& m) {
+                               return equal_names(m.name, "value") && m.value == json::value("");
+                             }) &&
+         !is_present(value);
+}
+
+auto read_resource(json::value value, resource_definition const& definition,
+                   unknown_attributes unknown, ignored_names* ignored)
+    -> result<json::value, resource_error> {
   auto* const object = value.if_object();
   if (object == nullptr) {
     return fail(resource_fault::object_expected, "");
   }
   TIDEGATE_TRY_VOID(check_schemas(*object, definition, unknown, ignored));
+  move_to_extensions(*object, definition);
 
   auto& members = object->members();
-  json_array schemas;
+  json::array schemas;
   schemas.emplace_back(definition.base().id);
-  json_object extensions;
+  json::object extensions;
   resource_reader const reader(unknown, ignored);
   for (auto& m : members) {
     auto const* const extension = definition.find_extension(m.name);
@@ -378,18 +427,18 @@ auto read_resource(json value, resource_definition const& definition, unknown_at
       return fail(resource_fault::extension_missing, e.schema);
     }
   }
-  std::erase_if(members,
-                [&](json_member const& m) { return definition.find_extension(m.name) != nullptr; });
+  std::erase_if(
+      members, [&](json::member const& m) { return definition.find_extension(m.name) != nullptr; });
   TIDEGATE_TRY_VOID(reader.read_members(*object, definition.base().attributes, ""));
-  auto const at = std::ranges::find(members, "schemas", &json_member::name);
+  auto const at = std::ranges::find(members, "schemas", &json::member::name);
   at->value = std::move(schemas);
   std::rotate(members.begin(), at, at + 1);
   std::ranges::move(extensions.members(), std::back_inserter(members));
   return value;
 }
 
-auto read_value(json value, attribute const& a, std::string const& path)
-    -> result<json, resource_error> {
+auto read_value(json::value value, attribute const& a, std::string const& path)
+    -> result<json::value, resource_error> {
   resource_reader const reader(unknown_attributes::refuse, nullptr,
                                resource_reader::part::fragment);
   if (auto const read = reader.read_one(value, a); !read) {
@@ -398,10 +447,10 @@ auto read_value(json value, attribute const& a, std::string const& path)
   return value;
 }
 
-auto check_immutable(json const& before, json const& after, resource_definition const& definition)
-    -> result<void, resource_error> {
+auto check_immutable(json::value const& before, json::value const& after,
+                     resource_definition const& definition) -> result<void, resource_error> {
   TIDEGATE_TRY_VOID(check_members(before, after, definition.base().attributes, ""));
-  static json const nothing = json_object();
+  static json::value const nothing = json::object();
   for (auto const& extension : definition.extensions()) {
     auto const* const old = before.find(extension.id);
     auto const* const now = after.find(extension.id);

@@ -75,7 +75,7 @@ auto fail(schema_fault fault, std::string path) -> std::unexpected<schema_error>
 /// One object of a definition and where it stands; `path` is empty or ends with a dot.
 class members_of {
  public:
-  members_of(json_object const& object, std::string path)
+  members_of(json::object const& object, std::string path)
       : object_(object), path_(std::move(path)) {}
 
   [[nodiscard]] auto path(std::string_view name) const -> std::string {
@@ -134,8 +134,8 @@ class members_of {
   }
 
   /// An empty array when there is none.
-  auto read_array(std::string_view name) const -> result<json_array const*, schema_error> {
-    static json_array const none;
+  auto read_array(std::string_view name) const -> result<json::array const*, schema_error> {
+    static json::array const none;
     auto const* const value = find(name);
     if (value == nullptr) {
       return &none;
@@ -156,19 +156,19 @@ class members_of {
 
  private:
   /// A member that is null is not there (section 2.5).
-  [[nodiscard]] auto find(std::string_view name) const -> json const* {
+  [[nodiscard]] auto find(std::string_view name) const -> json::value const* {
     auto const* const value = object_.find(name);
     return value == nullptr || value->is_null() ? nullptr : value;
   }
 
-  json_object const& object_;
+  json::object const& object_;
   std::string path_;
 };
 
 auto read_attributes(members_of const& owner, std::string_view name, bool sub)
     -> result<std::vector<attribute>, schema_error>;
 
-auto read_attribute(json const& value, std::string const& path, bool sub)
+auto read_attribute(json::value const& value, std::string const& path, bool sub)
     -> result<attribute, schema_error> {
   auto const* const object = value.if_object();
   if (object == nullptr) {
@@ -225,18 +225,18 @@ auto read_attributes(members_of const& owner, std::string_view name, bool sub)
   return attributes;
 }
 
-auto to_json(std::vector<std::string> const& texts) -> json {
-  json_array array;
+auto to_json(std::vector<std::string> const& texts) -> json::value {
+  json::array array;
   for (auto const& text : texts) {
     array.emplace_back(text);
   }
   return array;
 }
 
-auto to_json(std::vector<attribute> const& attributes) -> json {
-  json_array array;
+auto to_json(std::vector<attribute> const& attributes) -> json::value {
+  json::array array;
   for (auto const& a : attributes) {
-    json_object object{
+    json::object object{
         {"name", a.name},
         {"type", text_of(types, a.type)},
         {"multiValued", a.multi_valued},
@@ -309,7 +309,7 @@ auto is_attribute_name(std::string_view name) noexcept -> bool {
   });
 }
 
-auto read_schema(json const& value) -> result<schema, schema_error> {
+auto read_schema(json::value const& value) -> result<schema, schema_error> {
   auto const* const object = value.if_object();
   if (object == nullptr) {
     return fail(schema_fault::object_expected, "");
@@ -329,7 +329,7 @@ auto read_schema(json const& value) -> result<schema, schema_error> {
   return s;
 }
 
-auto read_resource_type(json const& value) -> result<resource_type, schema_error> {
+auto read_resource_type(json::value const& value) -> result<resource_type, schema_error> {
   auto const* const object = value.if_object();
   if (object == nullptr) {
     return fail(schema_fault::object_expected, "");
@@ -368,9 +368,9 @@ auto read_resource_type(json const& value) -> result<resource_type, schema_error
   return t;
 }
 
-auto to_json(schema const& value) -> json {
-  return json_object{
-      {"schemas", json_array{schema_schema}},
+auto to_json(schema const& value) -> json::value {
+  return json::object{
+      {"schemas", json::array{schema_schema}},
       {"id", value.id},
       {"name", value.name},
       {"description", value.description},
@@ -378,13 +378,13 @@ auto to_json(schema const& value) -> json {
   };
 }
 
-auto to_json(resource_type const& value) -> json {
-  json_array extensions;
+auto to_json(resource_type const& value) -> json::value {
+  json::array extensions;
   for (auto const& e : value.schema_extensions) {
-    extensions.emplace_back(json_object{{"schema", e.schema}, {"required", e.required}});
+    extensions.emplace_back(json::object{{"schema", e.schema}, {"required", e.required}});
   }
-  return json_object{
-      {"schemas", json_array{resource_type_schema}},
+  return json::object{
+      {"schemas", json::array{resource_type_schema}},
       {"id", value.id},
       {"name", value.name},
       {"description", value.description},

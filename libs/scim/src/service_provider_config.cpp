@@ -3,7 +3,7 @@
 
 #include "message.hpp"
 
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
 
 namespace tidegate::scim {
 
@@ -13,13 +13,13 @@ namespace {
   return value ? "true" : "false";
 }
 
-[[nodiscard]] auto bool_of(json const& from, std::string_view name, bool otherwise) noexcept
+[[nodiscard]] auto bool_of(json::value const& from, std::string_view name, bool otherwise) noexcept
     -> bool {
   auto const* value = from.find(name);
   return value != nullptr && value->if_bool() != nullptr ? *value->if_bool() : otherwise;
 }
 
-[[nodiscard]] auto positive_of(json const& from, std::string_view name) noexcept
+[[nodiscard]] auto positive_of(json::value const& from, std::string_view name) noexcept
     -> std::optional<std::uint64_t> {
   auto const* value = from.find(name);
   auto const* number = value == nullptr ? nullptr : value->if_integer();
@@ -54,7 +54,7 @@ void append_service_provider_config(std::string& out, service_provider_config co
   out += "\"]";
   if (!config.documentation_uri.empty()) {
     out += R"(,"documentationUri":)";
-    http::append_json_string(out, config.documentation_uri);
+    json::append_string(out, config.documentation_uri);
   }
   out += R"(,"patch":{"supported":true},"bulk":{"supported":true,"maxOperations":)" +
          std::to_string(config.bulk_max_operations) + R"(,"maxPayloadSize":)" +
@@ -71,7 +71,7 @@ void append_service_provider_config(std::string& out, service_provider_config co
            R"("specUri":"https://www.rfc-editor.org/info/rfc6750","primary":true})";
   }
   out += R"(],"meta":{"resourceType":"ServiceProviderConfig","location":)";
-  http::append_json_string(out, config.location);
+  json::append_string(out, config.location);
   out += "}}";
 }
 
@@ -85,9 +85,9 @@ auto parse_pagination_support(std::string_view body) -> result<pagination_suppor
   read.cursor = bool_of(*pagination, "cursor", false);
   read.index = bool_of(*pagination, "index", true);
   if (auto const* method = pagination->find("defaultPaginationMethod")) {
-    if (*method == json("cursor")) {
+    if (*method == json::value("cursor")) {
       read.default_method = pagination_method::cursor;
-    } else if (*method == json("index")) {
+    } else if (*method == json::value("index")) {
       read.default_method = pagination_method::index;
     }
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/csv.hpp>
 
+#include <tidegate/json/parse.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,13 +11,13 @@ namespace {
 
 using testing::ElementsAre;
 
-auto read(std::string_view text) -> json {
-  auto value = parse_json(text);
+auto read(std::string_view text) -> json::value {
+  auto value = json::parse(text);
   EXPECT_TRUE(value) << text;
   return *std::move(value);
 }
 
-auto table_of(std::vector<json> const& resources, csv_limits limits = {}) -> std::string {
+auto table_of(std::vector<json::value> const& resources, csv_limits limits = {}) -> std::string {
   csv_columns columns(limits);
   for (auto const& each : resources) {
     EXPECT_TRUE(columns.add(each));
@@ -29,9 +31,9 @@ auto table_of(std::vector<json> const& resources, csv_limits limits = {}) -> std
 }
 
 /// The resources of a table, or its fault.
-auto resources_of(std::string_view text) -> result<std::vector<json>, csv_fault> {
+auto resources_of(std::string_view text) -> result<std::vector<json::value>, csv_fault> {
   std::optional<csv_header> header;
-  std::vector<json> out;
+  std::vector<json::value> out;
   while (!text.empty()) {
     TIDEGATE_TRY(auto const record, parse_csv_record(text, true));
     if (!record) {
@@ -97,7 +99,7 @@ TEST(scim_csv, has_so_many_columns_at_most) {
 }
 
 TEST(scim_csv, reads_what_it_writes) {
-  std::vector<json> const resources = {
+  std::vector<json::value> const resources = {
       read(
           R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"userName":"a,\"b\"\n",)"
           R"("active":false,"x":{"y":{"z":"1"}},"n":1.5,"empty":"","emails":[{"value":"1"},)"

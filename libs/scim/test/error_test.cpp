@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/error.hpp>
 
-#include <tidegate/scim/json.hpp>
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/list_request.hpp>
 
 #include <gtest/gtest.h>
@@ -44,9 +44,9 @@ TEST(scim_error, reads_and_writes_the_examples) {
 
 TEST(scim_error, has_its_status_as_a_string_and_is_json_whatever_it_says) {
   for (std::string const detail : {"", "\"\\\n\x01", "\xff\xfe", "</script>"}) {
-    auto const read = parse_json(written({413, scim_type::none, detail}));
+    auto const read = json::parse(written({413, scim_type::none, detail}));
     ASSERT_TRUE(read);
-    EXPECT_EQ(*read->find("status"), json("413"));
+    EXPECT_EQ(*read->find("status"), json::value("413"));
     EXPECT_EQ(read->find("scimType"), nullptr);
     EXPECT_EQ(read->find("detail") == nullptr, detail.empty());
   }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Filters against a slow, obvious reference on random resources and expressions. The reference shares no code
-// with the library: it has its own resources, its own trees, and its own idea of case, time and numbers, good
-// for the few values that are drawn here.
+// Filters against a slow, obvious reference on random resources and expressions. The reference
+// shares no code with the library: it has its own resources, its own trees, and its own idea of
+// case, time and numbers, good for the few values that are drawn here.
 #include <tidegate/scim/filter.hpp>
+
+#include <tidegate/json/parse.hpp>
 
 #include <gtest/gtest.h>
 
@@ -135,8 +137,8 @@ auto things() -> resource_definition const& {
           "}";
     }
     auto const make = [&](std::string_view urn, bool extended) {
-      return *read_schema(*parse_json("{\"id\":\"" + std::string(urn) + "\",\"attributes\":[" +
-                                      attributes[extended] + "]}"));
+      return *read_schema(*json::parse("{\"id\":\"" + std::string(urn) + "\",\"attributes\":[" +
+                                       attributes[extended] + "]}"));
     };
     std::vector<schema> const schemas{make(base_urn, false), make(extension_urn, true)};
     return *resource_definition::make({"Thing",
@@ -446,7 +448,7 @@ TEST(scim_filter_reference, agrees_on_random_resources_and_expressions) {
   constexpr int resources = 50;
   random_source random(20150901);  // fixed, so that a failure comes again
   std::vector<thing> things_drawn;
-  std::vector<json> parsed;
+  std::vector<json::value> parsed;
   int pairs = 0;
   int found = 0;
   for (int i = 0; i < expressions; ++i) {
@@ -456,7 +458,7 @@ TEST(scim_filter_reference, agrees_on_random_resources_and_expressions) {
       for (int j = 0; j < resources; ++j) {
         things_drawn.push_back(draw_thing(random));
         auto const text = text_of(random, things_drawn.back());
-        auto const value = parse_json(text);
+        auto const value = json::parse(text);
         ASSERT_TRUE(value) << text;
         parsed.push_back(*value);
       }

@@ -3,6 +3,7 @@
 
 #include "filter_plan.hpp"
 
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/index_key.hpp>
 
 #include <gtest/gtest.h>
@@ -37,8 +38,8 @@ auto compile(model_type const& type, std::string_view text,
   return compile_filter(*f, type, index_ids, dialect, first, {1, 2});
 }
 
-/// The condition with its values: an index by its name, a key as text, with `<` for 0x01, `>` for 0x02 and
-/// `0` for 0x00.
+/// The condition with its values: an index by its name, a key as text, with `<` for 0x01, `>` for
+/// 0x02 and `0` for 0x00.
 auto readable(model_type const& type, filter_sql const& sql) -> std::string {
   auto out = sql.condition;
   for (auto i = sql.values.size(); i > 0; --i) {
@@ -345,9 +346,10 @@ TEST(scim_filter_sql, is_bounded_by_the_terms_of_the_filter) {
 
 // ── the plan against `matches` ──
 
-/// A resource as a directory keeps it: its entries, and the ids that it is a member of or has as members.
+/// A resource as a directory keeps it: its entries, and the ids that it is a member of or has as
+/// members.
 struct kept {
-  json whole;
+  json::value whole;
   std::vector<index_entry> entries;
   std::set<std::string> linked;
 };
@@ -385,27 +387,28 @@ class drawing {
     return values[below(values.size())];
   }
 
-  auto value_of(attribute const& a) -> json {
-    static std::vector<json> const texts = {"",
-                                            "a",
-                                            "A",
-                                            "ab",
-                                            "B",
-                                            "\u00c9",
-                                            "ba",
-                                            "e",
-                                            "e\u0301",
-                                            "e\u0301a",
-                                            "\u00e9b",
-                                            lengthy('x'),
-                                            lengthy('y'),
-                                            std::string(254, 'l'),
-                                            std::string(253, 'l')};
-    static std::vector<json> const numbers = {
+  auto value_of(attribute const& a) -> json::value {
+    static std::vector<json::value> const texts = {"",
+                                                   "a",
+                                                   "A",
+                                                   "ab",
+                                                   "B",
+                                                   "\u00c9",
+                                                   "ba",
+                                                   "e",
+                                                   "e\u0301",
+                                                   "e\u0301a",
+                                                   "\u00e9b",
+                                                   lengthy('x'),
+                                                   lengthy('y'),
+                                                   std::string(254, 'l'),
+                                                   std::string(253, 'l')};
+    static std::vector<json::value> const numbers = {
         -1, 0, 1, 1.0, 0.5, 2.5, -1.5, std::int64_t{9007199254740993}, 9007199254740992.0, 1e19};
-    static std::vector<json> const integers = {-1, 0, 1, 2, std::int64_t{9007199254740993}};
-    static std::vector<json> const times = {"2011-05-13T04:42:34Z", "2011-05-13T06:42:34+02:00",
-                                            "2011-05-13T04:42:34.5Z", "1969-01-01T00:00:00Z"};
+    static std::vector<json::value> const integers = {-1, 0, 1, 2, std::int64_t{9007199254740993}};
+    static std::vector<json::value> const times = {
+        "2011-05-13T04:42:34Z", "2011-05-13T06:42:34+02:00", "2011-05-13T04:42:34.5Z",
+        "1969-01-01T00:00:00Z"};
     switch (a.type) {
       case attribute_type::boolean: return below(2) == 0;
       case attribute_type::integer: return one_of(integers);
@@ -416,40 +419,40 @@ class drawing {
   }
 
   /// Nothing at times, and several where the attribute takes them.
-  auto values_of(attribute const& a) -> json {
-    auto const one = [&]() -> json {
+  auto values_of(attribute const& a) -> json::value {
+    auto const one = [&]() -> json::value {
       if (a.type != attribute_type::complex) {
         return value_of(a);
       }
-      json_object object;
+      json::object object;
       for (auto const& sub : a.sub_attributes) {
-        if (auto value = below(3) == 0 ? json() : values_of(sub); !value.is_null()) {
+        if (auto value = below(3) == 0 ? json::value() : values_of(sub); !value.is_null()) {
           object.append(sub.name, std::move(value));
         }
       }
-      return object.empty() ? json() : json(std::move(object));
+      return object.empty() ? json::value() : json::value(std::move(object));
     };
     if (!a.multi_valued) {
-      return below(4) == 0 ? json() : one();
+      return below(4) == 0 ? json::value() : one();
     }
-    json_array array;
+    json::array array;
     for (auto n = below(4); n > 0; --n) {
       if (auto value = one(); !value.is_null()) {
         array.push_back(std::move(value));
       }
     }
-    return array.empty() ? json() : json(std::move(array));
+    return array.empty() ? json::value() : json::value(std::move(array));
   }
 
   auto resource_of(model_type const& type) -> kept {
-    json_object object;
+    json::object object;
     for (auto const& a : type.definition.base().attributes) {
       if (auto value = values_of(a); !value.is_null()) {
         object.append(a.name, std::move(value));
       }
     }
     for (auto const& extension : type.definition.extensions()) {
-      json_object inner;
+      json::object inner;
       for (auto const& a : extension.attributes) {
         if (auto value = values_of(a); !value.is_null()) {
           inner.append(a.name, std::move(value));
@@ -461,10 +464,10 @@ class drawing {
     }
     kept out;
     // What a directory keeps beside the resource.
-    json_array linked;
+    json::array linked;
     for (auto const* const id : {"a", "ab", "e"}) {
       if (below(3) == 0) {
-        linked.emplace_back(json_object{{"value", id}, {"display", id}});
+        linked.emplace_back(json::object{{"value", id}, {"display", id}});
         out.linked.insert("\x01" + std::string(id));
       }
     }
@@ -472,7 +475,7 @@ class drawing {
     if (name != nullptr) {
       object.erase(name);
     }
-    out.entries = index_entries(type, json(object));
+    out.entries = index_entries(type, json::value(object));
     if (name != nullptr && !linked.empty()) {
       object.append(name, std::move(linked));
     }
@@ -556,7 +559,7 @@ class drawing {
 };
 
 auto thing_model() -> model {
-  auto const base = *read_schema(*parse_json(R"({"id":"urn:x:Thing","attributes":[
+  auto const base = *read_schema(*json::parse(R"({"id":"urn:x:Thing","attributes":[
       {"name":"label"},{"name":"code","caseExact":true,"uniqueness":"server"},
       {"name":"on","type":"boolean"},{"name":"count","type":"integer"},
       {"name":"size","type":"decimal"},{"name":"since","type":"dateTime"},
@@ -565,7 +568,7 @@ auto thing_model() -> model {
       {"name":"parts","type":"complex","multiValued":true,"subAttributes":[
         {"name":"value"},{"name":"primary","type":"boolean"},{"name":"made","type":"dateTime"},
         {"name":"codes","multiValued":true}]}]})"));
-  auto const extra = *read_schema(*parse_json(
+  auto const extra = *read_schema(*json::parse(
       R"({"id":"urn:x:Extra","attributes":[{"name":"note"},{"name":"rank","type":"integer"}]})"));
   resource_type const type{"Thing",   "Thing",       "",
                            "/Things", "urn:x:Thing", {{"urn:x:Extra", false}}};

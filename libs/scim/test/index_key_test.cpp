@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/index_key.hpp>
 
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/case_fold.hpp>
 
 #include <gtest/gtest.h>
@@ -30,7 +31,9 @@ auto const time_attribute = attribute_of(attribute_type::date_time);
 auto const flag_attribute = attribute_of(attribute_type::boolean);
 
 TEST(scim_index_key, folds_and_composes_text_that_is_not_case_exact) {
-  auto const key = [](std::string_view text) { return index_key(text_attribute, json(text)); };
+  auto const key = [](std::string_view text) {
+    return index_key(text_attribute, json::value(text));
+  };
   EXPECT_EQ(key("BJensen"),
             "\x01"
             "bjensen");
@@ -38,46 +41,47 @@ TEST(scim_index_key, folds_and_composes_text_that_is_not_case_exact) {
   EXPECT_NE(key("\u00c9"), key("e"));
   EXPECT_EQ(key(""), "\x01");
   auto const schemas = attribute_of(attribute_type::reference);
-  EXPECT_EQ(index_key(schemas, json("URN:x")), "\x01urn:x");
+  EXPECT_EQ(index_key(schemas, json::value("URN:x")), "\x01urn:x");
 }
 
 TEST(scim_index_key, takes_the_octets_of_text_that_is_case_exact) {
-  EXPECT_EQ(index_key(exact_attribute, json("Ae\u0301")),
+  EXPECT_EQ(index_key(exact_attribute, json::value("Ae\u0301")),
             "\x01"
             "Ae\u0301");
-  EXPECT_EQ(index_key(attribute_of(attribute_type::binary, true), json("AAE=")),
+  EXPECT_EQ(index_key(attribute_of(attribute_type::binary, true), json::value("AAE=")),
             "\x01"
             "AAE=");
-  EXPECT_EQ(index_key(attribute_of(attribute_type::reference, true), json("/Users/A")),
+  EXPECT_EQ(index_key(attribute_of(attribute_type::reference, true), json::value("/Users/A")),
             "\x01/Users/A");
 }
 
 TEST(scim_index_key, stands_for_no_value_where_there_is_none_of_the_type) {
   for (auto const& a : {text_attribute, exact_attribute, number_attribute, time_attribute,
                         flag_attribute, attribute_of(attribute_type::complex)}) {
-    EXPECT_EQ(index_key(a, json()), missing_key);
-    EXPECT_EQ(index_key(a, json(json_object())), missing_key);
-    EXPECT_EQ(index_key(a, json(json_array{"a"})), missing_key);
+    EXPECT_EQ(index_key(a, json::value()), missing_key);
+    EXPECT_EQ(index_key(a, json::value(json::object())), missing_key);
+    EXPECT_EQ(index_key(a, json::value(json::array{"a"})), missing_key);
   }
-  EXPECT_EQ(index_key(text_attribute, json(1)), missing_key);
-  EXPECT_EQ(index_key(number_attribute, json("1")), missing_key);
-  EXPECT_EQ(index_key(time_attribute, json("yesterday")), missing_key);
-  EXPECT_EQ(index_key(flag_attribute, json("true")), missing_key);
+  EXPECT_EQ(index_key(text_attribute, json::value(1)), missing_key);
+  EXPECT_EQ(index_key(number_attribute, json::value("1")), missing_key);
+  EXPECT_EQ(index_key(time_attribute, json::value("yesterday")), missing_key);
+  EXPECT_EQ(index_key(flag_attribute, json::value("true")), missing_key);
   EXPECT_EQ(index_key(text_attribute, filter_value(nullptr)), missing_key);
 }
 
 TEST(scim_index_key, comes_before_the_key_of_no_value) {
-  EXPECT_LT(index_key(text_attribute, json(std::string(300, '\x7f'))), missing_key);
-  EXPECT_LT(index_key(exact_attribute, json("\xff\xff")), missing_key);
-  EXPECT_LT(index_key(number_attribute, json(std::numeric_limits<double>::max())), missing_key);
-  EXPECT_LT(index_key(time_attribute, json("9999-12-31T23:59:59.999999999Z")), missing_key);
-  EXPECT_LT(index_key(flag_attribute, json(true)), missing_key);
+  EXPECT_LT(index_key(text_attribute, json::value(std::string(300, '\x7f'))), missing_key);
+  EXPECT_LT(index_key(exact_attribute, json::value("\xff\xff")), missing_key);
+  EXPECT_LT(index_key(number_attribute, json::value(std::numeric_limits<double>::max())),
+            missing_key);
+  EXPECT_LT(index_key(time_attribute, json::value("9999-12-31T23:59:59.999999999Z")), missing_key);
+  EXPECT_LT(index_key(flag_attribute, json::value(true)), missing_key);
 }
 
 TEST(scim_index_key, orders_numbers_of_both_kinds_exactly) {
   constexpr auto least = std::numeric_limits<std::int64_t>::min();
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::vector<json>> const ascending = {
+  std::vector<std::vector<json::value>> const ascending = {
       {-std::numeric_limits<double>::max()},
       {-1e19},
       {least, -9223372036854775808.0},
@@ -127,22 +131,25 @@ TEST(scim_index_key, orders_moments) {
   };
   std::string last;
   for (auto const& moments : ascending) {
-    auto const first = index_key(time_attribute, json(moments.front()));
+    auto const first = index_key(time_attribute, json::value(moments.front()));
     EXPECT_LT(last, first);
     last = first;
     for (auto const same : moments) {
-      EXPECT_EQ(index_key(time_attribute, json(same)), first) << same;
+      EXPECT_EQ(index_key(time_attribute, json::value(same)), first) << same;
     }
   }
 }
 
 TEST(scim_index_key, orders_booleans) {
-  EXPECT_LT(index_key(flag_attribute, json(false)), index_key(flag_attribute, json(true)));
+  EXPECT_LT(index_key(flag_attribute, json::value(false)),
+            index_key(flag_attribute, json::value(true)));
 }
 
 TEST(scim_index_key, is_cut_without_a_change_of_order) {
   std::string const stem(sort_key_octets_max - 2, 'a');
-  auto const key = [](std::string const& text) { return index_key(text_attribute, json(text)); };
+  auto const key = [](std::string const& text) {
+    return index_key(text_attribute, json::value(text));
+  };
   EXPECT_EQ(key(stem).size(), sort_key_octets_max - 1);
   EXPECT_EQ(key(stem + "b").size(), sort_key_octets_max);
   EXPECT_EQ(key(stem + "b"), key(stem + "bc"));
@@ -160,7 +167,7 @@ TEST(scim_index_key, is_the_same_of_a_value_and_of_a_filter_that_asks_for_it) {
   struct row {
     std::string filter;
     attribute const* a;
-    json value;
+    json::value value;
   };
   auto const leaf = [&](std::string_view path) { return user.definition.resolve(path)->leaf(); };
   for (auto const& [text, a, value] : {
@@ -192,10 +199,10 @@ TEST(scim_index_key, orders_random_texts_as_filters_do) {
   for (int i = 0; i < 20'000; ++i) {
     auto const a = draw();
     auto const b = draw();
-    auto const left = index_key(text_attribute, json(a));
-    auto const right = index_key(text_attribute, json(b));
+    auto const left = index_key(text_attribute, json::value(a));
+    auto const right = index_key(text_attribute, json::value(b));
     ASSERT_EQ(left <=> right, case_fold(a) <=> case_fold(b)) << a << " " << b;
-    ASSERT_EQ(index_key(text_attribute, json(case_fold(a))), left) << a;
+    ASSERT_EQ(index_key(text_attribute, json::value(case_fold(a))), left) << a;
   }
 }
 
@@ -203,7 +210,7 @@ TEST(scim_index_key, orders_random_texts_as_filters_do) {
 
 auto entries_of(model_type const& type, std::string_view resource) -> std::vector<std::string> {
   std::vector<std::string> out;
-  for (auto const& e : index_entries(type, *parse_json(resource))) {
+  for (auto const& e : index_entries(type, *json::parse(resource))) {
     out.push_back(type.indexes[e.index].name + "=" +
                   (e.key == missing_key ? "-" : e.key.substr(1)) + (e.sorts ? "*" : ""));
   }
@@ -213,13 +220,13 @@ auto entries_of(model_type const& type, std::string_view resource) -> std::vecto
 using texts = std::vector<std::string>;
 
 auto thing_model() -> model {
-  auto const base = *read_schema(*parse_json(R"({"id":"urn:x:Thing","attributes":[
+  auto const base = *read_schema(*json::parse(R"({"id":"urn:x:Thing","attributes":[
       {"name":"tags","multiValued":true},
       {"name":"parts","type":"complex","multiValued":true,"subAttributes":[
         {"name":"value"},{"name":"primary","type":"boolean"},{"name":"codes","multiValued":true}]},
       {"name":"place","type":"complex","subAttributes":[{"name":"room","caseExact":true}]}]})"));
   auto const extra = *read_schema(
-      *parse_json(R"({"id":"urn:x:Extra","attributes":[{"name":"note","uniqueness":"server"}]})"));
+      *json::parse(R"({"id":"urn:x:Extra","attributes":[{"name":"note","uniqueness":"server"}]})"));
   resource_type const type{"Thing",   "Thing",       "",
                            "/Things", "urn:x:Thing", {{"urn:x:Extra", false}}};
   std::vector<schema> const schemas{base, extra};
@@ -268,11 +275,11 @@ TEST(scim_index_entries, has_all_values_and_sorts_by_the_primary_or_the_first) {
 
 TEST(scim_index_entries, takes_long_lists_of_values) {
   auto const m = thing_model();
-  json_array tags;
+  json::array tags;
   for (int i = 0; i < 100'000; ++i) {
     tags.emplace_back(std::to_string(i % 50'000));
   }
-  auto const entries = index_entries(*m.find("Thing"), json_object{{"tags", std::move(tags)}});
+  auto const entries = index_entries(*m.find("Thing"), json::object{{"tags", std::move(tags)}});
   EXPECT_EQ(entries.size(), 50'000U + 7U);
   EXPECT_EQ(std::ranges::count_if(entries, &index_entry::sorts), 8);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/list_response.hpp>
 
+#include <tidegate/json/parse.hpp>
+
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -21,7 +23,8 @@ struct example {
   std::size_t resources;  // how many itemsPerPage says
 };
 
-// With one resource where the texts have dots, and the quote that the second one lacks in both texts.
+// With one resource where the texts have dots, and the quote that the second one lacks in both
+// texts.
 example const examples[] = {
     {"first page (draft-02 and RFC 9865, section 2)",
      R"({
@@ -72,18 +75,18 @@ TEST(scim_list_response, reads_the_examples) {
     ASSERT_TRUE(read) << name;
     EXPECT_EQ(read->head, head) << name;
     EXPECT_EQ(read->items_per_page, resources) << name;
-    EXPECT_EQ(read->resources, json_array{json_object()}) << name;
+    EXPECT_EQ(read->resources, json::array{json::object()}) << name;
   }
 }
 
 TEST(scim_list_response, writes_the_examples) {
   for (auto const& [name, text, head, resources] : examples) {
     std::vector<std::string_view> const all(resources, "{}");
-    auto made = parse_json(written(head, all));
+    auto made = json::parse(written(head, all));
     ASSERT_TRUE(made) << name;
     ASSERT_EQ(made->find("Resources")->if_array()->size(), resources) << name;
-    made->if_object()->set("Resources", json_array{json_object()});
-    EXPECT_EQ(*made, parse_json(text)) << name;
+    made->if_object()->set("Resources", json::array{json::object()});
+    EXPECT_EQ(*made, json::parse(text)) << name;
   }
 }
 

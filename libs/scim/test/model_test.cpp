@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/model.hpp>
 
+#include <tidegate/json/parse.hpp>
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,13 +11,14 @@
 
 namespace {
 
+namespace json = tidegate::json;
 using namespace tidegate::scim;
 
 auto schema_of(std::string_view text) -> schema {
-  return *read_schema(*parse_json(text));
+  return *read_schema(*json::parse(text));
 }
 auto type_of(std::string_view text) -> resource_type {
-  return *read_resource_type(*parse_json(text));
+  return *read_resource_type(*json::parse(text));
 }
 
 auto device_schema() -> schema {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PATCH against a slow, obvious reference on random resources and operations. The reference knows no JSON and no
-// trees: a resource is a flat list of facts, "the sub-attribute s of the value in slot n of the attribute a is v".
-// A value without facts does not exist, and the order of values is the order of their slots.
+// PATCH against a slow, obvious reference on random resources and operations. The reference knows
+// no JSON and no trees: a resource is a flat list of facts, "the sub-attribute s of the value in
+// slot n of the attribute a is v". A value without facts does not exist, and the order of values is
+// the order of their slots.
 #include <tidegate/scim/patch.hpp>
 
 #include "support/sanitized.hpp"
+
+#include <tidegate/json/parse.hpp>
 
 #include <gtest/gtest.h>
 
@@ -105,8 +108,8 @@ auto things() -> resource_definition const& {
               "\"name\":\"" + f.name + "\"}";
     }
     auto const make = [&](std::string_view urn, bool extended) {
-      return *read_schema(*parse_json("{\"id\":\"" + std::string(urn) + "\",\"attributes\":[" +
-                                      lists[extended] + "]}"));
+      return *read_schema(*json::parse("{\"id\":\"" + std::string(urn) + "\",\"attributes\":[" +
+                                       lists[extended] + "]}"));
     };
     std::vector<schema> const schemas{make(base_urn, false), make(extension_urn, true)};
     return *resource_definition::make({"Thing",
@@ -272,7 +275,7 @@ auto path_of(random_source& random, operation const& op) -> std::string {
 }
 
 auto json_text(std::string const& text) -> std::string {
-  return to_string(json(text));
+  return to_string(json::value(text));
 }
 
 auto operation_text(random_source& random, operation const& op) -> std::string {
@@ -641,12 +644,12 @@ TEST(scim_patch_reference, agrees_on_random_resources_and_operations) {
   std::map<std::string, int> outcomes;
   reference before;
   std::string text;
-  json resource;
+  json::value resource;
   for (int i = 0; i < rounds; ++i) {
     if (i % 20 == 0) {
       before = draw_resource(random);
       text = before.text();
-      resource = *parse_json(text);
+      resource = *json::parse(text);
     }
     auto expected = before;
     std::string operations;
@@ -660,7 +663,7 @@ TEST(scim_patch_reference, agrees_on_random_resources_and_operations) {
     if (expected.error.empty()) {
       expected.finish(before);
     }
-    auto const body = parse_json(
+    auto const body = json::parse(
         R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:PatchOp"],"Operations":[)" +
         operations + "]}");
     ASSERT_TRUE(body) << operations;
@@ -672,10 +675,10 @@ TEST(scim_patch_reference, agrees_on_random_resources_and_operations) {
                                     << operations << "\n"
                                     << (after ? to_string(*after) : after.error().detail);
     if (after) {
-      ASSERT_TRUE(*after == *parse_json(expected.text())) << text << "\n"
-                                                          << operations << "\n"
-                                                          << expected.text() << "\n"
-                                                          << to_string(*after);
+      ASSERT_TRUE(*after == *json::parse(expected.text())) << text << "\n"
+                                                           << operations << "\n"
+                                                           << expected.text() << "\n"
+                                                           << to_string(*after);
       ++outcomes[*after == resource ? "unchanged" : "changed"];
     } else {
       ++outcomes[what];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/patch.hpp>
 
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/resource.hpp>
 
 #include <gtest/gtest.h>
@@ -21,11 +22,12 @@ auto groups() -> resource_definition const& {
   return d;
 }
 
-/// What the built-in schemas lack: immutable and required things, several plain values, a required extension.
+/// What the built-in schemas lack: immutable and required things, several plain values, a required
+/// extension.
 auto things() -> resource_definition const& {
   static auto const d = [] {
     std::vector<schema> const schemas{
-        *read_schema(*parse_json(R"({"id":"urn:x:Thing","attributes":[
+        *read_schema(*json::parse(R"({"id":"urn:x:Thing","attributes":[
           {"name":"serial","mutability":"immutable"},
           {"name":"stamps","multiValued":true,"mutability":"immutable"},
           {"name":"count","type":"integer"},
@@ -35,10 +37,11 @@ auto things() -> resource_definition const& {
           {"name":"place","type":"complex","subAttributes":[
             {"name":"room","required":true},{"name":"floor","mutability":"immutable"},
             {"name":"doors","multiValued":true},{"name":"area","mutability":"readOnly"}]},
+          {"name":"badge","type":"complex","subAttributes":[{"name":"value"},{"name":"color"}]},
           {"name":"parts","type":"complex","multiValued":true,"subAttributes":[
             {"name":"value","mutability":"immutable"},{"name":"label","required":true},
             {"name":"size","type":"integer"},{"name":"made","mutability":"readOnly"}]}]})")),
-        *read_schema(*parse_json(
+        *read_schema(*json::parse(
             R"({"id":"urn:x:Extra","attributes":[{"name":"note"},{"name":"by","mutability":"readOnly"}]})")),
     };
     return *resource_definition::make(
@@ -56,18 +59,18 @@ auto quoted(std::string text) -> std::string {
 }
 
 /// Of operations without the square brackets around them.
-auto body(std::string const& operations) -> json {
+auto body(std::string const& operations) -> json::value {
   auto const text =
       R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:PatchOp"],"Operations":[)" +
       quoted(operations) + "]}";
-  auto const value = parse_json(text);
+  auto const value = json::parse(text);
   EXPECT_TRUE(value) << text;
-  return value ? *value : json();
+  return value ? *value : json::value();
 }
 
 /// The result, or the scimType and a bar.
-auto patched(json const& resource, std::string const& operations, resource_definition const& d)
-    -> std::string {
+auto patched(json::value const& resource, std::string const& operations,
+             resource_definition const& d) -> std::string {
   auto const parsed = parse_patch(body(operations), d);
   if (!parsed) {
     EXPECT_FALSE(parsed.error().detail.empty());
@@ -100,7 +103,7 @@ void check(std::vector<row> const& rows, resource_definition const& d) {
            R"(],"id":"1","meta":{"version":"7"})" + (members.empty() ? "" : ",") + members + "}";
   };
   for (auto const& r : rows) {
-    auto const before = parse_json(whole(r.before));
+    auto const before = json::parse(whole(r.before));
     ASSERT_TRUE(before) << r.name;
     auto const after = r.after.starts_with("|") ? r.after : whole(r.after);
     EXPECT_EQ(patched(*before, r.operations, d), after) << r.name;
@@ -516,6 +519,20 @@ TEST(scim_patch, takes_the_manager_in_all_forms_that_entra_documents) {
            R"({"op":"Replace","value":{")" + urn + R"(":{"manager":""}}})", b},
           {"replaced by an empty text in a list", had,
            R"({"op":"Replace","path":"manager","value":[""]})", b},
+          {"replaced by an empty value", had,
+           R"({"op":"Replace","path":"manager","value":{"value":""}})", b},
+          {"replaced by an empty value in a list", had,
+           R"({"op":"Replace","path":"manager","value":[{"Value":"","$ref":""}]})", b},
+          {"replaced by an empty value in the extension", had,
+           R"({"op":"Replace","value":{")" + urn + R"(":{"manager":{"value":""}}}})", b},
+          {"its value replaced by an empty text", extension(R"("manager":{"value":"m"})"),
+           R"({"op":"Replace","path":"manager.value","value":""})", b},
+          {"an empty value where there is none", b,
+           R"({"op":"Add","path":"manager","value":{"value":""}})", b},
+          {"replaced by an empty list", had, R"({"op":"Replace","path":"manager","value":[]})", b},
+          {"an empty list that is added", had, R"({"op":"Add","path":"manager","value":[]})", had},
+          {"an empty list for a plain attribute", extension(R"("department":"D")"),
+           R"({"op":"Replace","value":{"department":[]}})", b},
           {"an empty text that is added", had, R"({"op":"Add","path":"manager","value":""})", had},
           {"an empty text where there is none", b, R"({"op":"Add","path":"manager","value":""})",
            b},
@@ -535,8 +552,9 @@ TEST(scim_patch, takes_the_manager_in_all_forms_that_entra_documents) {
       users());
 }
 
-/// The result where what is unknown is ignored, or the scimType and a bar, and then what was ignored.
-auto patched_liberally(json const& resource, std::string const& operations,
+/// The result where what is unknown is ignored, or the scimType and a bar, and then what was
+/// ignored.
+auto patched_liberally(json::value const& resource, std::string const& operations,
                        resource_definition const& d) -> std::string {
   ignored_names ignored;
   auto const parsed = parse_patch(body(operations), d, unknown_attributes::ignore, &ignored);
@@ -609,12 +627,12 @@ TEST(scim_patch, ignores_what_is_unknown_in_values_but_not_in_paths) {
       return R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"id":"1",)" + b +
              members + "}";
     };
-    EXPECT_EQ(patched_liberally(*parse_json(whole("")), r.operations, users()),
+    EXPECT_EQ(patched_liberally(*json::parse(whole("")), r.operations, users()),
               (r.after.starts_with("|") ? r.after : whole(r.after)) + r.ignored)
         << r.name;
   }
   // Not even a schema that is gone from the resource type stands in the way.
-  auto const old = *parse_json(
+  auto const old = *json::parse(
       R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User","urn:x"],"id":"1","userName":"b"})");
   EXPECT_EQ(patched(old, R"({"op":"add","path":"title","value":"T"})", users()),
             R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"id":"1","userName":"b",)"
@@ -623,7 +641,7 @@ TEST(scim_patch, ignores_what_is_unknown_in_values_but_not_in_paths) {
 
 TEST(scim_patch, names_attributes_as_the_schemas_spell_them) {
   auto const detail = [](std::string const& operation) {
-    auto const before = *parse_json(
+    auto const before = *json::parse(
         R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"id":"1","userName":"b"})");
     return apply_patch(before, *parse_patch(body(operation), users()), users()).error().detail;
   };
@@ -711,6 +729,9 @@ TEST(scim_patch, respects_what_is_read_only_immutable_and_required) {
           {"several values in a sub-attribute", t + R"(,"place":{"room":"r","doors":["1"]})",
            R"({"op":"add","path":"place.doors","value":["1","2"]},{"op":"remove","path":"place.doors","value":"1"})",
            t + R"(,"place":{"room":"r","doors":["2"]})"},
+          {"an empty value beside others", t + R"(,"badge":{"value":"17","color":"red"})",
+           R"({"op":"replace","path":"badge","value":{"value":""}})",
+           t + R"(,"badge":{"value":"","color":"red"})"},
           {"a number", t, R"({"op":"add","path":"count","value":1})", t + R"(,"count":1)"},
           {"a text for a number", t, R"({"op":"add","path":"count","value":"1"})", "|invalidValue"},
           {"a number of a filter that is none", t,
@@ -751,7 +772,7 @@ TEST(scim_patch, refuses_paths_and_filters_with_the_scim_type) {
 
 TEST(scim_patch, refuses_bodies_that_are_not_a_patch) {
   auto const type_of = [](std::string const& text) {
-    auto const parsed = parse_patch(*parse_json(text), users());
+    auto const parsed = parse_patch(*json::parse(text), users());
     return parsed ? "taken" : std::string(to_string(parsed.error().type));
   };
   std::string const urn = R"("urn:ietf:params:scim:api:messages:2.0:PatchOp")";
@@ -827,8 +848,8 @@ TEST(scim_patch, is_bounded) {
     for (int i = 0; i < 100'000; ++i) {
       text += character;
     }
-    return *parse_json(R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],)" + b +
-                       R"(,"emails":[{"value":")" + text + "\"}]}");
+    return *json::parse(R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],)" + b +
+                        R"(,"emails":[{"value":")" + text + "\"}]}");
   };
   std::string filter = "value eq 'a'";
   for (int i = 0; i < 255; ++i) {
@@ -864,8 +885,8 @@ auto text_of(std::vector<member_change> const& changes) -> std::string {
       case member_change::kind::replace_all: out += "replace_all "; break;
       case member_change::kind::remove_matching: out += "remove_matching "; break;
     }
-    out +=
-        to_string(json(c.members)) + (c.value_filter ? canonical_text(*c.value_filter) : "") + ";";
+    out += to_string(json::value(c.members)) +
+           (c.value_filter ? canonical_text(*c.value_filter) : "") + ";";
   }
   return out;
 }

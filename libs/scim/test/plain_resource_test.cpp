@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/plain_resource.hpp>
 
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/resource.hpp>
 
 #include <gtest/gtest.h>
@@ -14,8 +15,8 @@ namespace tidegate::scim {
 namespace {
 
 auto const own =
-    *parse_json(R"({"id":"7","meta":{"resourceType":"User","created":"2026-01-02T03:04:05Z",)"
-                R"("lastModified":"2026-01-02T03:04:05Z","version":"W/\"1\""}})");
+    *json::parse(R"({"id":"7","meta":{"resourceType":"User","created":"2026-01-02T03:04:05Z",)"
+                 R"("lastModified":"2026-01-02T03:04:05Z","version":"W/\"1\""}})");
 
 auto the_model() -> model const& {
   static auto const made =
@@ -38,13 +39,13 @@ auto read(std::string_view text) -> std::optional<kept_form> {
 /// What is made of a text the long way; nothing when it is refused.
 auto read_long(std::string_view text, unknown_attributes unknown = unknown_attributes::refuse)
     -> std::optional<kept_form> {
-  auto value = parse_json(text);
+  auto value = json::parse(text);
   auto const resource = value ? read_resource(*std::move(value), users().definition, unknown)
-                              : result<json, resource_error>(failure(resource_error{}));
+                              : result<json::value, resource_error>(failure(resource_error{}));
   if (!resource) {
     return std::nullopt;
   }
-  json_object whole;
+  json::object whole;
   for (auto const& m : resource->if_object()->members()) {
     whole.append(m.name, m.value);
     if (m.name == "schemas") {
@@ -52,7 +53,7 @@ auto read_long(std::string_view text, unknown_attributes unknown = unknown_attri
     }
   }
   whole.append("meta", *own.find("meta"));
-  json const made(std::move(whole));
+  json::value const made(std::move(whole));
   return kept_form{to_string(made), index_entries(users(), made)};
 }
 
@@ -166,6 +167,7 @@ TEST(scim_plain_resource, lists_the_schemas_of_what_it_has_and_no_other) {
     return "," + quoted(extension) + ":{" + members + "}";
   };
   EXPECT_FALSE(read(text(both, other(R"("manager":"m")"))));
+  EXPECT_FALSE(read(text(both, other(R"("manager":{"value":""})"))));
   EXPECT_FALSE(
       read(text(both, other(R"("schemas":[)" + quoted(extension) + R"(],"department":"R")"))));
 }

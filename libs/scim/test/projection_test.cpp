@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/projection.hpp>
 
+#include <tidegate/json/parse.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +21,7 @@ auto users() -> resource_definition const& {
 auto things() -> resource_definition const& {
   static auto const d = [] {
     std::vector<schema> const schemas{
-        *read_schema(*parse_json(R"({"id":"urn:x:Thing","attributes":[
+        *read_schema(*json::parse(R"({"id":"urn:x:Thing","attributes":[
           {"name":"plain"},
           {"name":"tags","multiValued":true},
           {"name":"fixed","returned":"always"},
@@ -36,7 +38,7 @@ auto things() -> resource_definition const& {
             {"name":"value"},{"name":"at"}]},
           {"name":"secret","type":"complex","returned":"never","subAttributes":[
             {"name":"value","returned":"always"}]}]})")),
-        *read_schema(*parse_json(R"({"id":"urn:x:Extra","attributes":[
+        *read_schema(*json::parse(R"({"id":"urn:x:Extra","attributes":[
           {"name":"note"},
           {"name":"cost","returned":"request"},
           {"name":"key","returned":"never"},
@@ -67,7 +69,7 @@ struct row {
 };
 
 TEST(scim_projection, gives_what_is_returned_and_what_is_asked_for) {
-  auto const thing = *parse_json(R"({"schemas":["urn:x:Thing","urn:x:Extra"],"id":"1",
+  auto const thing = *json::parse(R"({"schemas":["urn:x:Thing","urn:x:Extra"],"id":"1",
     "plain":"p","tags":["a","b"],"fixed":"f","hidden":"h","dear":"d",
     "place":{"room":"r","floor":"1","code":"c","plan":"l"},
     "parts":[{"value":"v","type":"t","proof":"q"},{"value":"w"}],
@@ -142,7 +144,7 @@ TEST(scim_projection, gives_what_is_returned_and_what_is_asked_for) {
 TEST(scim_projection, gives_the_example_of_the_rfc) {
   auto const p = projection::make(names_in("userName"), {}, users());
   ASSERT_TRUE(p);
-  EXPECT_EQ(to_string(p->apply(*parse_json(
+  EXPECT_EQ(to_string(p->apply(*json::parse(
                 R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],
                     "id":"2819c223-7f76-453a-919d-413861904646","userName":"bjensen",
                     "password":"x","name":{"formatted":"Ms. Barbara J Jensen III"},
@@ -186,13 +188,13 @@ TEST(scim_projection, says_beforehand_whether_an_attribute_is_wanted) {
 TEST(scim_projection, leaves_out_what_is_not_as_the_schema_says) {
   auto const p = projection::make({}, {}, things());
   EXPECT_EQ(
-      to_string(p->apply(*parse_json(
+      to_string(p->apply(*json::parse(
           R"({"unknown":1,"place":"x","parts":[1,{"none":2}],"urn:x:Extra":[],"plain":"p"})"))),
       R"({"plain":"p"})");
-  EXPECT_EQ(to_string(p->apply(json("x"))), "{}");
+  EXPECT_EQ(to_string(p->apply(json::value("x"))), "{}");
 }
 
-// ── against a slow, obvious reference: a resource is a list of leaves, and each is judged for itself ──
+// ── against a slow, obvious reference: a list of leaves, each judged for itself ──
 
 struct leaf {
   std::string extension;
@@ -203,13 +205,13 @@ struct leaf {
   auto operator<=>(leaf const&) const = default;
 };
 
-void flatten(std::multiset<leaf>& out, std::string const& extension, json const& object) {
+void flatten(std::multiset<leaf>& out, std::string const& extension, json::value const& object) {
   for (auto const& m : object.if_object()->members()) {
     if (m.name.starts_with("urn:")) {
       flatten(out, m.name, m.value);
       continue;
     }
-    auto const values = m.value.if_array() != nullptr ? *m.value.if_array() : json_array{m.value};
+    auto const values = m.value.if_array() != nullptr ? *m.value.if_array() : json::array{m.value};
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (auto const* const inner = values[i].if_object()) {
         // By content: a value of which nothing is left takes no number.
@@ -280,12 +282,12 @@ TEST(scim_projection, agrees_with_a_reference_on_random_resources_and_names) {
 
   int counter = 0;
   auto const draw = [&](schema const& s) {
-    json_object out;
+    json::object out;
     for (auto const& a : s.attributes) {
-      json_array values;
+      json::array values;
       auto const count = a.multi_valued ? random() % 4 : random() % 2;
       for (unsigned i = 0; i < count; ++i) {
-        json_object inner;
+        json::object inner;
         for (auto const& sub : a.sub_attributes) {
           if (!chance(3)) {
             inner.append(sub.name, std::to_string(++counter));
@@ -298,7 +300,7 @@ TEST(scim_projection, agrees_with_a_reference_on_random_resources_and_names) {
         }
       }
       if (!values.empty()) {
-        out.append(a.name, a.multi_valued ? json(values) : values.front());
+        out.append(a.name, a.multi_valued ? json::value(values) : values.front());
       }
     }
     return out;

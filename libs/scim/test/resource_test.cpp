@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/resource.hpp>
 
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/date_time.hpp>
 
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ auto users() -> resource_definition const& {
 auto things() -> resource_definition const& {
   static auto const d = [] {
     std::vector<schema> const schemas{
-        *read_schema(*parse_json(R"({"id":"urn:x:Thing","attributes":[
+        *read_schema(*json::parse(R"({"id":"urn:x:Thing","attributes":[
           {"name":"serial","mutability":"immutable"},
           {"name":"count","type":"integer"},
           {"name":"size","type":"decimal"},
@@ -29,7 +30,7 @@ auto things() -> resource_definition const& {
           {"name":"tags","multiValued":true},
           {"name":"place","type":"complex","subAttributes":[
             {"name":"room","required":true},{"name":"floor","mutability":"immutable"}]}]})")),
-        *read_schema(*parse_json(
+        *read_schema(*json::parse(
             R"({"id":"urn:x:Extra","attributes":[{"name":"note","mutability":"immutable"}]})")),
     };
     return *resource_definition::make(
@@ -40,7 +41,7 @@ auto things() -> resource_definition const& {
 
 auto read(std::string const& text, resource_definition const& d,
           unknown_attributes unknown = unknown_attributes::refuse) -> std::string {
-  auto const resource = read_resource(*parse_json(text), d, unknown);
+  auto const resource = read_resource(*json::parse(text), d, unknown);
   return resource ? to_string(*resource) : to_string(resource.error());
 }
 
@@ -142,7 +143,7 @@ TEST(scim_resource, is_refused_with_the_attribute_and_the_scim_type) {
             {single_value_expected, "userName"},
             "invalidValue"},
            {user(R"("userName":[["a"]])"), users(), {wrong_type, "userName"}, "invalidValue"},
-           {user(R"("userName":[])"), users(), {single_value_expected, "userName"}, "invalidValue"},
+           {user(R"("userName":[])"), users(), {required_missing, "userName"}, "invalidValue"},
            {user(R"("userName":"a","active":"yes")"),
             users(),
             {wrong_type, "active"},
@@ -176,7 +177,7 @@ TEST(scim_resource, is_refused_with_the_attribute_and_the_scim_type) {
             {required_missing, "place.room"},
             "invalidValue"},
        }) {
-    auto const resource = read_resource(*parse_json(text), definition);
+    auto const resource = read_resource(*json::parse(text), definition);
     ASSERT_FALSE(resource) << text;
     EXPECT_EQ(resource.error(), error) << text << ": " << to_string(resource.error());
     EXPECT_EQ(to_string(scim_type_of(resource.error().fault)), scim_type) << text;
@@ -192,7 +193,7 @@ TEST(scim_resource, may_have_unknown_attributes_where_they_are_ignored) {
 TEST(scim_resource, tells_what_was_ignored) {
   auto const ignored = [](std::string const& text) {
     ignored_names out;
-    EXPECT_TRUE(read_resource(*parse_json(text), users(), unknown_attributes::ignore, &out))
+    EXPECT_TRUE(read_resource(*json::parse(text), users(), unknown_attributes::ignore, &out))
         << text;
     return out;
   };
@@ -200,12 +201,12 @@ TEST(scim_resource, tells_what_was_ignored) {
   auto const made = ignored(
       R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User","urn:x:Other"],"userName":"a",)"
       R"("roles":[{"value":"r","displayName":"R"},{"value":"s","displayName":"S"}],"urn:x:O":{"a":1},)"
-      R"("manager":"m",")" +
+      R"("manager":"m","mangler":"n",")" +
       enterprise + R"(":{"team":"t"}})");
   EXPECT_EQ(made.schemas, 1U);
   EXPECT_EQ(made.attributes, 5U);
   EXPECT_EQ(made.names, (std::vector<std::string>{"urn:x:Other", enterprise + ".team",
-                                                  "roles.displayName", "urn:x:O", "manager"}));
+                                                  "roles.displayName", "urn:x:O", "mangler"}));
   EXPECT_EQ(ignored(user(R"("userName":"a","department":null)")), ignored_names());
 
   // Names of clients are cut off, printable, and not many.
@@ -234,6 +235,49 @@ TEST(scim_resource, may_have_schemas_that_its_type_lacks_where_they_are_ignored)
             "schemas: lacks the schema of this resource type");
 }
 
+TEST(scim_resource, takes_an_attribute_of_the_one_extension_that_has_it_by_its_name_alone) {
+  std::string const urn = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
+  auto const extended = [&](std::string const& top, std::string const& members) {
+    return R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User",")" + urn +
+           R"("],"userName":"a",)" + top + "\"" + urn + R"(":{)" + members + "}}";
+  };
+  auto const both = R"("department":"D","manager":{"value":"m"})";
+  for (auto const unknown : {unknown_attributes::ignore, unknown_attributes::refuse}) {
+    EXPECT_EQ(read(user(R"("userName":"a","Department":"D","manager":"m")"), users(), unknown),
+              extended("", both));
+    EXPECT_EQ(read(extended(R"("manager":"m",)", R"("department":"D")"), users(), unknown),
+              extended("", both));
+    // What the extension itself has wins, and null says nothing, here and there.
+    EXPECT_EQ(read(extended(R"("department":"E",)", both), users(), unknown), extended("", both));
+    EXPECT_EQ(read(extended(R"("department":null,)", both), users(), unknown), extended("", both));
+    EXPECT_EQ(read(extended(R"("department":"D",)", R"("Department":null,"manager":"m")"), users(),
+                   unknown),
+              extended("", both));
+    EXPECT_EQ(read(user(R"("userName":"a","department":null)"), users(), unknown),
+              user(R"("userName":"a")"));
+    EXPECT_EQ(read(user(R"("userName":"a","department":7)"), users(), unknown),
+              urn + ":department: not a value of the type of the attribute");
+  }
+
+  // A name of the base schema is that of the base schema, and one of two extensions is that of
+  // none.
+  std::vector<schema> const schemas{
+      *read_schema(*json::parse(R"({"id":"urn:b","attributes":[{"name":"name"}]})")),
+      *read_schema(*json::parse(
+          R"({"id":"urn:x","attributes":[{"name":"name"},{"name":"one"},{"name":"twice"}]})")),
+      *read_schema(*json::parse(R"({"id":"urn:y","attributes":[{"name":"twice"}]})")),
+  };
+  auto const definition = *resource_definition::make(
+      {"T", "T", "", "/T", "urn:b", {{"urn:x", false}, {"urn:y", false}}}, schemas);
+  ignored_names ignored;
+  auto const made =
+      read_resource(*json::parse(R"({"schemas":["urn:b"],"name":"a","one":"b","twice":"c"})"),
+                    definition, unknown_attributes::ignore, &ignored);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(to_string(*made), R"({"schemas":["urn:b","urn:x"],"name":"a","urn:x":{"one":"b"}})");
+  EXPECT_EQ(ignored.names, std::vector<std::string>{"twice"});
+}
+
 TEST(scim_resource, takes_what_clients_write_in_place_of_a_value) {
   std::string const urn = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
   auto const extended = [&](std::string const& members) {
@@ -248,6 +292,10 @@ TEST(scim_resource, takes_what_clients_write_in_place_of_a_value) {
   EXPECT_EQ(read(extended(R"("manager":{"value":["m"]})"), users()), manager);
   EXPECT_EQ(read(extended(R"("manager":"")"), users()), plain);
   EXPECT_EQ(read(extended(R"("manager":[""])"), users()), plain);
+  EXPECT_EQ(read(extended(R"("manager":[])"), users()), plain);
+  EXPECT_EQ(read(extended(R"("manager":{"value":""})"), users()), plain);
+  EXPECT_EQ(read(extended(R"("manager":[{"value":"","$ref":""}])"), users()), plain);
+  EXPECT_EQ(read(extended(R"("manager":{"value":"","displayName":"M"})"), users()), plain);
   EXPECT_EQ(read(extended(R"("schemas":[")" + urn + R"("],"manager":"m")"), users()), manager);
   EXPECT_EQ(read(user(R"("userName":["a"],"department":null)"), users()), plain);
   EXPECT_EQ(read(extended(R"("manager":["m","n"])"), users()),
@@ -271,7 +319,7 @@ TEST(scim_resource, keeps_the_immutable_values_that_it_has) {
                "urn:x:Extra:note"},
            row{R"({"urn:x:Extra":{"note":"n"}})", R"({})", "urn:x:Extra:note"},
        }) {
-    auto const checked = check_immutable(*parse_json(before), *parse_json(after), things());
+    auto const checked = check_immutable(*json::parse(before), *json::parse(after), things());
     EXPECT_EQ(checked ? "" : checked.error().path, path) << before << after;
     if (!checked) {
       EXPECT_EQ(scim_type_of(checked.error().fault), scim_type::mutability);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/schema.hpp>
 
+#include <tidegate/json/parse.hpp>
+
 #include <gtest/gtest.h>
 
 namespace tidegate::scim {
@@ -32,15 +34,15 @@ TEST(scim_schema, has_the_attributes_of_rfc7643) {
 
 TEST(scim_schema, writes_what_it_reads) {
   for (auto const& s : builtin_schemas()) {
-    EXPECT_EQ(*read_schema(*parse_json(to_string(to_json(s)))), s);
+    EXPECT_EQ(*read_schema(*json::parse(to_string(to_json(s)))), s);
   }
   for (auto const& t : builtin_resource_types()) {
-    EXPECT_EQ(*read_resource_type(*parse_json(to_string(to_json(t)))), t);
+    EXPECT_EQ(*read_resource_type(*json::parse(to_string(to_json(t)))), t);
   }
 }
 
 TEST(scim_schema, gives_a_custom_attribute_the_defaults_of_section_2_2) {
-  auto const s = read_schema(*parse_json(
+  auto const s = read_schema(*json::parse(
       R"({"id":"urn:example:Room","attributes":[{"name":"number"},{"name":"key","type":"binary"}]})"));
   ASSERT_TRUE(s);
   attribute expected;
@@ -94,15 +96,15 @@ TEST(scim_schema, refuses_a_wrong_schema_with_the_member) {
                 R"({"name":"y","type":"complex","subAttributes":[{"name":"z"},{"name":"Z"}]})"),
             {name_twice, "attributes[1].subAttributes[1].name"}},
        }) {
-    auto const read = read_schema(*parse_json(text));
+    auto const read = read_schema(*json::parse(text));
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error(), error) << text << " " << to_string(read.error());
   }
-  json_array many;
+  json::array many;
   for (std::size_t i = 0; i <= schema_attributes_max; ++i) {
-    many.emplace_back(json_object{{"name", "a" + std::to_string(i)}});
+    many.emplace_back(json::object{{"name", "a" + std::to_string(i)}});
   }
-  auto const read = read_schema(json_object{{"id", "urn:a"}, {"attributes", std::move(many)}});
+  auto const read = read_schema(json::object{{"id", "urn:a"}, {"attributes", std::move(many)}});
   EXPECT_EQ(read.error(), (schema_error{too_many, "attributes"}));
 }
 
@@ -125,7 +127,7 @@ TEST(scim_schema, refuses_a_wrong_resource_type_with_the_member) {
           {R"({"name":"R","endpoint":"/R","schema":"urn:a","schemaExtensions":[{"schema":"URN:A"}]})",
            {name_twice, "schemaExtensions[0].schema"}},
       }) {
-    auto const read = read_resource_type(*parse_json(text));
+    auto const read = read_resource_type(*json::parse(text));
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error(), error) << text << " " << to_string(read.error());
   }
@@ -198,7 +200,7 @@ TEST(scim_schema, takes_a_name_for_that_of_an_extension_when_only_one_has_it) {
           (attributes.empty() ? "" : ",") + (R"({"name":")" + std::string(1, name)) + "\"}";
     }
     return *read_schema(
-        *parse_json(R"({"id":")" + urn + R"(","attributes":[)" + attributes + "]}"));
+        *json::parse(R"({"id":")" + urn + R"(","attributes":[)" + attributes + "]}"));
   };
   std::vector<schema> const schemas{schema_of("urn:x:Base", "ab"), schema_of("urn:x:One", "bcd"),
                                     schema_of("urn:x:Two", "ade")};
@@ -219,7 +221,7 @@ TEST(scim_schema, takes_a_name_for_that_of_an_extension_when_only_one_has_it) {
 }
 
 TEST(scim_schema, keeps_the_common_attributes_whatever_a_schema_lists) {
-  auto const s = read_schema(*parse_json(
+  auto const s = read_schema(*json::parse(
       R"({"id":"urn:a:Room","attributes":[{"name":"id","caseExact":false},{"name":"number"}]})"));
   auto const d = resource_definition::make({"Room", "Room", "", "/Rooms", "urn:a:Room", {}},
                                            std::span(&*s, 1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/service_provider_config.hpp>
 
-#include <tidegate/scim/json.hpp>
+#include <tidegate/json/parse.hpp>
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-auto written(service_provider_config const& config) -> json {
+auto written(service_provider_config const& config) -> json::value {
   std::string out;
   append_service_provider_config(out, config);
-  return parse_json(out).value();
+  return json::parse(out).value();
 }
 
 auto support_of(std::string const& pagination) -> pagination_support {
@@ -58,7 +58,7 @@ TEST(scim_service_provider_config, has_the_members_of_both_dialects) {
                        .cursor_timeout = 3600s};
   auto const made = written(config);
   EXPECT_EQ(*made.find("pagination"),
-            parse_json(R"({"cursor":true,"index":true,"defaultPaginationMethod":"cursor",
+            json::parse(R"({"cursor":true,"index":true,"defaultPaginationMethod":"cursor",
                            "defaultPageSize":100,"maxPageSize":250,"maximumPageSize":250,
                            "cursorTimeout":3600})"));
 }
@@ -88,23 +88,23 @@ TEST(scim_service_provider_config, has_every_required_attribute) {
   service_provider_config config;
   config.location = "https://example.com/v2/ServiceProviderConfig";
   auto made = written(config);
-  EXPECT_EQ(*made.find("schemas"), json(json_array{service_provider_config_schema}));
+  EXPECT_EQ(*made.find("schemas"), json::value(json::array{service_provider_config_schema}));
   for (auto const* feature : {"patch", "bulk", "filter", "sort", "etag"}) {
     ASSERT_NE(made.find(feature), nullptr) << feature;
-    EXPECT_EQ(*made.find(feature)->find("supported"), json(true)) << feature;
+    EXPECT_EQ(*made.find(feature)->find("supported"), json::value(true)) << feature;
   }
-  EXPECT_EQ(*made.find("bulk")->find("maxOperations"), json(1000));
-  EXPECT_EQ(*made.find("bulk")->find("maxPayloadSize"), json(1048576));
-  EXPECT_EQ(*made.find("filter")->find("maxResults"), json(500));
+  EXPECT_EQ(*made.find("bulk")->find("maxOperations"), json::value(1000));
+  EXPECT_EQ(*made.find("bulk")->find("maxPayloadSize"), json::value(1048576));
+  EXPECT_EQ(*made.find("filter")->find("maxResults"), json::value(500));
   auto const& scheme = made.find("authenticationSchemes")->if_array()->at(0);
   for (auto const* member : {"type", "name", "description"}) {
     EXPECT_NE(scheme.find(member), nullptr) << member;
   }
-  EXPECT_EQ(*made.find("meta")->find("location"), json(config.location));
-  EXPECT_EQ(*made.find("meta")->find("resourceType"), json("ServiceProviderConfig"));
+  EXPECT_EQ(*made.find("meta")->find("location"), json::value(config.location));
+  EXPECT_EQ(*made.find("meta")->find("resourceType"), json::value("ServiceProviderConfig"));
   EXPECT_EQ(made.find("documentationUri"), nullptr);
   config.documentation_uri = "https://example.com/help";
-  EXPECT_EQ(*written(config).find("documentationUri"), json("https://example.com/help"));
+  EXPECT_EQ(*written(config).find("documentationUri"), json::value("https://example.com/help"));
 }
 
 TEST(scim_service_provider_config, of_a_server_without_cursors_means_pages_by_index) {

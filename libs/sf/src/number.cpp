@@ -13,7 +13,8 @@ namespace tidegate::sf {
 
 namespace {
 
-/// A decimal number as digits and the position of its point: `0.DIGITS` times ten to the `exponent`.
+/// A decimal number as digits and the position of its point: `0.DIGITS` times ten to the
+/// `exponent`.
 struct parsed_number {
   bool negative = false;
   std::string digits;  // without leading and trailing zeros; empty for zero
@@ -121,7 +122,8 @@ auto floating::make(double value) -> result<floating, make_error> {
   if (std::fabs(value) >= 1e14) {
     return failure(make_error{make_fault::out_of_range, 0});
   }
-  // The shortest text that reads back equal; a value this close to zero may need hundreds of digits.
+  // The shortest text that reads back equal; a value this close to zero may need hundreds of
+  // digits.
   std::array<char, 32> buffer{};
   auto const [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(),
                                           std::fabs(value), std::chars_format::fixed);

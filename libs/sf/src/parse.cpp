@@ -9,7 +9,8 @@ namespace tidegate::sf {
 
 namespace {
 
-/// Gives a new item its value where it stands. Nothing has to be given up first: a new item holds 0.
+/// Gives a new item its value where it stands. Nothing has to be given up first: a new item
+/// holds 0.
 template <dialect D>
 void put_value(basic_bare_item<D>& item, bare_item_view const& view) {
   new (&item) basic_bare_item<D>(to_value<D>(view));

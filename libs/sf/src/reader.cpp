@@ -105,8 +105,8 @@ auto detail::key_set::insert(std::string_view key) -> bool {
 // ---- the grammar ----
 
 /// One call of `next()`: the reader's cursor in a register, and the grammar as small functions that
-/// all become part of the call. It ends in a jump to the bare item, if one comes next; what is rare or
-/// long is reached by a jump as well, so that nothing on the way needs a stack frame.
+/// all become part of the call. It ends in a jump to the bare item, if one comes next; what is rare
+/// or long is reached by a jump as well, so that nothing on the way needs a stack frame.
 template <dialect D>
 struct detail::grammar_machine {
   using state = typename basic_reader<D>::state;
@@ -161,7 +161,8 @@ struct detail::grammar_machine {
     return with_value(event::item, state::member_done);
   }
 
-  /// After an item or an Inner List: its parameters, then the comma and the next member, or the end.
+  /// After an item or an Inner List: its parameters, then the comma and the next member, or the
+  /// end.
   [[gnu::always_inline]] auto read_after_member() -> event {
     // In draft11 only members of Lists have parameters, with whitespace before the semicolon.
     if (!is_draft11 || reader.type_ == field_type::list) {

@@ -29,8 +29,8 @@ namespace tidegate::sf::detail {
       _mm_movemask_epi8(_mm_or_si128(outside, _mm_or_si128(quote, backslash))));
 }
 
-/// True when the `Vectors` times 16 bytes at `p` are all plain. May be false when they are, if "|" or
-/// "}" is among them: so six instructions do for 16 bytes, where an exact answer takes eight.
+/// True when the `Vectors` times 16 bytes at `p` are all plain. May be false when they are, if "|"
+/// or "}" is among them: so six instructions do for 16 bytes, where an exact answer takes eight.
 template <int Vectors>
 [[nodiscard, gnu::always_inline]] inline auto surely_plain(char const* p) noexcept -> bool {
   auto backslash = _mm_setzero_si128();
@@ -38,8 +38,9 @@ template <int Vectors>
 #pragma GCC unroll 8
   for (int i = 0; i < Vectors; ++i) {
     auto const bytes = _mm_loadu_si128(reinterpret_cast<__m128i const*>(p + i * 16));
-    // Swapped by this, the quote comes to stand at 0x20, next to the controls, and 0x7f, "|" and "}"
-    // between 0x7d and 0x7f: everything to look for is outside of 0x21 to 0x7c, but the backslash.
+    // Swapped by this, the quote comes to stand at 0x20, next to the controls, and 0x7f, "|" and
+    // "}" between 0x7d and 0x7f: everything to look for is outside of 0x21 to 0x7c, but the
+    // backslash.
     auto const swapped = _mm_xor_si128(bytes, _mm_set1_epi8(2));
     auto const shifted = _mm_sub_epi8(swapped, _mm_set1_epi8(0x21));
     largest = _mm_max_epu8(largest, shifted);

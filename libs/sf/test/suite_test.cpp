@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public test suite of Structured Fields, where it lies beside the project, and our own vectors.
+// The public test suite of Structured Fields, where it lies beside the project, and our own
+// vectors.
 #include "vectors.hpp"
 
 #include <gtest/gtest.h>

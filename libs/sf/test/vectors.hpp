@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-/// Test records in the form of the public suite of Structured Fields, and what it takes to run them.
+/// Test records in the form of the public suite of Structured Fields, and what it takes to run
+/// them.
 namespace tidegate::sf::test {
 
 struct vector_record {

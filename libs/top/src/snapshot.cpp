@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/top/snapshot.hpp>
 
-#include <tidegate/scim/json.hpp>
+#include <tidegate/json/parse.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -11,8 +11,6 @@
 namespace tidegate::top {
 
 namespace {
-
-using scim::json;
 
 /// A line of /metrics.
 struct sample {
@@ -29,7 +27,8 @@ struct sample {
   }
 };
 
-/// `name{label="value",…} number`, the text format of Prometheus; nothing for comments and for what is none.
+/// `name{label="value",…} number`, the text format of Prometheus; nothing for comments and for what
+/// is none.
 [[nodiscard]] auto read_sample(std::string_view line) -> std::optional<sample> {
   sample read;
   auto const name_end = line.find_first_of("{ ");
@@ -149,28 +148,28 @@ void take_sample(sample const& line, snapshot& out) {
   }
 }
 
-[[nodiscard]] auto text_of(json const& object, std::string_view name) -> std::string {
+[[nodiscard]] auto text_of(json::value const& object, std::string_view name) -> std::string {
   auto const* const member = object.find(name);
   auto const* const text = member == nullptr ? nullptr : member->if_string();
   return text == nullptr ? std::string() : *text;
 }
 
-[[nodiscard]] auto integer_of(json const& object, std::string_view name)
+[[nodiscard]] auto integer_of(json::value const& object, std::string_view name)
     -> std::optional<std::int64_t> {
   auto const* const member = object.find(name);
   auto const* const number = member == nullptr ? nullptr : member->if_integer();
   return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
-[[nodiscard]] auto decimal_of(json const& object, std::string_view name) -> double {
+[[nodiscard]] auto decimal_of(json::value const& object, std::string_view name) -> double {
   auto const* const member = object.find(name);
   auto const* const number = member == nullptr ? nullptr : member->if_decimal();
   return number != nullptr ? *number : static_cast<double>(integer_of(object, name).value_or(0));
 }
 
 /// The array that an object has under that name.
-[[nodiscard]] auto array_of(result<json, scim::json_error> const& message, std::string_view name)
-    -> result<scim::json_array const*, std::string> {
+[[nodiscard]] auto array_of(result<json::value, json::error> const& message, std::string_view name)
+    -> result<json::array const*, std::string> {
   auto const* const member = message ? message->find(name) : nullptr;
   auto const* const array = member == nullptr ? nullptr : member->if_array();
   if (array == nullptr) {
@@ -181,7 +180,7 @@ void take_sample(sample const& line, snapshot& out) {
 }
 
 /// Its sources with their values, or the beginning of its key in their place.
-[[nodiscard]] auto partition_words(json const& partition) -> std::string {
+[[nodiscard]] auto partition_words(json::value const& partition) -> std::string {
   std::string text;
   auto const* const sources = partition.find("partition");
   if (sources != nullptr && sources->if_array() != nullptr) {
@@ -205,8 +204,8 @@ auto read_snapshot(admin_texts const& texts, instant taken) -> result<snapshot, 
     }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  constexpr scim::json_limits limits{.octets_max = std::size_t{4} << 20};
-  auto const policies = scim::parse_json(texts.policies, limits);
+  constexpr json::limits limits{.octets_max = std::size_t{4} << 20};
+  auto const policies = json::parse(texts.policies, limits);
   TIDEGATE_TRY(auto const* const known, array_of(policies, "policies"));
   for (auto const& each : *known) {
     if (auto* const policy = entry(out.policies, text_of(each, "name"))) {
@@ -218,7 +217,7 @@ auto read_snapshot(admin_texts const& texts, instant taken) -> result<snapshot, 
           enforced == nullptr || enforced->if_bool() == nullptr || *enforced->if_bool();
     }
   }
-  auto const partitions = scim::parse_json(texts.partitions, limits);
+  auto const partitions = json::parse(texts.partitions, limits);
   TIDEGATE_TRY(auto const* const hottest, array_of(partitions, "partitions"));
   out.partition_window = integer_of(*partitions, "window").value_or(0);
   for (auto const& each : *hottest) {

@@ -2,7 +2,7 @@
 #include <tidegate/top/view.hpp>
 
 #include <tidegate/http/date.hpp>
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
 
 #include <algorithm>
 #include <array>
@@ -325,7 +325,7 @@ void member(std::string& out, std::string_view name, std::string_view raw) {
 
 void text_member(std::string& out, std::string_view name, std::string_view text) {
   member(out, name, "");
-  http::append_json_string(out, text);
+  json::append_string(out, text);
 }
 
 void rate_member(std::string& out, std::string_view name, difference const& since,
@@ -402,8 +402,8 @@ auto to_text(snapshot const& now, snapshot const* before, view_options const& ho
   auto const policies = policies_table(now, since);
   auto const partitions = partitions_table(now);
   std::string out = first_line(now, since, how) + "\n";
-  // The first line, three heads and two empty lines before them; what is left is divided, and what one does not
-  // need goes to those after it.
+  // The first line, three heads and two empty lines before them; what is left is divided, and what
+  // one does not need goes to those after it.
   constexpr std::size_t fixed = 7;
   auto left = how.rows == 0 ? SIZE_MAX : how.rows - std::min(how.rows, fixed);
   std::size_t tables = 3;

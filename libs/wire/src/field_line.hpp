@@ -14,8 +14,8 @@
 
 namespace tidegate::wire::detail {
 
-/// What is wrong with the octet at `p`, where something else should stand. When it is the end of the
-/// line, that is `otherwise`.
+/// What is wrong with the octet at `p`, where something else should stand. When it is the end of
+/// the line, that is `otherwise`.
 [[nodiscard]] inline auto fault_at(char const* p, char const* end, head_fault otherwise) noexcept
     -> head_fault {
   if (*p == '\n') {
@@ -27,7 +27,8 @@ namespace tidegate::wire::detail {
   return otherwise;
 }
 
-/// What is wrong with the name of the line at `line`, of which the octet at `p` is no token character.
+/// What is wrong with the name of the line at `line`, of which the octet at `p` is no token
+/// character.
 [[nodiscard]] inline auto name_fault(char const* line, char const* p, char const* end) noexcept
     -> head_fault {
   if (*p == '\r' || *p == '\n') {
@@ -48,8 +49,8 @@ namespace tidegate::wire::detail {
   return head_fault::invalid_name;
 }
 
-/// Reads the field line at `line` (RFC 9112, section 5) and returns where the next one begins, or nullptr
-/// when something is wrong with it or missing: `explain_field_line` says what.
+/// Reads the field line at `line` (RFC 9112, section 5) and returns where the next one begins, or
+/// nullptr when something is wrong with it or missing: `explain_field_line` says what.
 [[nodiscard, gnu::always_inline]] inline auto read_field_line(char const* begin, char const* line,
                                                               char const* end, field& out) noexcept
     -> char const* {

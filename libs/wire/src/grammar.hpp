@@ -11,12 +11,9 @@ namespace tidegate::wire::grammar {
 
 enum : std::uint8_t {
   token_char = 1 << 0,  // RFC 9110, section 5.6.2
-  host_char =
-      1 << 1,  // of a reg-name (RFC 3986, section 3.2.2), but "," and the "%" of pct-encoded
-  hex_digit = 1 << 2,
-  ipv6_char = 1 << 3,
-  blank = 1 << 4,       // SP HTAB
-  lower_char = 1 << 5,  // of a token without capital letters, which is what HTTP/2 has as names
+  blank = 1 << 1,       // SP HTAB
+  lower_char = 1 << 2,  // of a token without capital letters, which is what HTTP/2 has as names
+  letter_or_digit = 1 << 3,
 };
 
 inline constexpr auto classes = [] {
@@ -29,13 +26,10 @@ inline constexpr auto classes = [] {
   };
   constexpr std::string_view alpha = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   constexpr std::string_view digit = "0123456789";
-  add(alpha, token_char | host_char);
+  add(alpha, token_char | letter_or_digit);
   add("abcdefghijklmnopqrstuvwxyz", lower_char);
-  add(digit, token_char | host_char | hex_digit | ipv6_char | lower_char);
-  add("abcdefABCDEF", hex_digit | ipv6_char);
-  add(":.", ipv6_char);
+  add(digit, token_char | lower_char | letter_or_digit);
   add("!#$%&'*+-.^_`|~", token_char | lower_char);
-  add("-._~!$&'()*+;=", host_char);
   add(" \t", blank);
   return table;
 }();

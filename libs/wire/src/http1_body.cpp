@@ -275,8 +275,8 @@ auto body_decoder::read_chunk_size(std::string_view bytes, std::size_t at, rewri
   return body_fault::invalid_chunk_size;
 }
 
-/// chunk-ext: skipped up to the end of the line. Leaves `at` on that CR, on what is wrong, or behind the
-/// bytes.
+/// chunk-ext: skipped up to the end of the line. Leaves `at` on that CR, on what is wrong, or
+/// behind the bytes.
 auto body_decoder::read_extension(std::string_view bytes, body_limits const& limits,
                                   std::size_t& at) noexcept -> body_fault {
   auto const* const begin = bytes.data();

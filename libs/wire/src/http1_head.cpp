@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/wire/http1_head.hpp>
 
+#include <tidegate/http/target.hpp>
+
 #include "field_line.hpp"
 #include "grammar.hpp"
 #include "scan.hpp"
@@ -45,51 +47,15 @@ using namespace grammar;
   return overflow ? head_fault::content_length_overflow : head_fault::none;
 }
 
-/// port = *DIGIT, and a number that TCP has.
-[[nodiscard]] auto is_port(std::string_view text) noexcept -> bool {
-  unsigned port = 0;
-  for (char const c : text) {
-    auto const digit = static_cast<unsigned>(c) - '0';
-    if (digit > 9 || port > 6553) {
-      return false;
-    }
-    port = port * 10 + digit;
-  }
-  return port <= 65535;
-}
-
-[[nodiscard]] auto skip_reg_name(char const* begin, std::string_view text) noexcept -> std::size_t {
-  auto const* const end = text.data() + text.size();
-  auto const* p = scan::find<scan::unusual>(begin, text.data(), end);
-  while (p != end) {
-    if (is(*p, host_char)) {
-      ++p;
-    } else if (*p == '%' && end - p >= 3 && is(p[1], hex_digit) && is(p[2], hex_digit)) {
-      p += 3;
-    } else {
-      break;
-    }
-  }
-  return static_cast<std::size_t>(p - text.data());
-}
-
-[[nodiscard]] auto skip_ip_literal(std::string_view text) noexcept -> std::size_t {
-  std::size_t i = 1;
-  while (i < text.size() && is(text[i], ipv6_char)) {
-    ++i;
-  }
-  bool const closed = i < text.size() && text[i] == ']' && i >= 3;
-  return closed ? i + 1 : 0;
-}
-
-/// As `is_authority`, for a text in a buffer that begins at `begin`.
+/// As `is_authority`, for a text in a buffer that begins at `begin`. The usual name of a host, also
+/// with a port, needs no second look; what is left is for the one parser of hosts.
 [[nodiscard]] auto is_authority_in(char const* begin, std::string_view text) noexcept -> bool {
-  auto const host_size = text.starts_with('[') ? skip_ip_literal(text) : skip_reg_name(begin, text);
-  if (host_size == 0) {
-    return false;
+  auto const* const end = text.data() + text.size();
+  auto const* const unusual = scan::find<scan::unusual>(begin, text.data(), end);
+  if (unusual != text.data() && (unusual == end || *unusual == ':')) {
+    return unusual == end || http::is_port(view(unusual + 1, end));
   }
-  return host_size == text.size() ||
-         (text[host_size] == ':' && is_port(text.substr(host_size + 1)));
+  return http::parse_host(text).has_value();
 }
 
 }  // namespace
@@ -225,7 +191,7 @@ class head_reader {
     out.connection_names_other_ = false;
   }
 
-  // ── answers ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── answers ────────────────────────────────────────────────────────────────────────────────────
 
   [[nodiscard]] auto offset_of(char const* p) const noexcept -> std::size_t {
     return static_cast<std::size_t>(p - begin_);
@@ -248,14 +214,14 @@ class head_reader {
     return false;
   }
 
-  /// Refuses for what is wrong at `p`, once the line is complete: so the answer does not depend on where
-  /// the bytes were split.
+  /// Refuses for what is wrong at `p`, once the line is complete: so the answer does not depend on
+  /// where the bytes were split.
   [[gnu::cold]] auto refuse(head_fault fault, char const* p) noexcept -> bool {
     auto const* const line_end_max = in_first_line_ ? first_line_end_max_ : end_;
     return has_lf(p, line_end_max) ? refuse_at_once(fault, p) : out_of_bytes();
   }
 
-  // ── before the first line ───────────────────────────────────────────────────────────────────────────
+  // ── before the first line ──────────────────────────────────────────────────────────────────────
 
   /// A server skips an empty line before a request line (RFC 9112, section 2.2), and a second one.
   [[nodiscard]] auto skip_empty_lines() noexcept -> bool {
@@ -297,8 +263,8 @@ class head_reader {
     }
   }
 
-  /// Nothing can be said about a line without its LF. A valid head has few of them, so slow input is read
-  /// a bounded number of times.
+  /// Nothing can be said about a line without its LF. A valid head has few of them, so slow input
+  /// is read a bounded number of times.
   [[nodiscard]] auto may_go_on(std::size_t already_seen) noexcept -> bool {
     if (already_seen == 0) {
       return true;
@@ -307,7 +273,7 @@ class head_reader {
     return has_lf(begin_ + seen, end_) || out_of_bytes();
   }
 
-  // ── the request line ────────────────────────────────────────────────────────────────────────────────
+  // ── the request line ───────────────────────────────────────────────────────────────────────────
 
   [[nodiscard]] auto read_request_line(request_head& out) noexcept -> bool {
     if (!read_method(out)) {
@@ -405,7 +371,8 @@ class head_reader {
     return true;
   }
 
-  /// Another version: 505, or the preface of HTTP/2, which is told apart by the empty line after it.
+  /// Another version: 505, or the preface of HTTP/2, which is told apart by the empty line after
+  /// it.
   [[gnu::cold]] auto refuse_version(char const* version) noexcept -> bool {
     bool const may_be_preface = first_line_ == begin_ && view(begin_, at_) == "PRI * HTTP/2.0\r\n";
     if (!may_be_preface) {
@@ -491,7 +458,7 @@ class head_reader {
     return is_authority(authority);
   }
 
-  // ── the status line ─────────────────────────────────────────────────────────────────────────────────
+  // ── the status line ────────────────────────────────────────────────────────────────────────────
 
   [[nodiscard]] auto read_status_line(response_head& out) noexcept -> bool {
     auto const* const version = at_;
@@ -548,7 +515,7 @@ class head_reader {
     return out_of_bytes();
   }
 
-  // ── fields ──────────────────────────────────────────────────────────────────────────────────────────
+  // ── fields ─────────────────────────────────────────────────────────────────────────────────────
 
   /// `request` is the same head when it is that of a request.
   [[nodiscard, gnu::always_inline]] auto read_fields(message_head& out,
@@ -557,8 +524,8 @@ class head_reader {
     auto const* const end = end_;
     auto const* line = at_;
     if (end - begin < 16) [[unlikely]] {
-      // No head is so short, and no first line with a field. Said here once, it need not be asked for
-      // every field.
+      // No head is so short, and no first line with a field. Said here once, it need not be asked
+      // for every field.
       return refuse_field_line(line, head_fault::none);
     }
     auto* next = out.fields_.data();
@@ -743,7 +710,7 @@ class head_reader {
     }
   }
 
-  // ── the whole ───────────────────────────────────────────────────────────────────────────────────────
+  // ── the whole ──────────────────────────────────────────────────────────────────────────────────
 
   void finish(message_head& out) noexcept {
     bool const persistent = out.minor_version_ == 1 || keep_alive_option_;

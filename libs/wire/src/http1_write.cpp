@@ -2,6 +2,7 @@
 #include <tidegate/wire/http1_write.hpp>
 
 #include "grammar.hpp"
+#include "spelling.hpp"
 
 #include <algorithm>
 #include <array>
@@ -74,23 +75,22 @@ constexpr std::size_t made_anew_size_max = 256;
   return false;
 }
 
-/// Whether a name without an entry in `known_field` is read by some as one that has an entry, or as one
-/// of `names`, which are in lower case.
+/// Whether a name without an entry in `known_field` is read by some as one that has an entry, or as
+/// one of `names`, which are in lower case.
 [[nodiscard]] auto is_other_spelling(std::string_view name,
                                      std::span<std::string const> names) noexcept -> bool {
-  if (name.find('_') == name.npos) {  // nearly always
+  if (spelling::is_plain(name)) {  // nearly always
     return false;
   }
   return find_known_field_by_any_spelling(name) != known_field::other ||
          std::ranges::any_of(names, [name](std::string_view wanted) {
-           return std::ranges::equal(name, wanted, [](char is, char should) {
-             return (is == '_' ? '-' : grammar::lower(is)) == should;
-           });
+           return !grammar::same_text(name, wanted) && spelling::are_one(name, wanted);
          });
 }
 
-/// Copies the field lines that are not in `drop` nor named by Connection; of a request not those either
-/// that some read as other fields. Lines that stand together are copied together, as they came.
+/// Copies the field lines that are not in `drop` nor named by Connection; of a request not those
+/// either that some read as other fields. Lines that stand together are copied together, as they
+/// came.
 [[nodiscard]] auto put_fields(char* p, message_head const& head, field_set const& drop,
                               bool is_request, std::span<std::string const> names = {}) noexcept
     -> char* {
@@ -134,8 +134,8 @@ constexpr std::size_t made_anew_size_max = 256;
   return body == head.body() && head.has(known_field::content_length);
 }
 
-/// Whether a Content-Length line is as we would write it: one space before the digits, nothing behind
-/// them, no zeros in front. Others are read as more than one thing, or refused, by some.
+/// Whether a Content-Length line is as we would write it: one space before the digits, nothing
+/// behind them, no zeros in front. Others are read as more than one thing, or refused, by some.
 [[nodiscard]] auto is_plain_length(field const& length) noexcept -> bool {
   auto const* const colon = length.name.data() + length.name.size();
   auto const* const digits = length.value.data();
@@ -143,7 +143,8 @@ constexpr std::size_t made_anew_size_max = 256;
          (length.value.size() == 1 || digits[0] != '0');
 }
 
-/// The digits of a Content-Length line that says what is sent, but in another way than we do; else empty.
+/// The digits of a Content-Length line that says what is sent, but in another way than we do; else
+/// empty.
 [[nodiscard]] auto respelled_length(message_head const& head, body_framing const& body) noexcept
     -> std::string_view {
   auto const* const length =
@@ -155,8 +156,8 @@ constexpr std::size_t made_anew_size_max = 256;
       std::min(length->value.find_first_not_of('0'), length->value.size() - 1));
 }
 
-/// What says where the body ends, unless a field that stays does. `length` are the digits of one that
-/// does not stay only because of how it came.
+/// What says where the body ends, unless a field that stays does. `length` are the digits of one
+/// that does not stay only because of how it came.
 [[nodiscard]] auto put_framing(char* p, message_head const& head, body_framing const& body,
                                std::string_view length) noexcept -> char* {
   if (body.kind == body_kind::chunked) {
@@ -292,8 +293,8 @@ void append_request_head(std::string& out, request_head const& head,
   if (!length.empty() || !length_stays(head, forwarding.body)) {
     drop.insert(known_field::content_length);
   }
-  // It means nothing in HTTP/1.0 (RFC 9110, section 10.1.1), where nobody waits for a 100. Several lines
-  // of it become one.
+  // It means nothing in HTTP/1.0 (RFC 9110, section 10.1.1), where nobody waits for a 100. Several
+  // lines of it become one.
   bool const sends_expect = head.expects_continue() && head.minor_version() == 1 &&
                             !forwarding.drop.contains(known_field::expect);
   drop.insert(known_field::expect);

@@ -50,7 +50,8 @@ void make_lower_case(char* at, char* end) {
   return c == ' ' || c == '\t';
 }
 
-/// Field lines as nghttp2 wants them: views of a text. One for each thread, since nobody needs it after a call.
+/// Field lines as nghttp2 wants them: views of a text. One for each thread, since nobody needs it
+/// after a call.
 class field_list {
  public:
   void read(int status, std::string_view field_lines) {
@@ -108,8 +109,8 @@ auto fields_of_thread() -> field_list& {
   return fields;
 }
 
-/// Takes an integer of RFC 7541, section 5.1, off `block`: the low `prefix` bits of the first octet, and what
-/// follows when all of them are set.
+/// Takes an integer of RFC 7541, section 5.1, off `block`: the low `prefix` bits of the first
+/// octet, and what follows when all of them are set.
 auto take_integer(std::string_view& block, unsigned prefix) -> std::size_t {
   std::size_t const mask = (1U << prefix) - 1;
   auto out = static_cast<unsigned char>(block[0]) & mask;

@@ -18,8 +18,8 @@ class field_decoder {
  public:
   field_decoder();
 
-  /// Reads a piece of a block, and tells `each(name, value)` what it says; `last`: here the block ends. Blocks
-  /// follow each other. False when it cannot be read, nor any block after it.
+  /// Reads a piece of a block, and tells `each(name, value)` what it says; `last`: here the block
+  /// ends. Blocks follow each other. False when it cannot be read, nor any block after it.
   template <class Each>
   [[nodiscard]] auto take(std::string_view piece, bool last, Each&& each) -> bool {
     auto const* at = reinterpret_cast<std::uint8_t const*>(piece.data());
@@ -62,8 +62,8 @@ class field_decoder {
   std::unique_ptr<nghttp2_hd_inflater, deleter> inflater_;
 };
 
-/// Ours. Whoever is refused is mostly told the same as the time before, so that the last block is kept while it
-/// would be written again octet by octet.
+/// Ours. Whoever is refused is mostly told the same as the time before, so that the last block is
+/// kept while it would be written again octet by octet.
 class field_encoder {
  public:
   field_encoder();
@@ -85,8 +85,8 @@ class field_encoder {
   std::string last_block_;
 };
 
-/// True when the block says nothing that changes the tables, so that it means the same once more. It is one that
-/// was made here.
+/// True when the block says nothing that changes the tables, so that it means the same once more.
+/// It is one that was made here.
 [[nodiscard]] auto changes_no_table(std::string_view block) -> bool;
 
 }  // namespace tidegate::wire::http2

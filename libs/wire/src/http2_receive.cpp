@@ -16,7 +16,7 @@ constexpr std::uint32_t settings_max = 32;
 
 }  // namespace
 
-// ── octets ───────────────────────────────────────────────────────────────────────────────────────────
+// ── octets ───────────────────────────────────────────────────────────────────────────────────────
 
 auto http2_session::state::gather(std::string_view& in, std::size_t count) -> char const* {
   if (gathered_octets == 0 && in.size() >= count) [[likely]] {
@@ -113,7 +113,7 @@ void http2_session::state::skip_rest() {
   awaited = step::skipped;
 }
 
-// ── frames begin ─────────────────────────────────────────────────────────────────────────────────────
+// ── frames begin ─────────────────────────────────────────────────────────────────────────────────
 
 void http2_session::state::begin_frame() {
   auto const length = frame.length;
@@ -195,7 +195,7 @@ void http2_session::state::begin_settings() {
   }
 }
 
-// ── what they say ────────────────────────────────────────────────────────────────────────────────────
+// ── what they say ────────────────────────────────────────────────────────────────────────────────
 
 void http2_session::state::take_fixed(char const* at) {
   switch (frame.type) {
@@ -222,7 +222,8 @@ void http2_session::state::take_fixed(char const* at) {
     case frame_type::priority: take_dependency(at); break;
     case frame_type::rst_stream:
       note(resets);
-      // Also one of which output is left: for the client it is over now, and so it may open another one.
+      // Also one of which output is left: for the client it is over now, and so it may open another
+      // one.
       if (auto* const stream = find_any(frame.stream); stream != nullptr && !terminated) {
         close(*stream);
       }
@@ -249,7 +250,8 @@ void http2_session::state::take_fixed(char const* at) {
   skip_rest();
 }
 
-/// Dependencies mean nothing any more (section 5.3.2), but none was ever on itself (RFC 7540, section 5.3.1).
+/// Dependencies mean nothing any more (section 5.3.2), but none was ever on itself (RFC 7540,
+/// section 5.3.1).
 void http2_session::state::take_dependency(char const* at) {
   if (read_31_bits(at) == frame.stream) {
     refuse(frame.stream, http2_error::protocol_error);
@@ -314,7 +316,7 @@ void http2_session::state::take_window_update(std::uint32_t increment) {  // sec
   }
 }
 
-// ── frames end ───────────────────────────────────────────────────────────────────────────────────────
+// ── frames end ───────────────────────────────────────────────────────────────────────────────────
 
 void http2_session::state::end_frame() {
   if (terminated) {
@@ -353,7 +355,7 @@ void http2_session::state::end_settings() {
   note(control_frames);
 }
 
-// ── windows, priorities, limits ──────────────────────────────────────────────────────────────────────
+// ── windows, priorities, limits ──────────────────────────────────────────────────────────────────
 
 /// Of streams, those that are open as well (section 6.9.2).
 void http2_session::state::set_initial_window(std::uint32_t octets) {

@@ -10,12 +10,13 @@ using namespace http2;
 
 namespace {
 
-/// Frames of a block after the first. More than the largest head needs, so that nobody sends them for ever.
+/// Frames of a block after the first. More than the largest head needs, so that nobody sends them
+/// for ever.
 constexpr std::size_t continuations_max = 8;
 
 }  // namespace
 
-// ── heads and trailers ───────────────────────────────────────────────────────────────────────────────
+// ── heads and trailers ───────────────────────────────────────────────────────────────────────────
 
 void http2_session::state::begin_headers() {
   auto const id = frame.stream;
@@ -146,7 +147,7 @@ void http2_session::state::end_of_head(http2_stream& stream, bool last) {
   events.request(stream, request);
 }
 
-// ── content ──────────────────────────────────────────────────────────────────────────────────────────
+// ── content ──────────────────────────────────────────────────────────────────────────────────────
 
 void http2_session::state::begin_data() {
   if (is_idle(frame.stream)) {  // 0 is such a number too
@@ -200,8 +201,9 @@ void http2_session::state::take_content(http2_stream& stream, std::string_view p
     stream.missing_octets_ -= piece.size();
   }
   if (stream.response_sent_) {
-    // All is said, and the client need not send the rest (section 8.1). Some of it is thrown away before
-    // we say so: a reset that comes together with the response makes some clients forget the response.
+    // All is said, and the client need not send the rest (section 8.1). Some of it is thrown away
+    // before we say so: a reset that comes together with the response makes some clients forget the
+    // response.
     stream.discarded_octets_ += piece.size();
     if (stream.discarded_octets_ > limits.stream_window_octets) {
       return reset(stream, http2_error::no_error);
@@ -225,8 +227,8 @@ void http2_session::state::end_of_request(http2_stream& stream) {
   }
 }
 
-/// It is opened before half of it is used, which is more than a frame, so that nobody can overrun it: what waits
-/// is bounded by the windows of the streams.
+/// It is opened before half of it is used, which is more than a frame, so that nobody can overrun
+/// it: what waits is bounded by the windows of the streams.
 void http2_session::state::count_received(std::size_t octets) {
   received_octets += static_cast<std::uint32_t>(octets);
   if (received_octets >= receive_window / 2) {

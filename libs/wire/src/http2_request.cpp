@@ -155,7 +155,8 @@ void incoming_head::clear() {
   malformed_ = false;
 }
 
-/// They come first, and each once (section 8.3). The scheme says nothing that the connection does not.
+/// They come first, and each once (section 8.3). The scheme says nothing that the connection does
+/// not.
 void incoming_head::add_pseudo(std::string_view name, std::string_view value) {
   auto* const to = is_same(name, ":method")      ? &method_
                    : is_same(name, ":path")      ? &path_

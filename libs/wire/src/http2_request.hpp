@@ -27,8 +27,8 @@ struct priority {
 /// True when the field may not stand among the trailers of a request (section 8.1).
 [[nodiscard]] auto is_malformed_trailer(std::string_view name, std::string_view value) -> bool;
 
-/// The head that is being read, kept as HTTP/1.1 would have it. Those of one connection follow each other,
-/// they never mix.
+/// The head that is being read, kept as HTTP/1.1 would have it. Those of one connection follow each
+/// other, they never mix.
 class incoming_head {
  public:
   /// `octets_max` is for the names and values of all fields, each with four octets besides.

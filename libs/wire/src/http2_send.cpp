@@ -168,7 +168,8 @@ void http2_session::state::leave(http2_stream& stream) {
   enter(stream, http2_stream::queue::leaving);
 }
 
-/// For the client it is over already, so that it is not to be counted longer than its output is there.
+/// For the client it is over already, so that it is not to be counted longer than its output is
+/// there.
 void http2_session::state::leave_answered(http2_stream& stream) {
   current = nullptr;
   if (stream.leaves_at_ <= pending_begin + pending_taken) {
@@ -209,7 +210,8 @@ void http2_session::state::check_pending() {
   }
 }
 
-/// The most urgent first, and those that are as urgent in the order in which they come (RFC 9218, section 10).
+/// The most urgent first, and those that are as urgent in the order in which they come (RFC 9218,
+/// section 10).
 void http2_session::state::schedule(http2_stream& stream) {
   if (stream.queue_ != http2_stream::queue::none || stream.waiting_octets() == 0 ||
       stream.send_window_ <= 0) {

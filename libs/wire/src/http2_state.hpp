@@ -55,7 +55,7 @@ class allowance {
 struct http2_session::state {
   state(http2_limits const& given, http2_events& events_to, request_head& head_for);
 
-  // ── streams ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── streams ────────────────────────────────────────────────────────────────────────────────────
 
   struct open_stream {
     std::int32_t id = 0;  // here as well, so that looking for it touches nothing else
@@ -71,7 +71,8 @@ struct http2_session::state {
   [[nodiscard]] auto find(std::int32_t id) const -> http2_stream*;
   /// As that, but also one of which only output is left.
   [[nodiscard]] auto find_any(std::int32_t id) const -> http2_stream*;
-  /// True when the client used a higher number before it used this one, as far as that is remembered.
+  /// True when the client used a higher number before it used this one, as far as that is
+  /// remembered.
   [[nodiscard]] auto is_skipped(std::int32_t id) const -> bool;
   void note_skipped(std::int32_t before);
   /// A stream that we have reset: what the client sent before it knew is ignored (section 5.1).
@@ -88,7 +89,7 @@ struct http2_session::state {
     return which == http2_stream::queue::ready ? ready : leaving;
   }
 
-  // ── what comes ──────────────────────────────────────────────────────────────────────────────────────
+  // ── what comes ─────────────────────────────────────────────────────────────────────────────────
 
   /// What is awaited.
   enum class step : std::uint8_t {
@@ -142,7 +143,7 @@ struct http2_session::state {
   /// As that, for a stream that perhaps is none.
   void refuse(std::int32_t id, http2_error why);
 
-  // ── what goes ───────────────────────────────────────────────────────────────────────────────────────
+  // ── what goes ──────────────────────────────────────────────────────────────────────────────────
 
   void send_head(http2_stream& stream, int status, std::string_view field_lines, bool last);
   void send_whole(http2_stream& stream, int status, std::string_view field_lines,
@@ -187,7 +188,7 @@ struct http2_session::state {
   void leave_answered(http2_stream& stream);
   void take_pending(std::string& out, std::size_t octets_max);
 
-  // ────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ───────────────────────────────────────────────────────────────────────────────────────────────
 
   http2_limits limits;
   http2_events& events;
@@ -229,7 +230,8 @@ struct http2_session::state {
   http2_stream* current = nullptr;       // whose frame it is; null when nobody cares
   std::array<char, 80> gathered{};       // what has come of something that is read in one piece
   http2::incoming_head head;
-  // A priority that came before its stream (RFC 9218, section 7.1). One is enough: it comes right before.
+  // A priority that came before its stream (RFC 9218, section 7.1). One is enough: it comes right
+  // before.
   std::int32_t early_id = 0;
   http2::priority early_priority{};
 

@@ -2,9 +2,10 @@
 #include <tidegate/wire/known_field.hpp>
 
 #include "known_names.hpp"
+#include "spelling.hpp"
 
-#include <algorithm>
 #include <array>
+#include <cstddef>
 
 namespace tidegate::wire {
 
@@ -13,15 +14,27 @@ auto find_known_field(std::string_view name) noexcept -> known_field {
 }
 
 auto find_known_field_by_any_spelling(std::string_view name) noexcept -> known_field {
-  if (name.find('_') == name.npos) {
+  if (spelling::is_plain(name)) {
     return find_known_field(name);
   }
   std::array<char, sizeof(detail::known_entry::name)> spelled{};
-  if (name.size() > spelled.size()) {
-    return known_field::other;
+  std::size_t size = 0;
+  bool between = false;
+  for (char const c : name) {
+    if (!spelling::is_in_word(c)) {
+      between = size > 0;
+      continue;
+    }
+    if (size + 1 >= spelled.size()) {
+      return known_field::other;
+    }
+    if (between) {
+      spelled[size++] = '-';
+      between = false;
+    }
+    spelled[size++] = c;
   }
-  std::replace_copy(name.begin(), name.end(), spelled.begin(), '_', '-');
-  return find_known_field({spelled.data(), name.size()});
+  return find_known_field({spelled.data(), size});
 }
 
 auto name_of(known_field field) noexcept -> std::string_view {

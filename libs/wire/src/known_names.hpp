@@ -15,8 +15,8 @@
 #include <emmintrin.h>
 #endif
 
-/// The names of known fields and the table that finds them: length, first and last but one character
-/// lead to the only entry that a name can be, which is then compared whole.
+/// The names of known fields and the table that finds them: length, first and last but one
+/// character lead to the only entry that a name can be, which is then compared whole.
 namespace tidegate::wire::detail {
 
 // In the order of the enumeration; `other` has no name.
@@ -54,6 +54,7 @@ inline constexpr std::array<std::string_view, known_fields_count> known_names = 
     "x-ratelimit-reset",
     "retry-after",
     "idempotency-key",
+    "idempotency-attempt",
     "x-api-key",
     "authorization",
     "www-authenticate",

@@ -20,8 +20,9 @@ template <char Bound>
 }
 #endif
 
-// Each kind says which octets it means. It has a quicker test of 16 at once, which sets the highest bit of
-// those and, unless it is `exact`, perhaps of others; it has a second test then, for just those.
+// Each kind says which octets it means. It has a quicker test of 16 at once, which sets the highest
+// bit of those and, unless it is `exact`, perhaps of others; it has a second test then, for just
+// those.
 
 /// What ends a field value, or may not stand in one: controls but HTAB.
 struct control {
@@ -43,7 +44,8 @@ struct control {
 #endif
 };
 
-/// What is no letter, digit, "-" or ".": all of those may stand in a token and in the name of a host.
+/// What is no letter, digit, "-" or ".": all of those may stand in a token and in the name of a
+/// host.
 struct unusual {
   static constexpr bool exact = true;
   [[nodiscard]] static constexpr auto matches(char c) noexcept -> bool {

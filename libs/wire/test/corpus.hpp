@@ -69,8 +69,8 @@ struct corpus_row {
   return rows;
 }
 
-/// Reads requests as they come, one after the other, and says in the words of the corpus what came of
-/// them. `ends` are the sizes of `bytes` that are there at each step.
+/// Reads requests as they come, one after the other, and says in the words of the corpus what came
+/// of them. `ends` are the sizes of `bytes` that are there at each step.
 [[nodiscard]] inline auto serve(std::string_view bytes, std::span<std::size_t const> ends)
     -> std::string {
   request_head head;

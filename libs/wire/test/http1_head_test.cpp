@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/wire/http1_head.hpp>
 
+#include <tidegate/http/target.hpp>
+
 #include "support/allocations.hpp"
 
 #include <gtest/gtest.h>
@@ -82,6 +84,24 @@ TEST(wire_request_head, knows_the_forms_of_a_target) {
   EXPECT_EQ(head.authority(), "h:443");
   ASSERT_EQ(parse_request_head("GET http://old/x HTTP/1.0\r\n\r\n", 0, {}, head), complete(29));
   EXPECT_EQ(head.authority(), "old");
+}
+
+TEST(wire_request_head, takes_just_the_authorities_that_the_parser_of_hosts_takes) {
+  // Every text of up to five of these, so that the quick way and the parser cannot differ.
+  constexpr std::string_view octets = "a.:09[]%,-";
+  std::vector<std::string> texts = {""};
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    auto const text = texts[i];
+    EXPECT_EQ(is_authority(text), http::parse_host(text).has_value()) << text;
+    for (char const c : text.size() < 5 ? octets : std::string_view()) {
+      texts.push_back(text + c);
+    }
+  }
+  for (auto const* const text :
+       {"a.example:0", "a.example:65535", "a.example:65536", "secret%2eexample", "a.example%00",
+        "a_host-of.21.letters:1", "[::1]:0", "[::1]:1", "[0:0:0:0:0:0:0:1]", "[1:2]", "a,b:1"}) {
+    EXPECT_EQ(is_authority(text), http::parse_host(text).has_value()) << text;
+  }
 }
 
 TEST(wire_request_head, knows_the_usual_methods) {

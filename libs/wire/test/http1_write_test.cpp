@@ -114,6 +114,10 @@ TEST(wire_write, sends_requests_on) {
            {"GET / HTTP/1.1\r\nHost: h\r\nX_Forwarded_For: 1\r\nX-Forwarded_For: 2\r\nA_B: 1\r\n"
             "idempotency_key: \"k\"\r\nX_API_KEY: k\r\nContent_Length: 9\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: h\r\nA_B: 1\r\n\r\n"},
+           {"GET / HTTP/1.1\r\nHost: h\r\nX.Forwarded.For: 1\r\n_X-Forwarded-For: 2\r\n"
+            "X__Forwarded__For: 3\r\nX--Forwarded-For-: 4\r\n~x!forwarded|For: 5\r\n"
+            "Idempotency.Attempt: 6\r\nXForwardedFor: 7\r\nX-Forwarded.Fo: 8\r\n_: 9\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: h\r\nXForwardedFor: 7\r\nX-Forwarded.Fo: 8\r\n_: 9\r\n\r\n"},
            {"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\nConnection: content-length\r\n\r\n",
             "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\n"},
            {"PUT / HTTP/1.1\r\nHost: h\r\ntransfer-encoding:  Chunked\r\nA: 1\r\n\r\n",

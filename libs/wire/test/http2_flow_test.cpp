@@ -365,7 +365,8 @@ TEST(wire_http2_flow, answers_data_on_a_closed_stream_once_by_stream_closed) {
   (void)under_test.said();
   ASSERT_TRUE(under_test.take(reset_by_client(3)));
   ASSERT_EQ(under_test.session.streams_count(), 0U);
-  // Ended by both, and reset by the client: neither can have anything on its way (RFC 9113, section 6.1).
+  // Ended by both, and reset by the client: neither can have anything on its way (RFC 9113, section
+  // 6.1).
   ASSERT_TRUE(under_test.take(frame(data, 0, 1, "x") + frame(data, end_stream, 3, "x")));
   EXPECT_THAT(under_test.said_of({rst_stream, goaway}), ElementsAre("3 1 5", "3 3 5"));
   ASSERT_TRUE(under_test.take(repeat(frame(data, 0, 1, "x"), 1000)));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our session and a client by nghttp2 talk at random: requests with and without content, responses of every
-// shape, windows, priorities, resets from both sides, settings, pings, output and input in pieces. Whatever the
-// order, content arrives as it was sent, and both agree on which streams are over.
+// Our session and a client by nghttp2 talk at random: requests with and without content, responses
+// of every shape, windows, priorities, resets from both sides, settings, pings, output and input in
+// pieces. Whatever the order, content arrives as it was sent, and both agree on which streams are
+// over.
 #include "http2_pair.hpp"
 
 #include <gtest/gtest.h>

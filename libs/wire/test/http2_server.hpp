@@ -131,7 +131,8 @@ class server final : private http2_events {
     return frames;
   }
 
-  /// The frames of a type, in short: "type stream number", the number being the last of the payload.
+  /// The frames of a type, in short: "type stream number", the number being the last of the
+  /// payload.
   auto said_of(std::vector<std::uint8_t> const& types) -> std::vector<std::string> {
     std::vector<std::string> out;
     for (auto const& each : said()) {

@@ -255,6 +255,8 @@ TEST(wire_http2, refuses_what_http_1_1_would_refuse) {
       {{{":method", "GET"}, {":scheme", "http"}, {":path", "*"}, {":authority", "a"}}, "form"},
       {{{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {":authority", "a@b"}},
        "userinfo"},
+      {{{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {":authority", "a:0"}}, "port 0"},
+      {{{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {":authority", "%61"}}, "escape"},
       {with(get_request, {{"expect", "more"}}), "expectation"},
   };
   for (auto const& [fields, name] : rows) {

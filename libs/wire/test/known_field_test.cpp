@@ -43,6 +43,23 @@ TEST(wire_known_field, finds_nothing_when_one_octet_differs) {
   }
 }
 
+TEST(wire_known_field, finds_every_name_as_cgi_reads_it) {
+  for (std::size_t i = 1; i < known_fields_count; ++i) {
+    auto const field = static_cast<known_field>(i);
+    for (auto const* const between : {"-", "_", ".", "__", "-_~"}) {
+      std::string name(between);
+      for (char const c : name_of(field)) {
+        name += c == '-' ? std::string(between) : std::string(1, c);
+      }
+      EXPECT_EQ(find_known_field_by_any_spelling(name), field) << name;
+      EXPECT_EQ(find_known_field_by_any_spelling(name + "_"), field) << name;
+      EXPECT_EQ(find_known_field_by_any_spelling(name + "x_x"), known_field::other) << name;
+    }
+  }
+  EXPECT_EQ(find_known_field_by_any_spelling("_"), known_field::other);
+  EXPECT_EQ(find_known_field_by_any_spelling("x_" + std::string(300, 'x')), known_field::other);
+}
+
 TEST(wire_known_field, knows_no_short_names) {
   EXPECT_EQ(find_known_field(""), known_field::other);
   EXPECT_EQ(find_known_field("x"), known_field::other);

@@ -4,3 +4,4 @@
 #include <tidegate/base/instant.hpp>
 #include <tidegate/base/result.hpp>
 #include <tidegate/base/sha256.hpp>
+#include <tidegate/base/utf8.hpp>

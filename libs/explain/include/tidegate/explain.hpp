@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Says in words what RateLimit, RateLimit-Policy, Retry-After, X-RateLimit-* and Idempotency-Key fields
-/// mean, and what is wrong with them. No I/O and no clock: whoever calls says what time it is.
+/// Says in words what RateLimit, RateLimit-Policy, Retry-After, X-RateLimit-* and Idempotency-Key
+/// fields mean, and what is wrong with them. No I/O and no clock: whoever calls says what time it
+/// is.
 
 #include <tidegate/explain/fields.hpp>
 #include <tidegate/explain/finding.hpp>

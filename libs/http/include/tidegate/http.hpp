@@ -9,7 +9,6 @@
 #include <tidegate/http/date.hpp>
 #include <tidegate/http/forwarded.hpp>
 #include <tidegate/http/ip_address.hpp>
-#include <tidegate/http/json_string.hpp>
 #include <tidegate/http/problem.hpp>
 #include <tidegate/http/proxy_protocol.hpp>
 #include <tidegate/http/query.hpp>

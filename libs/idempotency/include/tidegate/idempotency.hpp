@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/idempotency/canonical_json.hpp>
 #include <tidegate/idempotency/change.hpp>
 #include <tidegate/idempotency/decide.hpp>
 #include <tidegate/idempotency/enum_set.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// RateLimit header fields for HTTP (draft-ietf-httpapi-ratelimit-headers-09 and -07), limiters, and pacing.
+/// RateLimit header fields for HTTP (draft-ietf-httpapi-ratelimit-headers-09 and -07), limiters,
+/// and pacing.
 
 #include <tidegate/ratelimit/abuse.hpp>
 #include <tidegate/ratelimit/advertise.hpp>

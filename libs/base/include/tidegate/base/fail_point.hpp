@@ -9,8 +9,9 @@ namespace tidegate {
 
 inline constexpr bool has_fail_points = true;
 
-/// A place where a test may have the process killed, as a loss of power would: `TIDEGATE_FAIL_POINT=NAME`, or
-/// `NAME:N` for the Nth time that it is passed. Any thread may pass it.
+/// A place where a test may have the process killed, as a loss of power would:
+/// `TIDEGATE_FAIL_POINT=NAME`, or `NAME:N` for the Nth time that it is passed. Any thread may pass
+/// it.
 void fail_point(std::string_view name) noexcept;
 
 #else

@@ -12,8 +12,8 @@ namespace tidegate {
 /// What SHA-256 makes of a message.
 using sha256_digest = std::array<std::byte, 32>;
 
-/// SHA-256 (FIPS 180-4, section 6.2) of a message that may come in pieces. Allocates nothing; a copy goes
-/// on by itself from what both have seen.
+/// SHA-256 (FIPS 180-4, section 6.2) of a message that may come in pieces. Allocates nothing; a
+/// copy goes on by itself from what both have seen.
 class sha256 {
  public:
   sha256() noexcept;
@@ -40,8 +40,8 @@ class sha256 {
 /// replaced by its digest. Allocates nothing.
 class hmac_sha256 {
  public:
-  /// `key` may die afterwards. What the key was cannot be told from a copy, but everything that the key
-  /// signs can be: keep objects as secret as keys.
+  /// `key` may die afterwards. What the key was cannot be told from a copy, but everything that the
+  /// key signs can be: keep objects as secret as keys.
   explicit hmac_sha256(std::span<std::byte const> key) noexcept;
   explicit hmac_sha256(std::string_view key) noexcept;
 
@@ -61,8 +61,8 @@ class hmac_sha256 {
   sha256 inner_;
 };
 
-/// Whether both hold the same bytes, in a time that depends on their sizes only: for what an attacker may
-/// guess at byte by byte, such as codes and digests of tokens.
+/// Whether both hold the same bytes, in a time that depends on their sizes only: for what an
+/// attacker may guess at byte by byte, such as codes and digests of tokens.
 [[nodiscard]] auto equal_in_constant_time(std::span<std::byte const> a,
                                           std::span<std::byte const> b) noexcept -> bool;
 [[nodiscard]] auto equal_in_constant_time(std::string_view a, std::string_view b) noexcept -> bool;

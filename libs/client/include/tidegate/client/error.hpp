@@ -30,7 +30,8 @@ struct client_error {
   client_fault fault{};
   std::string detail{};        ///< what the system or the library below said; may be empty
   std::uint32_t attempts = 0;  ///< how often it was sent, or tried to
-  /// An attempt may have been carried out. Sending the request as a new one could do its work twice.
+  /// An attempt may have been carried out. Sending the request as a new one could do its work
+  /// twice.
   bool may_have_run = false;
   std::string key{};  ///< the Idempotency-Key that was sent: with it the request may be sent again
   auto operator==(client_error const&) const -> bool = default;

@@ -26,12 +26,12 @@ struct request {
   std::string url;  ///< http or https, without user information; what follows "#" is not sent
   std::vector<field> fields{};
   std::string body{};
-  /// Sends an Idempotency-Key, the same with every attempt: then the request may be retried whatever its
-  /// method is. A request with such a field among `fields` is taken as it is.
+  /// Sends an Idempotency-Key, the same with every attempt: then the request may be retried
+  /// whatever its method is. A request with such a field among `fields` is taken as it is.
   bool idempotent = false;
   std::string key{};  ///< the key, without quotes; empty: a fresh one
-  /// What sets requests to one origin apart that have quotas of their own: pacing is by origin, route and
-  /// partition. Any text.
+  /// What sets requests to one origin apart that have quotas of their own: pacing is by origin,
+  /// route and partition. Any text.
   std::string route{};
   /// Whose quota it is; empty: what `session_options::partition_fields` say.
   std::string partition{};

@@ -4,7 +4,7 @@
 #include <tidegate/base/result.hpp>
 #include <tidegate/client/scim_walk.hpp>
 #include <tidegate/client/session.hpp>
-#include <tidegate/scim/json.hpp>
+#include <tidegate/json/value.hpp>
 
 #include <cstddef>
 #include <iterator>
@@ -12,8 +12,8 @@
 
 namespace tidegate::client {
 
-/// The resources of a SCIM server, read page by page as they are asked for, at the pace of the session. What is
-/// promised, and what cannot be, is said at `scim_walk`.
+/// The resources of a SCIM server, read page by page as they are asked for, at the pace of the
+/// session. What is promised, and what cannot be, is said at `scim_walk`.
 ///
 /// ```
 /// for (auto const& user : scim_range(*client, {.url = "https://example.com/scim/v2/Users"})) {
@@ -30,7 +30,7 @@ class scim_range {
   scim_range(session& via, scim_walk walk) : via_(&via), walk_(std::move(walk)) {}
 
   /// The next resource, nothing at the end. Waits for the server. An error stays.
-  [[nodiscard]] auto next() -> result<std::optional<scim::json>, scim_error>;
+  [[nodiscard]] auto next() -> result<std::optional<json::value>, scim_error>;
 
   /// Goes the other way: what was given last comes first.
   void turn() { walk_.turn(); }
@@ -39,7 +39,7 @@ class scim_range {
   /// Goes through what `next` has not given yet; ends behind an error.
   class iterator {
    public:
-    using value_type = result<scim::json, scim_error>;
+    using value_type = result<json::value, scim_error>;
     using difference_type = std::ptrdiff_t;
     using iterator_concept = std::input_iterator_tag;
 

@@ -4,8 +4,8 @@
 #include <tidegate/base/result.hpp>
 #include <tidegate/client/error.hpp>
 #include <tidegate/client/message.hpp>
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/error.hpp>
-#include <tidegate/scim/json.hpp>
 #include <tidegate/scim/list_request.hpp>
 #include <tidegate/scim/list_response.hpp>
 
@@ -20,8 +20,8 @@
 #include <variant>
 #include <vector>
 
-/// How to go through the resources of a SCIM server, page by page (RFC 7644, section 3.4.2.4; RFC 9865 and
-/// its draft 02). No I/O: what to ask comes out, answers go in.
+/// How to go through the resources of a SCIM server, page by page (RFC 7644, section 3.4.2.4; RFC
+/// 9865 and its draft 02). No I/O: what to ask comes out, answers go in.
 namespace tidegate::client {
 
 /// Which resources, and how they are asked for.
@@ -33,7 +33,8 @@ struct scim_query {
   bool descending = false;
   std::vector<std::string> attributes{};
   std::vector<std::string> excluded_attributes{};
-  /// How many resources a page may have; less where the server says that it gives less. 0: as the server likes.
+  /// How many resources a page may have; less where the server says that it gives less. 0: as the
+  /// server likes.
   std::uint32_t page_size = 100;
 };
 
@@ -41,21 +42,24 @@ struct scim_query {
 struct scim_walk_options {
   /// Ask for ServiceProviderConfig at first.
   bool discover = true;
-  /// When the query has no order and the server can sort and filter, resources come by their ids: then a lost
-  /// cursor costs one request.
+  /// When the query has no order and the server can sort and filter, resources come by their ids:
+  /// then a lost cursor costs one request.
   bool sort_by_id = true;
-  /// So many ids must have come in order before that order is trusted: servers take `sortBy` and do not sort.
+  /// So many ids must have come in order before that order is trusted: servers take `sortBy` and do
+  /// not sort.
   std::uint32_t order_proof = 8;
-  scim::json_limits answer{.octets_max = std::size_t{16} << 20, .depth_max = 32};
+  json::limits answer{.octets_max = std::size_t{16} << 20, .depth_max = 32};
   /// So many ids are kept in mind, of 64 octets each, to know what was given.
   std::size_t seen_max = 4'000'000;
   /// A cursor or an id that is longer makes an answer invalid: it could not be sent back in a URL.
   std::size_t text_octets_max = std::size_t{32} << 10;
-  /// So many pages in a row may bring nothing new, beyond those that were there before a walk began anew.
+  /// So many pages in a row may bring nothing new, beyond those that were there before a walk began
+  /// anew.
   std::uint32_t barren_pages_max = 1'000;
   /// So often a walk begins anew, and so often in a row it goes on by id without getting anything.
   std::uint32_t restarts_max = 8;
-  /// So often in all resources are gone through by index, when some were deleted meanwhile or are missing.
+  /// So often in all resources are gone through by index, when some were deleted meanwhile or are
+  /// missing.
   std::uint32_t passes_max = 3;
 };
 
@@ -109,7 +113,7 @@ struct scim_place {
 
 /// As one line of JSON, and back. Nothing when it is none.
 [[nodiscard]] auto to_json(scim_place const& place) -> std::string;
-[[nodiscard]] auto scim_place_of(scim::json const& value) -> std::optional<scim_place>;
+[[nodiscard]] auto scim_place_of(json::value const& value) -> std::optional<scim_place>;
 
 /// To be sent with GET and the fields of the query; the answer goes to `take`.
 struct walk_request {
@@ -120,38 +124,39 @@ struct walk_request {
 struct walk_end {};
 
 /// What comes next. A resource is the walk's own, until `take`, `turn` or its end.
-using walk_step = std::variant<walk_request, scim::json const*, walk_end>;
+using walk_step = std::variant<walk_request, json::value const*, walk_end>;
 
 /// Goes through the resources of a query, once each.
 ///
-/// By cursor where the server has them, else by index. When the server does not take a cursor any more, the
-/// walk goes on behind the last id, if resources come in the order of their ids (as code points) and the
-/// server takes such a filter; else it begins anew and leaves out what it has given.
+/// By cursor where the server has them, else by index. When the server does not take a cursor any
+/// more, the walk goes on behind the last id, if resources come in the order of their ids (as code
+/// points) and the server takes such a filter; else it begins anew and leaves out what it has
+/// given.
 ///
-/// The promise: what is there throughout is given exactly once. It holds as far as that of the server
-/// does, and these are the limits: by index, something that is deleted and something else that is made
-/// between two pages may hide a resource; resources without an `id` cannot be told apart; beyond `seen_max`
-/// a walk cannot begin anew, nor after a turn.
+/// The promise: what is there throughout is given exactly once. It holds as far as that of the
+/// server does, and these are the limits: by index, something that is deleted and something else
+/// that is made between two pages may hide a resource; resources without an `id` cannot be told
+/// apart; beyond `seen_max` a walk cannot begin anew, nor after a turn.
 class scim_walk {
  public:
   explicit scim_walk(scim_query query, scim_walk_options options = {});
-  /// Goes on at `place`, which another walk with the same query was at. What that has given is told by
-  /// `has_seen`, so that nothing comes twice.
+  /// Goes on at `place`, which another walk with the same query was at. What that has given is told
+  /// by `has_seen`, so that nothing comes twice.
   scim_walk(scim_query query, scim_place place, scim_walk_options options = {});
 
   /// A resource with this id was given before.
   void has_seen(std::string_view id);
 
-  /// The next resource or request. The same request again until its answer was taken; the same error for
-  /// ever.
+  /// The next resource or request. The same request again until its answer was taken; the same
+  /// error for ever.
   [[nodiscard]] auto next() -> result<walk_step, scim_error>;
   /// The answer to the request that `next` returned last.
   void take(int status, std::string_view body);
   /// No answer came, and none will.
   void take(client_error const& error);
 
-  /// Goes the other way from here: what was given last comes first. Needs a page to be there, and a server
-  /// that gives previousCursor, has pages by index or sorts by id.
+  /// Goes the other way from here: what was given last comes first. Needs a page to be there, and a
+  /// server that gives previousCursor, has pages by index or sorts by id.
   void turn();
 
   /// Where the walk is. When `next` has returned a request, the place has all before it.
@@ -176,10 +181,10 @@ class scim_walk {
   void take_page(scim::list_response page);
   void take_refusal(scim_error error);
   [[nodiscard]] auto asks_for_less(scim_error const& error) -> bool;
-  void look_at_order(scim::json_array const& resources);
+  void look_at_order(json::array const& resources);
   [[nodiscard]] static auto digest_of(std::string_view id) -> digest;
-  [[nodiscard]] auto is_known(scim::json const& resource) const -> bool;
-  [[nodiscard]] auto is_new(scim::json const& resource) -> bool;
+  [[nodiscard]] auto is_known(json::value const& resource) const -> bool;
+  [[nodiscard]] auto is_new(json::value const& resource) -> bool;
   [[nodiscard]] auto leave_page() -> bool;
   [[nodiscard]] auto next_place() const -> std::optional<scim_place>;
   [[nodiscard]] auto has_no_way_back() const -> bool;
@@ -203,7 +208,7 @@ class scim_walk {
 
   // The page that is being given, and what came with it.
   bool has_page_ = false;
-  scim::json_array page_;
+  json::array page_;
   std::size_t at_ = 0;  // between two of its resources
   scim::list_head head_;
   std::string page_cursor_;

@@ -28,7 +28,8 @@ enum class http_version : std::uint8_t {
 
 /// What a user decides. Servers may ask for less than these bounds, never for more.
 struct session_options {
-  /// For each origin, route and partition: strategy, cap on the rate, longest wait, requests under way.
+  /// For each origin, route and partition: strategy, cap on the rate, longest wait, requests under
+  /// way.
   ratelimit::pacing_options pacing{};
   idempotency::retry_rules retries{};
   idempotency::budget_rules budget{};
@@ -51,8 +52,8 @@ struct session_options {
 /// Stands for a request that was sent, in `cancel`.
 using request_id = std::uint64_t;
 
-/// Gets the outcome of one request, on the thread of the session. It may call `send` and `cancel`; it must
-/// not throw, wait long or end the session.
+/// Gets the outcome of one request, on the thread of the session. It may call `send` and `cancel`;
+/// it must not throw, wait long or end the session.
 using completion = std::move_only_function<void(result<response, client_error>)>;
 
 /// What a session is doing, for people to look at.
@@ -64,11 +65,12 @@ struct session_activity {
   std::optional<std::chrono::nanoseconds> next_in{};
 };
 
-/// Sends requests, any number of them at a time and from any thread, over connections that it keeps.
+/// Sends requests, any number of them at a time and from any thread, over connections that it
+/// keeps.
 ///
-/// Each request goes when the quota of its origin, route and partition allows it, is sent again where that
-/// is safe and sensible, and ends in exactly one outcome: an answer, whatever its status, or an error. All
-/// I/O is done by one thread of the session.
+/// Each request goes when the quota of its origin, route and partition allows it, is sent again
+/// where that is safe and sensible, and ends in exactly one outcome: an answer, whatever its
+/// status, or an error. All I/O is done by one thread of the session.
 class session {
  public:
   /// Starts the thread. Fails when the system does not give what it needs.
@@ -84,8 +86,8 @@ class session {
   /// The same with a future; an error is in it as well.
   [[nodiscard]] auto send(request wanted) -> std::future<result<response, client_error>>;
 
-  /// Ends a request: its outcome is `client_fault::cancelled`, unless it has another one already. A request
-  /// under way may have been carried out.
+  /// Ends a request: its outcome is `client_fault::cancelled`, unless it has another one already. A
+  /// request under way may have been carried out.
   void cancel(request_id id);
 
   [[nodiscard]] auto activity() const -> session_activity;

@@ -15,9 +15,10 @@ struct passed_socket {
   std::string name;  ///< for people; empty when it has none
 };
 
-/// Takes the sockets that a service manager passed by LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES (see
-/// sd_listen_fds(3)); none when nothing was passed to this process. They do not block and are not inherited.
-/// An error is one line for people: something was passed that nobody can accept connections from.
+/// Takes the sockets that a service manager passed by LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES
+/// (see sd_listen_fds(3)); none when nothing was passed to this process. They do not block and are
+/// not inherited. An error is one line for people: something was passed that nobody can accept
+/// connections from.
 ///
 /// To be called once and while there is one thread: it removes the variables from the environment.
 [[nodiscard]] auto take_passed_sockets() -> result<std::vector<passed_socket>, std::string>;

@@ -16,8 +16,8 @@
 
 namespace tidegate::engine {
 
-/// What a descriptor is ready for, told once when it becomes so: whoever is told reads or writes until the
-/// system has no more, or remembers that there is more.
+/// What a descriptor is ready for, told once when it becomes so: whoever is told reads or writes
+/// until the system has no more, or remembers that there is more.
 struct readiness {
   bool readable = false;
   bool writable = false;
@@ -40,7 +40,9 @@ class watched {
   virtual void turn_ends() {}
   /// One of these calls ended for want of memory: whatever it was about is to be given up.
   virtual void out_of_memory() {}
+  watched* next_ = nullptr;  // in the one list that it is in
   bool disposed_ = false;
+  bool ends_turn_ = false;  // is in the list of those that are called at the end of a turn
 };
 
 /// One thread's worth of work: descriptors, timers and tasks, none of which may wait.
@@ -71,39 +73,91 @@ class loop {
 
   /// Tells `who` when the descriptor can be read or written, until it is closed.
   [[nodiscard]] auto watch(descriptor const& socket, watched& who) -> result<void, system_error>;
-  /// The same for a listening socket that other loops watch too: one of them is told of each connection.
+  /// The same for a listening socket that other loops watch too: one of them is told of each
+  /// connection.
   [[nodiscard]] auto watch_shared(descriptor const& socket, watched& who)
       -> result<void, system_error>;
-  /// Tells nobody any more. Only a descriptor that others share needs it: any other is forgotten when it is
-  /// closed.
+  /// Tells nobody any more. Only a descriptor that others share needs it: any other is forgotten
+  /// when it is closed.
   void unwatch(descriptor const& socket) noexcept;
-  /// From now on tells `who` instead of the one that was told before, also what it was told already.
+  /// From now on tells `who` instead of the one that was told before, also what it was told
+  /// already.
   [[nodiscard]] auto watch_instead(descriptor const& socket, watched& who)
       -> result<void, system_error>;
-  /// Calls `turn_ends` of `who` when the events and timers of this turn are done; once for each time that
-  /// it is asked. What is asked for while these calls are made happens in a turn that follows at once.
-  void at_end_of_turn(watched& who) { ending_.push_back(&who); }
-  /// Destroys `who` at the end of this turn, when no event of it is left. Nothing of it is called any more.
+  /// Calls `turn_ends` of `who` once when the events and timers of this turn are done. What is
+  /// asked for while these calls are made happens in a turn that follows at once.
+  void at_end_of_turn(watched& who) noexcept {
+    if (!who.disposed_ && !std::exchange(who.ends_turn_, true)) {
+      ending_.push_back(who);
+    }
+  }
+  /// Destroys `who` at the end of this turn, when no event of it is left. Nothing of it is called
+  /// any more.
   void dispose(std::unique_ptr<watched> who) noexcept;
-  /// Has `tell` called when memory was wanting, after whatever needed it was given up. It must not throw.
+  /// Has `tell` called when an allocation failed, after what needed it was given up. It must not
+  /// throw. Set before `run`; without it allocations of the loop wait for memory
+  /// (`wait_for_memory`).
   void when_out_of_memory(std::function<void()> tell) { out_of_memory_ = std::move(tell); }
 
  private:
+  /// Needs no memory: what ends because there is none must still be destroyed.
+  class watched_list {
+   public:
+    void push_back(watched& who) noexcept {
+      who.next_ = nullptr;
+      *std::exchange(end_, &who.next_) = &who;
+    }
+    [[nodiscard]] auto pop_front() noexcept -> watched* {
+      auto* const who = first_;
+      if (who != nullptr) {
+        first_ = who->next_;
+        end_ = first_ == nullptr ? &first_ : end_;
+      }
+      return who;
+    }
+    /// False when it is not in this list.
+    auto remove(watched& who) noexcept -> bool {
+      for (auto** at = &first_; *at != nullptr; at = &(*at)->next_) {
+        if (*at == &who) {
+          *at = who.next_;
+          end_ = end_ == &who.next_ ? at : end_;
+          return true;
+        }
+      }
+      return false;
+    }
+    [[nodiscard]] auto empty() const noexcept -> bool { return first_ == nullptr; }
+    /// Takes what `other` has; this must be empty.
+    void take(watched_list& other) noexcept {
+      if (!other.empty()) {
+        first_ = std::exchange(other.first_, nullptr);
+        end_ = std::exchange(other.end_, &other.first_);
+      }
+    }
+
+   private:
+    watched* first_ = nullptr;
+    watched** end_ = &first_;
+  };
+
   loop(descriptor poll, descriptor wake);
   [[nodiscard]] auto control(int operation, descriptor const& socket, watched& who,
                              std::uint32_t events) -> result<void, system_error>;
   void run_posted();
-  /// Does something for `who`, which may be null; a want of memory is the end of that, not of the process.
+  /// Does something for `who`, which may be null; a want of memory is the end of that, not of the
+  /// process.
   template <class Work>
-  void guarded(watched* who, Work work);
+  void guarded(watched* who, Work const& work);
+  void end_turn();
+  void destroy_disposed() noexcept;
 
   descriptor poll_;
   descriptor wake_;
   instant now_;
   timer_wheel timers_;
-  std::vector<watched*> ending_;
-  std::vector<watched*> ending_now_;  // keeps its room from turn to turn
-  std::vector<std::unique_ptr<watched>> disposed_;
+  watched_list ending_;
+  watched_list ending_now_;  // while they are called
+  watched_list disposed_;    // owned
   std::function<void()> out_of_memory_;
   bool stopped_ = false;
   std::atomic<std::thread::id> runner_;

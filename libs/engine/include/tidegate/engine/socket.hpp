@@ -61,16 +61,25 @@ class socket_address {
   std::uint32_t size_ = 0;
 };
 
-/// A listening socket that does not block. With `shared`, others may listen on the same address and the
-/// kernel spreads connections (SO_REUSEPORT); there is no such thing for a path. The file of a path that
-/// nobody listens on any more is replaced.
+/// Why `listen_on` could not succeed, as far as that can be told beside a program that listens
+/// there already: the folder of a path cannot be written to, or an IP address is not of this
+/// machine. Changes nothing.
+[[nodiscard]] auto check_listening(socket_address const& address) -> result<void, system_error>;
+
+/// Whether a program listens on an IP address already. Of a path `listen_on` says so.
+[[nodiscard]] auto is_listened_on(socket_address const& address) -> bool;
+
+/// A listening socket that does not block. With `shared`, others may listen on the same address and
+/// the kernel spreads connections (SO_REUSEPORT); there is no such thing for a path. The socket of
+/// a path that no program listens on any more is replaced, and no other file.
 [[nodiscard]] auto listen_on(socket_address const& address, bool shared)
     -> result<descriptor, system_error>;
 /// Another descriptor for the same socket.
 [[nodiscard]] auto share(descriptor const& socket) -> result<descriptor, system_error>;
 /// The address that a socket got.
 [[nodiscard]] auto local_address(descriptor const& socket) -> result<socket_address, system_error>;
-/// Begins to connect; the socket becomes writable when it is done, and `connect_error` says how it went.
+/// Begins to connect; the socket becomes writable when it is done, and `connect_error` says how it
+/// went.
 [[nodiscard]] auto connect_to(socket_address const& address) -> result<descriptor, system_error>;
 [[nodiscard]] auto connect_error(descriptor const& socket) noexcept -> int;
 

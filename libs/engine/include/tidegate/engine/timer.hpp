@@ -11,8 +11,8 @@ namespace tidegate::engine {
 
 class timer_wheel;
 
-/// Something that happens at a time, as a part of its owner. Setting it again is cheap: when it moves to a
-/// later time it stays where it is in the wheel and looks again when it gets there.
+/// Something that happens at a time, as a part of its owner. Setting it again is cheap: when it
+/// moves to a later time it stays where it is in the wheel and looks again when it gets there.
 class timer {
  public:
   timer() = default;
@@ -31,7 +31,8 @@ class timer {
   [[nodiscard]] auto is_set() const noexcept -> bool { return deadline_ != instant::max(); }
 
  protected:
-  /// May set the timer again or destroy its owner. Whoever cannot go on without it sees to a want of memory itself.
+  /// May set the timer again or destroy its owner. Whoever cannot go on without it sees to a want
+  /// of memory itself.
   virtual void expired() = 0;
 
  private:
@@ -46,8 +47,8 @@ class timer {
   instant moved_on_from_ = instant::max();
 };
 
-/// The timers of one loop, in slots of a tick each. What is further away than the wheel goes round waits in
-/// a slot and is moved on.
+/// The timers of one loop, in slots of a tick each. What is further away than the wheel goes round
+/// waits in a slot and is moved on.
 class timer_wheel {
  public:
   static constexpr std::chrono::milliseconds tick{16};
@@ -74,7 +75,8 @@ class timer_wheel {
   void insert(timer& t) noexcept;
 
   std::array<timer*, slots> slots_{};
-  // A bit for each slot that may have timers; one whose timers were all cancelled keeps it until its turn.
+  // A bit for each slot that may have timers; one whose timers were all cancelled keeps it until
+  // its turn.
   std::array<std::uint64_t, slots / 64> occupied_{};
   std::uint64_t current_;  // the first tick that has not been looked at
 };

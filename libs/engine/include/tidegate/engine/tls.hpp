@@ -23,8 +23,8 @@ struct tls_client_options {
   std::optional<std::string> ca;  ///< a file: PEM; the system's when it is missing
 };
 
-/// What the TLS connections of a listener or of an upstream share: TLS 1.2 or later, ciphers with forward
-/// secrecy only. Immutable, for any number of threads; copies share it.
+/// What the TLS connections of a listener or of an upstream share: TLS 1.2 or later, ciphers with
+/// forward secrecy only. Immutable, for any number of threads; copies share it.
 class tls_context {
  public:
   /// Reads the files. The error is one line for people.

@@ -43,14 +43,17 @@ class transport {
   [[nodiscard]] auto socket() const noexcept -> descriptor const& { return socket_; }
   [[nodiscard]] auto is_secure() const noexcept -> bool { return tls_ != nullptr; }
 
-  /// Goes on with the handshake; `done` when there is none or it is over. Reading does so by itself.
+  /// Goes on with the handshake; `done` when there is none or it is over. Reading does so by
+  /// itself.
   [[nodiscard]] auto handshake() noexcept -> io_state;
-  /// Why the other end was not believed in the handshake, for people; empty when that is not why it failed.
+  /// Why the other end was not believed in the handshake, for people; empty when that is not why it
+  /// failed.
   [[nodiscard]] auto verify_fault() const -> std::string;
   /// True while it is under way: then whatever the socket becomes ready for is worth a `read`.
   [[nodiscard]] auto is_handshaking() const noexcept -> bool;
 
-  /// The protocol that was agreed upon (RFC 7301), such as `h2`; empty when none was. Once the handshake is over.
+  /// The protocol that was agreed upon (RFC 7301), such as `h2`; empty when none was. Once the
+  /// handshake is over.
   [[nodiscard]] auto protocol() const noexcept -> std::string_view;
 
   [[nodiscard]] auto read(std::span<char> into) noexcept -> io_result;

@@ -18,13 +18,15 @@ struct message_view {
   std::optional<int> status{};                    ///< of a response, where it is known
 };
 
-/// Nobody reads more than this of one message; where there is more, the last one says how many are left out.
+/// Nobody reads more than this of one message; where there is more, the last one says how many are
+/// left out.
 inline constexpr std::size_t findings_max = 200;
 
-/// Explains the fields RateLimit and RateLimit-Policy (draft-09 and draft-07), Retry-After, X-RateLimit-* with
-/// its relatives, those of Anthropic, Shopify and Stripe, and Idempotency-Key. Where fields ask for different
-/// waits, the last finding, of the field `In short`, is the one to obey. Fields that belong together are explained together; Date and Age are
-/// looked at where they change what others mean; all others are passed over.
+/// Explains the fields RateLimit and RateLimit-Policy (draft-09 and draft-07), Retry-After,
+/// X-RateLimit-* with its relatives, those of Anthropic, Shopify and Stripe, and Idempotency-Key.
+/// Where fields ask for different waits, the last finding, of the field `In short`, is the one to
+/// obey. Fields that belong together are explained together; Date and Age are looked at where they
+/// change what others mean; all others are passed over.
 ///
 /// `now` counts where the message has no Date. Without any of these fields there are no findings.
 [[nodiscard]] auto explain_fields(message_view const& message, std::chrono::sys_seconds now)

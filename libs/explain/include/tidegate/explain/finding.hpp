@@ -28,15 +28,16 @@ struct finding {
 /// Whether text is for a terminal that shows colours.
 enum class colours : bool { off, on };
 
-/// For people: findings grouped by the field they are about, in their order; advice, which callers cannot follow,
-/// comes last, for the authors of the API. Characters that would control a
+/// For people: findings grouped by the field they are about, in their order; advice, which callers
+/// cannot follow, comes last, for the authors of the API. Characters that would control a
 /// terminal are shown as "?".
 [[nodiscard]] auto to_text(std::span<finding const> findings, colours colour = colours::off)
     -> std::string;
 
 /// For programs, one line:
 ///
-///     {"findings":[{"severity","rule","field","specification","section","text"}…],"errors":N,"warnings":N}
+///     {"findings":[{"severity","rule","field","specification","section","text"}…],
+///      "errors":N,"warnings":N}
 ///
 /// `rule`, `specification` and `section` are left out where they are empty.
 [[nodiscard]] auto to_json(std::span<finding const> findings) -> std::string;

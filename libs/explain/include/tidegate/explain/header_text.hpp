@@ -10,8 +10,8 @@
 
 namespace tidegate::explain {
 
-/// Takes `NAME: VALUE` apart; spaces around the value are dropped. Nothing when the name is not a token
-/// (RFC 9110, section 5.6.2) right before the colon.
+/// Takes `NAME: VALUE` apart; spaces around the value are dropped. Nothing when the name is not a
+/// token (RFC 9110, section 5.6.2) right before the colon.
 [[nodiscard]] auto parse_field_line(std::string_view line) -> std::optional<ratelimit::field_line>;
 
 /// A header section as people have it at hand. Borrows the text.
@@ -23,8 +23,8 @@ struct header_text {
 
 /// Reads what `curl -I`, `curl -i` or `curl -v` print, or field lines alone.
 ///
-/// Where there are several header sections, as after redirects, the last one counts. The content behind one
-/// is passed over. Of `curl -v` the lines that begin with "< " count.
+/// Where there are several header sections, as after redirects, the last one counts. The content
+/// behind one is passed over. Of `curl -v` the lines that begin with "< " count.
 [[nodiscard]] auto read_header_text(std::string_view text) -> header_text;
 
 }  // namespace tidegate::explain

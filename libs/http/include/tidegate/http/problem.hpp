@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
 
 #include <algorithm>
 #include <array>
@@ -54,8 +54,8 @@ namespace detail {
 void extension_name_is_not_valid_here();
 }  // namespace detail
 
-/// The name of an extension member (RFC 9457, section 3.2): a letter, then letters, digits and "_", three
-/// characters or more. "-" is taken too, as `violated-policies` has it. Borrows its text.
+/// The name of an extension member (RFC 9457, section 3.2): a letter, then letters, digits and "_",
+/// three characters or more. "-" is taken too, as `violated-policies` has it. Borrows its text.
 class extension_name {
  public:
   [[nodiscard]] static constexpr auto make(std::string_view text)
@@ -125,11 +125,11 @@ concept text_range =
 ///     http::problem_writer(out, {.type = kind, .title = "Quota exceeded", .status = 429})
 ///         .extension("violated-policies", {"burst", "daily"});
 ///
-/// The object is complete after the constructor and after every call, so there is nothing to close. Nobody
-/// else may append to `out` before the last call. Members are written in the order of the struct, then in
-/// that of the calls; the caller sees to it that no name comes twice. Every text goes through
-/// `append_json_string`: the result is valid JSON whatever the texts hold. Nothing is allocated but by
-/// `out` when it has to grow.
+/// The object is complete after the constructor and after every call, so there is nothing to close.
+/// Nobody else may append to `out` before the last call. Members are written in the order of the
+/// struct, then in that of the calls; the caller sees to it that no name comes twice. Every text
+/// goes through `json::append_string`: the result is valid JSON whatever the texts hold. Nothing is
+/// allocated but by `out` when it has to grow.
 class problem_writer {
  public:
   explicit problem_writer(std::string& out, problem const& standard = {});
@@ -161,7 +161,7 @@ class problem_writer {
         begin_member(name.text());
       }
       out_.push_back(before);
-      append_json_string(out_, text);
+      json::append_string(out_, text);
       before = ',';
     }
     return before == '[' ? *this : end_member(std::string_view("]"));

@@ -54,11 +54,17 @@ struct host_view {
   auto operator==(host_view const&) const -> bool = default;
 };
 
-/// Reads the value of a Host field (RFC 9110, section 7.2): `uri-host [ ":" port ]`.
+/// Whether `text` is what may follow the ":" of an authority: a number from 1 to 65535, or nothing.
+[[nodiscard]] auto is_port(std::string_view text) noexcept -> bool;
+
+/// Reads the value of a Host field (RFC 9110, section 7.2): `uri-host [ ":" port ]`. This is the
+/// one reading of an authority: whatever it refuses is refused before a route is looked for, since
+/// a server behind the gateway may still take it for a host that has one.
 ///
-/// A name consists of unreserved characters and sub-delims. Percent escapes, which RFC 3986 would
-/// let stand there, are refused: no name in use has them, and they would give one host many
-/// spellings. What only resembles an IPv4 address is a name. A port may be missing after ":".
+/// A name consists of unreserved characters and sub-delims but ",", since some read a list there.
+/// Percent escapes, which RFC 3986 would let stand there, are refused: no name in use has them, and
+/// they would give one host many spellings. What only resembles an IPv4 address is a name. A port
+/// may be missing after ":", and is not 0.
 [[nodiscard]] auto parse_host(std::string_view text) noexcept -> result<host_view, target_error>;
 
 /// Appends the host by which routes are found: a name in lower case and without a dot at its end,

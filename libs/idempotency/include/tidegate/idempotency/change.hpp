@@ -26,7 +26,7 @@
 /// - R7 The fingerprint is compared before anything else, in every state.
 /// - R8 Nothing is sent again once a byte was sent, but by R4 and by R6 where the upstream deduplicates.
 ///
-/// R1, R2, R5 and R8 bind the caller; the model check in the tests shows what breaks without them.
+/// `execution` keeps them; the model check in the tests shows what breaks without each.
 namespace tidegate::idempotency {
 
 /// What must be stored under a key for a change to be made.
@@ -53,6 +53,9 @@ struct change {
   /// How many keys the scope may have, with one that this adds; 0: any number. A store that would have to
   /// exceed it changes nothing and says `scope_full`.
   std::size_t scope_keys_max = 0;
+  /// Whether the store's own bounds hold for a key that this adds. Not for one that only tries
+  /// whether changes are made.
+  bool bounded = true;
   /// Whether a store that outlives the process seals the response, if it has a key.
   bool seal = true;
   // NOLINTEND(readability-redundant-member-init)
@@ -79,17 +82,17 @@ struct change {
 
 /// The request was not carried out, by proof (R4): the key may run at once. After a first attempt the
 /// record goes; after a later one the outcome is as unknown as it was before.
-[[nodiscard]] auto give_back(lookup_key const& key, record const& mine, wall_time now) -> change;
+[[nodiscard]] auto release(lookup_key const& key, record const& mine, wall_time now) -> change;
 
 /// Nobody will know. Also for every dispatched record of a process that is known to be dead, as those are
 /// that a store without other users finds when it is opened.
-[[nodiscard]] auto lose(lookup_key const& key, record const& mine, unknown_reason reason,
-                        wall_time now) -> change;
+[[nodiscard]] auto mark_unknown(lookup_key const& key, record const& mine, unknown_reason reason,
+                                wall_time now) -> change;
 
 // ---- by time ----
 
 /// What time has made of a record, for whoever cleans up; nothing when there is nothing to do.
-[[nodiscard]] auto age(lookup_key const& key, record const& found, wall_time now)
+[[nodiscard]] auto expire(lookup_key const& key, record const& found, wall_time now)
     -> std::optional<change>;
 
 // ---- by an operator ----

@@ -17,20 +17,21 @@
 namespace tidegate::idempotency {
 
 /// A request, as far as decisions depend on it.
-struct keyed_request {
+struct request_facts {
   lookup_key key{};
   idempotency::fingerprint fingerprint{};
   fencing_token token = 0;    ///< of the claim, if it comes to one; never used before
   bool prefers_wait = false;  ///< `Prefer: wait` (RFC 7240, section 4.3)
   std::size_t waiters = 0;    ///< how many wait for this key already
+  auto operator==(request_facts const&) const -> bool = default;
 };
 
 enum class verdict : std::uint8_t {
-  run,         ///< make `claim`, then forward; if the claim fails, decide anew on what was found
-  replay,      ///< answer with the stored response
-  wait,        ///< until the record changes, then decide anew
-  refuse,      ///< answer with the problem `code`
-  other_rule,  ///< make the fingerprint by the rule of the record, then decide anew
+  run,     ///< make `claim`, then forward; if the claim fails, decide anew on what was found
+  replay,  ///< answer with the stored response
+  wait,    ///< until the record changes, then decide anew
+  refuse,  ///< answer with the problem `code`
+  needs_other_fingerprint,  ///< make the fingerprint by the rule of the record, then decide anew
 };
 
 /// What to do.
@@ -50,13 +51,13 @@ struct decision {
 /// dispatched waits or is in flight; an unknown outcome is refused, or runs once more where the policy
 /// and the upstream let it; completed is replayed; a tombstone has expired. Deciding changes nothing:
 /// the claim must have been made, durably, before a byte goes to the upstream (R1).
-[[nodiscard]] auto decide(record const* found, keyed_request const& request, policy const& policy,
+[[nodiscard]] auto decide(record const* found, request_facts const& request, policy const& policy,
                           wall_time now) -> decision;
 
 /// The same for a request that ran, and whose answer could not be stored because its owner was overtaken.
 /// It never runs again (R8); and its client is told what every retry will be told, not the answer that
 /// nobody will get again.
-[[nodiscard]] auto decide_overtaken(record const* found, keyed_request const& request,
+[[nodiscard]] auto decide_overtaken(record const* found, request_facts const& request,
                                     policy const& policy, wall_time now) -> decision;
 
 /// How an exchange with the upstream ended.
@@ -72,8 +73,8 @@ enum class exchange_end : std::uint8_t {
 
 enum class outcome : std::uint8_t {
   completed,   ///< `complete`: the answer is final
-  given_back,  ///< `give_back`: it was not carried out
-  unknown,     ///< `lose`
+  given_back,  ///< `release`: it was not carried out
+  unknown,     ///< `mark_unknown`
 };
 
 /// What an exchange says about the request.

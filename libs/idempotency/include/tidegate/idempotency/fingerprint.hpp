@@ -3,9 +3,9 @@
 
 #include <tidegate/base/result.hpp>
 #include <tidegate/base/sha256.hpp>
-#include <tidegate/idempotency/canonical_json.hpp>
 #include <tidegate/idempotency/enum_set.hpp>
 #include <tidegate/idempotency/lookup.hpp>
+#include <tidegate/json/pointer.hpp>
 
 #include <array>
 #include <cstddef>
@@ -38,13 +38,13 @@ class fingerprint_rule {
   fingerprint_rule() = default;
   [[nodiscard]] static auto none() -> fingerprint_rule;
   [[nodiscard]] static auto body() -> fingerprint_rule { return {}; }
-  /// The canonical form of JSON content (`append_canonical_json`). Content that has none, because it is
+  /// Canonical JSON (`json::append_canonical`). Content that has none, because it is
   /// not JSON or says something twice, counts by its exact bytes.
   [[nodiscard]] static auto json() -> fingerprint_rule;
   /// Only the values that these pointers name in JSON content, in canonical form; that one is missing
   /// counts as well. Content that has no canonical form counts by its exact bytes. One pointer at
   /// least, `pointers_max` at most.
-  [[nodiscard]] static auto json(std::vector<json_pointer> pointers)
+  [[nodiscard]] static auto json(std::vector<json::pointer> pointers)
       -> std::optional<fingerprint_rule>;
 
   /// The rule as it is kept with a fingerprint, so that a retry is judged by the rule of its first
@@ -53,12 +53,12 @@ class fingerprint_rule {
   [[nodiscard]] static auto parse(std::string_view text) -> std::optional<fingerprint_rule>;
 
   /// The values that count, of a rule that names some.
-  [[nodiscard]] auto pointers() const noexcept -> std::span<json_pointer const> {
+  [[nodiscard]] auto pointers() const noexcept -> std::span<json::pointer const> {
     return pointers_;
   }
 
   /// How long the text of a rule can be.
-  static constexpr std::size_t text_octets_max = 1 + pointers_max * (json_pointer::octets_max + 5);
+  static constexpr std::size_t text_octets_max = 1 + pointers_max * (json::pointer::octets_max + 5);
 
   /// Whether content can be taken piece by piece; if not, `finish` needs all of it at once.
   [[nodiscard]] auto streams() const noexcept -> bool {
@@ -74,7 +74,7 @@ class fingerprint_rule {
   enum class kind : char { none = 'n', body = 'b', json = 'j', pointers = 'p' };
 
   kind kind_ = kind::body;
-  std::vector<json_pointer> pointers_;
+  std::vector<json::pointer> pointers_;
   std::string text_ = "b";
 };
 

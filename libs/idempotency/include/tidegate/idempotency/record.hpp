@@ -54,7 +54,7 @@ using fencing_token = std::uint64_t;
 struct request_origin {
   std::string route;
   std::string
-      principal;  ///< who asked, by name; empty where nothing in the request names the client
+      principal;  ///< who asked: a name, or a digest of what tells clients apart; empty where nothing does
   std::string method;
   std::string host;
   std::string path;
@@ -133,6 +133,8 @@ class response_recorder {
 
   /// The response, when all of it has passed. One that was cut off must not be stored.
   [[nodiscard]] auto finish() -> stored_response { return std::move(response_); }
+
+  auto operator==(response_recorder const&) const -> bool = default;
 
  private:
   stored_response response_;

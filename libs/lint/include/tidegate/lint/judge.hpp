@@ -52,8 +52,8 @@ inline constexpr std::size_t broken_max = 5;
 
 /// Judges all rules, in the order of `rules`.
 ///
-/// What is not JSON of at most `content_octets_max` counts as no JSON. Exchanges without an answer, and probes
-/// that were refused by quota, are judged only by what their fields say.
+/// What is not JSON of at most `content_octets_max` counts as no JSON. Exchanges without an answer,
+/// and probes that were refused by quota, are judged only by what their fields say.
 [[nodiscard]] auto judge(std::span<exchange const> exchanges) -> std::vector<judgement>;
 inline constexpr std::size_t content_octets_max = std::size_t{4} << 20;
 

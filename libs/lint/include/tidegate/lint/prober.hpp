@@ -24,7 +24,8 @@ struct probe_settings {
   std::string url;  ///< http or https
   std::vector<field> fields{};
   std::size_t samples = 3;  ///< GETs of the URL itself; they end with the first 429
-  /// A method and content for the probes of Idempotency-Key, which change something. Empty: none is sent.
+  /// A method and content for the probes of Idempotency-Key, which change something. Empty: none is
+  /// sent.
   std::string write_method{};
   std::string content{};
   std::string other_content{};  ///< for the reuse of a key; empty: see `altered`
@@ -35,8 +36,8 @@ struct probe_settings {
 
 /// Which requests to make, one group after the other, by what came of those before.
 ///
-/// Without a `write_method` all are GETs. Every group is a few requests that go out at the same time, most
-/// groups are one. The probes that could end in a refusal by quota come last.
+/// Without a `write_method` all are GETs. Every group is a few requests that go out at the same
+/// time, most groups are one. The probes that could end in a refusal by quota come last.
 class prober {
  public:
   explicit prober(probe_settings settings);
@@ -74,8 +75,8 @@ class prober {
   std::string scim_base_;
 };
 
-/// Content that asks for something else: the first number, text or truth value of a JSON object is changed,
-/// other content is made longer.
+/// Content that asks for something else: the first number, text or truth value of a JSON object is
+/// changed, other content is made longer.
 [[nodiscard]] auto altered(std::string_view content) -> std::string;
 
 }  // namespace tidegate::lint

@@ -6,13 +6,13 @@
 #include <chrono>
 #include <cstdint>
 
-/// Two watchers for what draft-09, section 5.3 calls abnormal usage: a client that does not stop when it is
-/// refused, and one that suddenly behaves unlike itself. State and time in, verdict and next state out;
-/// both block a partition for a while. A blocked request is answered with
+/// Two watchers for what draft-09, section 5.3 calls abnormal usage: a client that does not stop
+/// when it is refused, and one that suddenly behaves unlike itself. State and time in, verdict and
+/// next state out; both block a partition for a while. A blocked request is answered with
 /// `problem_type::abnormal_usage_detected` and `blocked_for` as Retry-After.
 ///
-/// A state of zeros is one of a partition that was never seen. A clock that steps back forgets nothing: a
-/// window, an interval or a block lasts until the clock has caught up.
+/// A state of zeros is one of a partition that was never seen. A clock that steps back forgets
+/// nothing: a window, an interval or a block lasts until the clock has caught up.
 namespace tidegate::ratelimit {
 
 // ---- refusals ----
@@ -37,9 +37,10 @@ struct refusal_verdict {
   refusal_state next;
 };
 
-/// Counts a refusal by quota at `now`, in a window that begins with the first one. The one that reaches the
-/// number blocks the partition from `now` on and is a refusal by quota itself: what comes next is blocked.
-/// While the partition is blocked nothing is counted, so the block is not prolonged.
+/// Counts a refusal by quota at `now`, in a window that begins with the first one. The one that
+/// reaches the number blocks the partition from `now` on and is a refusal by quota itself: what
+/// comes next is blocked. While the partition is blocked nothing is counted, so the block is not
+/// prolonged.
 [[nodiscard]] auto count_refusal(abuse_settings const& settings, refusal_state const& state,
                                  instant now) noexcept -> refusal_verdict;
 
@@ -54,9 +55,10 @@ struct refusal_verdict {
 
 /// When the requests of a partition break with its own past, and for how long that blocks it.
 ///
-/// Time is cut into intervals. Of their counts an exponentially weighted mean is kept, and one of how far
-/// they lie from it. A request breaks the pattern when it takes the running interval above all three
-/// bounds: `minimum`, `factor` times the mean, and the mean plus `deviations` times the mean deviation.
+/// Time is cut into intervals. Of their counts an exponentially weighted mean is kept, and one of
+/// how far they lie from it. A request breaks the pattern when it takes the running interval above
+/// all three bounds: `minimum`, `factor` times the mean, and the mean plus `deviations` times the
+/// mean deviation.
 struct pattern_settings {
   std::chrono::nanoseconds interval = std::chrono::minutes(1);  ///< at least 1 ns
   std::uint32_t minimum = 100;       ///< so many requests in an interval are never abnormal
@@ -64,8 +66,8 @@ struct pattern_settings {
   float deviations = 6;              ///< nor so many deviations above it
   float weight = 0.125F;             ///< of the newest interval, above 0 and up to 1
   std::uint16_t intervals_min = 10;  ///< so many are seen before anything is judged
-  /// After more quiet intervals than this in a row, the past is forgotten: a client that comes back in the
-  /// morning is a new one, and not one that breaks with a quiet night.
+  /// After more quiet intervals than this in a row, the past is forgotten: a client that comes back
+  /// in the morning is a new one, and not one that breaks with a quiet night.
   std::uint8_t quiet_intervals_max = 15;
   std::chrono::nanoseconds block = std::chrono::minutes(10);
 };
@@ -87,10 +89,10 @@ struct pattern_verdict {
   pattern_state next;
 };
 
-/// Counts a request at `now` and judges it. The request that breaks the pattern is the first that is
-/// blocked. While the partition is blocked nothing is counted, so the block is not prolonged. The interval
-/// that was broken goes into the mean with what it had until then, so a client that has grown for good is
-/// let through more each time. The time of the block is no part of the past.
+/// Counts a request at `now` and judges it. The request that breaks the pattern is the first that
+/// is blocked. While the partition is blocked nothing is counted, so the block is not prolonged.
+/// The interval that was broken goes into the mean with what it had until then, so a client that
+/// has grown for good is let through more each time. The time of the block is no part of the past.
 [[nodiscard]] auto watch(pattern_settings const& settings, pattern_state const& state,
                          instant now) noexcept -> pattern_verdict;
 

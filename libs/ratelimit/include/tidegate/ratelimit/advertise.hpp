@@ -12,8 +12,9 @@
 #include <span>
 #include <string_view>
 
-/// From what the limiters say to what the RateLimit field and Retry-After tell a client (draft-09, sections
-/// 6 and 8.5): no more at a time than the service can take, and not everybody at the same moment.
+/// From what the limiters say to what the RateLimit field and Retry-After tell a client (draft-09,
+/// sections 6 and 8.5): no more at a time than the service can take, and not everybody at the same
+/// moment.
 namespace tidegate::ratelimit {
 
 /// Why two numbers make no rate.
@@ -61,23 +62,26 @@ struct policy_outcome {
   std::optional<std::string_view> partition_key = std::nullopt;
 };
 
-/// How `outcome` is told. Time only ever becomes later and units only ever fewer than the limiter says, so
-/// `t` is right whether it is read as draft-09's or as draft-10's; see `service_limit_view`.
+/// How `outcome` is told. Time only ever becomes later and units only ever fewer than the limiter
+/// says, so `t` is right whether it is read as draft-09's or as draft-10's; see
+/// `service_limit_view`.
 ///
-/// 1. `t` is the limiter's reset, or for a violated policy the time until the request would be admitted.
-///    Concurrent requests have none.
+/// 1. `t` is the limiter's reset, or for a violated policy the time until the request would be
+///    admitted. Concurrent requests have none.
 /// 2. `share` lowers `r`, rounded down; a share above 0 leaves one unit of what there is.
-/// 3. With `max_rate`, `t` is at least 1 and `r` at most what that rate gives in the whole seconds of
-///    `t`. Where that is less than one unit though there is one, `r` is 1 and `t` the time it takes.
+/// 3. With `max_rate`, `t` is at least 1 and `r` at most what that rate gives in the whole seconds
+///    of `t`. Where that is less than one unit though there is one, `r` is 1 and `t` the time it
+///    takes.
 /// 4. `t` becomes later by 0 to `jitter`, as `randomness` says, of which all bits count.
 [[nodiscard]] auto advertise(policy_outcome const& outcome, std::uint64_t randomness) noexcept
     -> service_limit_view;
 
-/// The same for all policies of one response, in their order: `views` has room for each. One number is
-/// random enough for all of them.
+/// The same for all policies of one response, in their order: `views` has room for each. One number
+/// is random enough for all of them.
 ///
-/// Returns Retry-After when policies are violated: the latest `t` of those, and for concurrent requests,
-/// which have no `t`, a second and its jitter. It is never so soon that it would be written as 0.
+/// Returns Retry-After when policies are violated: the latest `t` of those, and for concurrent
+/// requests, which have no `t`, a second and its jitter. It is never so soon that it would be
+/// written as 0.
 [[nodiscard]] auto advertise(std::span<policy_outcome const> outcomes, std::uint64_t randomness,
                              std::span<service_limit_view> views) noexcept
     -> std::optional<std::chrono::nanoseconds>;

@@ -37,11 +37,12 @@ enum class quota_unit : std::uint8_t { requests, content_bytes, concurrent_reque
 
 /// `requests`, `content-bytes`, `concurrent-requests`; of `other` nothing.
 [[nodiscard]] auto name_of(quota_unit unit) noexcept -> std::string_view;
-/// The unit that `qu` names. The table of section 10.3 spells the first one `request`, which is taken
-/// too.
+/// The unit that `qu` names. The table of section 10.3 spells the first one `request`, which is
+/// taken too.
 [[nodiscard]] auto quota_unit_named(std::string_view name) noexcept -> quota_unit;
 
-/// Both drafts stand on RFC 8941: a Date or Display String, which came later, makes a field malformed.
+/// Both drafts stand on RFC 8941: a Date or Display String, which came later, makes a field
+/// malformed.
 inline constexpr auto field_dialect = sf::dialect::rfc8941;
 
 /// Parameters that the draft does not define: comments, kept as they stand.

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <limits>
 
-/// The limiters: state and time in, verdict and next state out. Nothing in here reads a clock, locks or
-/// allocates; whoever keeps the buckets sees to it that each has one writer at a time.
+/// The limiters: state and time in, verdict and next state out. Nothing in here reads a clock,
+/// locks or allocates; whoever keeps the buckets sees to it that each has one writer at a time.
 namespace tidegate::ratelimit {
 
 /// The state of one partition under one policy. A bucket of zeros is one that was never used.
@@ -42,9 +42,11 @@ struct decision : verdict {
 /// Spends `cost` units at `now` if they are there; a cost below 0 counts as 0.
 ///
 /// - `fixed`: a window starts with the first unit spent in it; at most the quota is admitted in it.
-/// - `sliding`: windows follow one another; what was spent in the one before counts in proportion to how
-///   much of it is still less than a window ago, rounded down. That sum never exceeds the quota.
-/// - `gcra`: in any span of time d at most burst + d * quota / window, and so at most burst at once.
+/// - `sliding`: windows follow one another; what was spent in the one before counts in proportion
+///   to how much of it is still less than a window ago, rounded down. That sum never exceeds the
+///   quota.
+/// - `gcra`: in any span of time d at most burst + d * quota / window, and so at most burst at
+///   once.
 /// - concurrent requests: at most the quota are held at a time, until `settle` gives them back.
 ///
 /// A clock that steps back never gives units back: the bucket looks fuller until `now` catches up.
@@ -59,17 +61,18 @@ struct decision : verdict {
 /// What is left without spending anything.
 [[nodiscard]] auto look(policy const& p, bucket const& b, instant now) noexcept -> service;
 
-/// Corrects a cost after the fact, for a request that was admitted at `admitted_at`: `units` above 0
-/// are spent whether they are there or not and count against what follows; below 0 they are given
+/// Corrects a cost after the fact, for a request that was admitted at `admitted_at`: `units` above
+/// 0 are spent whether they are there or not and count against what follows; below 0 they are given
 /// back, as far as the window they were spent in still counts.
 [[nodiscard]] auto settle(policy const& p, bucket const& b, instant admitted_at, instant now,
                           std::int64_t units) noexcept -> bucket;
 
-/// `b` without what was spent beyond what the policy allows at once, as a policy that allowed more may have left it: with
-/// `gcra` all of that would have to drain first. Windows end by themselves.
+/// `b` without what was spent beyond what the policy allows at once, as a policy that allowed more
+/// may have left it: with `gcra` all of that would have to drain first. Windows end by themselves.
 [[nodiscard]] auto forgiven(policy const& p, bucket const& b, instant now) noexcept -> bucket;
 
-/// When a bucket says nothing any more and may be forgotten: from then on it decides like a new one.
+/// When a bucket says nothing any more and may be forgotten: from then on it decides like a new
+/// one.
 [[nodiscard]] auto expires(policy const& p, bucket const& b) noexcept -> instant;
 
 // ---- what follows is how they work: in sight of the caller is what happens on every request ----
@@ -98,8 +101,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// One decision in the making, with time as nanoseconds. Not for callers. What is always inlined is so
-/// because calls would cost as much as the decision.
+/// One decision in the making, with time as nanoseconds. Not for callers. What is always inlined is
+/// so because calls would cost as much as the decision.
 struct decider {
   policy const& p;
   std::int64_t now;

@@ -16,9 +16,9 @@
 #include <unordered_map>
 #include <vector>
 
-/// The client's part (draft-09, section 7; draft-07, section 5): when the next request may go, learnt from
-/// the responses to those before. Nothing in here waits, locks or reads a clock; workers that share a pacer
-/// see to it that one of them calls it at a time.
+/// The client's part (draft-09, section 7; draft-07, section 5): when the next request may go,
+/// learnt from the responses to those before. Nothing in here waits, locks or reads a clock;
+/// workers that share a pacer see to it that one of them calls it at a time.
 namespace tidegate::ratelimit {
 
 /// What to do with quota that is there (draft-09, section 7).
@@ -43,8 +43,8 @@ struct permission {
   bool go = false;
   /// When `go`: stands for the request, to be given back with its response.
   std::uint64_t ticket = 0;
-  /// When not: ask again then, or after the next answer if that is earlier. `instant::max()` when only an
-  /// answer can change it.
+  /// When not: ask again then, or after the next answer if that is earlier. `instant::max()` when
+  /// only an answer can change it.
   instant at;
   auto operator==(permission const&) const -> bool = default;
 };
@@ -52,8 +52,8 @@ struct permission {
 /// What a pacer needs to know of a response. Borrows its fields.
 struct paced_response {
   int status = 200;
-  /// The header section. Of it count RateLimit, RateLimit-Policy, Retry-After, Age, Date and those of
-  /// `read_legacy`; names in any case.
+  /// The header section. Of it count RateLimit, RateLimit-Policy, Retry-After, Age, Date and those
+  /// of `read_legacy`; names in any case.
   std::span<field_line const> fields;
   std::chrono::sys_seconds wall_clock;  ///< the client's, for responses without Date
   std::uint64_t content_bytes = 0;      ///< the size of its content
@@ -63,31 +63,40 @@ struct paced_response {
 ///
 /// What it learns from:
 /// - Retry-After wins over everything else in a response; of several lines the longest wait.
-/// - RateLimit of either draft; where there is none, X-RateLimit-* and its relatives. With several limits the
-///   tightest one counts. Malformed fields are ignored, and so are those of a response that comes from a cache
-///   (draft-09, section 7.3), which shows in an Age above 0; its status and Retry-After still count.
-/// - 429 and 503 without a word on when to come back: waits that double, with full jitter, up to a minute.
+/// - RateLimit of either draft; where there is none, X-RateLimit-* and its relatives. With several
+///   limits the tightest one counts. Malformed fields are ignored, and so are those of a response
+///   that comes from a cache (draft-09, section 7.3), which shows in an Age above 0; its status and
+///   Retry-After still count.
+/// - 429 and 503 without a word on when to come back: waits that double, with full jitter, up to a
+///   minute.
 ///
 /// What it does with it:
-/// - It never sends more than what remained, before the reset (draft-09, section 7). A limit without a
-///   reset time bounds how many requests are under way.
-/// - Under `spread` it aims at the rate at which what remains lasts until the reset. Others may spend the
-///   same quota, which shows in how fast it shrinks, so the own rate is corrected by the proportion of both:
-///   many clients that know nothing of each other come to use one quota up and hardly ever exceed it.
-/// - Who sees that nothing of a quota was spent by others takes what remains over the time until the reset,
-///   at most a quarter faster than quota over window (draft-09, section 8.5). So does each window begin after
-///   one in which all was spent, and nothing is known of a rate before something remained.
-/// - After a wait under `spread`, one that shares a quota comes back at a random time within its interval, so
-///   that those who waited for the same reset do not come back at once.
-/// - A quota in content bytes is shared out by what requests and responses were in size lately; one in a unit
-///   that a client cannot count, such as tokens, by what was gone after each request.
+/// - It never sends more than what remained, before the reset (draft-09, section 7). A limit
+///   without a reset time bounds how many requests are under way.
+/// - Where quota comes back all the time and never much of it is there (a small burst), a reset in
+///   whole seconds would waste most of it. There the moment of the next unit is estimated by quota
+///   and window: the wait shrinks towards window over quota as long as nothing is refused. A
+///   refusal ends that for a window, and for twice as many each time.
+/// - Under `spread` it aims at the rate at which what remains lasts until the reset. Others may
+///   spend the same quota, which shows in how fast it shrinks, so the own rate is corrected by the
+///   proportion of both: many clients that know nothing of each other come to use one quota up and
+///   hardly ever exceed it.
+/// - Who sees that nothing of a quota was spent by others takes what remains over the time until
+///   the reset, at most a quarter faster than quota over window (draft-09, section 8.5). So does
+///   each window begin after one in which all was spent, and nothing is known of a rate before
+///   something remained.
+/// - After a wait under `spread`, one that shares a quota comes back at a random time within its
+///   interval, so that those who waited for the same reset do not come back at once.
+/// - A quota in content bytes is shared out by what requests and responses were in size lately; one
+///   in a unit that a client cannot count, such as tokens, by what was gone after each request.
 /// - A response that comes out of order can make it more careful, never less.
 class pacer {
  public:
   explicit pacer(pacing_options const& options = {}) noexcept : options_(options) {}
 
   /// May a request go at `now`? If so, it is counted as under way until it is answered or fails.
-  /// `content_bytes` is the size of its content, which counts where a quota is one of content bytes.
+  /// `content_bytes` is the size of its content, which counts where a quota is one of content
+  /// bytes.
   [[nodiscard]] auto ask(instant now, std::uint64_t content_bytes = 0) -> permission;
 
   /// The response to a request that was let go. `randomness` is any number, another one each time.
@@ -136,10 +145,19 @@ class pacer {
     std::int64_t window_remaining = 0;
     std::uint64_t window_own = 0;
     bool alone = false;  // all that was spent lately was spent by this client
+    // Where a server holds far less than the quota at a time, the reset in whole seconds is too
+    // coarse.
+    double most = 0;      // units that were there at a time
+    double patience = 1;  // the part of the time to the reset that is waited, at least
+    double longest = 0;   // seconds to the reset when nothing was left
+    instant shared_until{instant::min()};  // others are there: the reset is waited for
+    unsigned came_too_early = 0;           // how often less than all of it was too short
 
     void measure_from(instant made) noexcept;
     void begin_window(instant made) noexcept;
     void learn_cost(std::int64_t spent, std::uint64_t now_answered) noexcept;
+    [[nodiscard]] auto holds_little(instant made) const noexcept -> bool;
+    void learn_patience(bool is_refused, instant made) noexcept;
     [[nodiscard]] auto cost_of_one() const noexcept -> double {
       return per_request > 0 ? per_request : 1;
     }
@@ -158,6 +176,8 @@ class pacer {
     std::uint64_t ticket;
     std::int64_t content_bytes;
     instant made;
+    instant now;
+    bool is_refused;
   };
 
   [[nodiscard]] auto room_of(known_limit const& limit) const noexcept -> double;
@@ -207,19 +227,20 @@ class pacer {
   std::chrono::nanoseconds latency_min_ = std::chrono::nanoseconds::max();
 };
 
-/// The pacers of a client, one for each origin and partition, at most `size_max`: the one that was not used
-/// for longest goes when another is needed, unless a request of its own is under way.
+/// The pacers of a client, one for each origin and partition, at most `size_max`: the one that was
+/// not used for longest goes when another is needed, unless a request of its own is under way.
 ///
-/// What a partition is to the server shows in `pk`. A client that can work it out for a request (draft-09,
-/// section 7.1) asks under that; one that cannot asks under what sets its requests apart, such as the
-/// credentials or the resource, or under nothing at all.
+/// What a partition is to the server shows in `pk`. A client that can work it out for a request
+/// (draft-09, section 7.1) asks under that; one that cannot asks under what sets its requests
+/// apart, such as the credentials or the resource, or under nothing at all.
 class pacers {
  public:
   explicit pacers(pacing_options const& options = {}, std::size_t size_max = 1024);
   pacers(pacers&&) = default;
   auto operator=(pacers&&) -> pacers& = default;
 
-  /// The pacer of an origin and a partition, made when there is none. Stays valid until the next call.
+  /// The pacer of an origin and a partition, made when there is none. Stays valid until the next
+  /// call.
   [[nodiscard]] auto of(std::string_view origin, std::string_view partition = {}) -> pacer&;
   [[nodiscard]] auto size() const noexcept -> std::size_t { return by_key_.size(); }
 

@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
-/// Quota partitions (draft-09, sections 2 and 6.1): which requests share a quota, by what name their bucket
-/// is kept, and how a client can know the partition key of a request before it sends it.
+/// Quota partitions (draft-09, sections 2 and 6.1): which requests share a quota, by what name
+/// their bucket is kept, and how a client can know the partition key of a request before it sends
+/// it.
 namespace tidegate::ratelimit {
 
 /// What of a request a partition is made of.
@@ -41,9 +42,10 @@ struct partition_source {
 /// As it is written: `client-ip`, `header:x-api-key`.
 [[nodiscard]] auto to_string(partition_source const& source) -> std::string;
 
-/// Whether the value of a source lets in: a cookie, and a field or parameter whose name says so, such as
-/// `authorization`, `x-api-key`, `x-auth-token`, `access_token`. Clients are not told such a value: a
-/// partition key has nothing sensitive in it (draft-09, section 6.1).
+/// Whether the value of a source may let in: a cookie, and a field or parameter whose name has
+/// `key`, `token`, `secret`, `pass`, `auth`, `session`, `sid`, `sig`, `code`, `credential`, `jwt`,
+/// `dpop` or the like in it, such as `authorization`, `x-functions-key`, `access_token`. Clients
+/// are not told such a value: a partition key has nothing sensitive in it (draft-09, section 6.1).
 [[nodiscard]] auto is_credential(partition_source const& source) -> bool;
 
 /// Why a text names no source.
@@ -65,9 +67,9 @@ struct partition_source_error {
 /// One line for people: what is wrong and what is allowed.
 [[nodiscard]] auto to_string(partition_source_error const& error) -> std::string;
 
-/// Reads `client-ip`, `header:NAME`, `query:NAME`, `cookie:NAME`, `method`, `host`, `path`, `route` or
-/// `principal`. The name of a field may be in any case; those of parameters and cookies are taken as they
-/// are, a parameter's as it is after percent-decoding.
+/// Reads `client-ip`, `header:NAME`, `query:NAME`, `cookie:NAME`, `method`, `host`, `path`, `route`
+/// or `principal`. The name of a field may be in any case; those of parameters and cookies are
+/// taken as they are, a parameter's as it is after percent-decoding.
 [[nodiscard]] auto parse_partition_source(std::string_view text)
     -> result<partition_source, partition_source_error>;
 
@@ -93,27 +95,28 @@ class partition_rule {
   }
   [[nodiscard]] auto form() const noexcept -> partition_key_form { return form_; }
 
-  /// Appends the partition of a request, the text by which its bucket is kept: one line for each source,
-  /// such as `header:x-api-key=VALUE` with a line feed at the end.
+  /// Appends the partition of a request, the text by which its bucket is kept: one line for each
+  /// source, such as `header:x-api-key=VALUE` with a line feed at the end.
   ///
-  /// `values[i]` is what the request has for `sources()[i]`; what is missing is the empty value. CR, LF
-  /// and NUL in a value become a space (RFC 9110, section 5.5), so two requests have the same text only
-  /// when all their values are the same after that. Allocates nothing when `out` has room.
+  /// `values[i]` is what the request has for `sources()[i]`; what is missing is the empty value.
+  /// CR, LF and NUL in a value become a space (RFC 9110, section 5.5), so two requests have the
+  /// same text only when all their values are the same after that. Allocates nothing when `out` has
+  /// room.
   void append_partition(std::string& out, std::span<std::string_view const> values) const;
   /// Appends one of these lines: a partition is the lines of all sources in their order.
   void append_source(std::string& out, std::size_t source, std::string_view value) const;
 
-  /// Appends the partition key for `pk`, made of a `partition` that `append_partition` made. `partition`
-  /// must not be part of `out`. Allocates nothing when `out` has room.
+  /// Appends the partition key for `pk`, made of a `partition` that `append_partition` made.
+  /// `partition` must not be part of `out`. Allocates nothing when `out` has room.
   ///
   /// - `none`: nothing, and `pk` is to be left out.
-  /// - `hashed`: the first 16 bytes of the SHA-256 of `partition`. Nothing secret goes into it, so it is
-  ///   the same after a restart and on every gateway, and a client can make it by itself:
-  ///   `printf 'header:x-api-key=%s\n' "$KEY" | sha256sum | head -c 32`. For the same reason it does not
-  ///   hide a value of which there are few: all IPv4 addresses or user numbers can be tried within
-  ///   minutes. It does hide a random key of 128 bits.
-  /// - `plain`: the values, with a line feed between two. For values that are no secret to whoever sees
-  ///   the response.
+  /// - `hashed`: the first 16 bytes of the SHA-256 of `partition`. Nothing secret goes into it, so
+  ///   it is the same after a restart and on every gateway, and a client can make it by itself:
+  ///   `printf 'header:x-api-key=%s\n' "$KEY" | sha256sum | head -c 32`. For the same reason it
+  ///   does not hide a value of which there are few: all IPv4 addresses or user numbers can be
+  ///   tried within minutes. It does hide a random key of 128 bits.
+  /// - `plain`: the values, with a line feed between two. For values that are no secret to whoever
+  ///   sees the response.
   void append_key(std::string& out, std::string_view partition) const;
 
  private:
@@ -122,8 +125,8 @@ class partition_rule {
   partition_key_form form_;
 };
 
-/// The rule for people: a paragraph that says which requests share a quota and how to make the partition
-/// key (draft-09, section 6.1 asks to document that).
+/// The rule for people: a paragraph that says which requests share a quota and how to make the
+/// partition key (draft-09, section 6.1 asks to document that).
 [[nodiscard]] auto describe(partition_rule const& rule) -> std::string;
 
 /// The rule for programs, a JSON object:
@@ -131,7 +134,8 @@ class partition_rule {
 ///     {"sources":["header:x-api-key"],"partition-key":"hashed",
 ///      "digest":"sha-256","digest-octets":16,"line":"SOURCE=VALUE\n"}
 ///
-/// `digest`, `digest-octets` and `line` are there for `hashed` only; `plain` has `"separator":"\n"`.
+/// `digest`, `digest-octets` and `line` are there for `hashed` only; `plain` has
+/// `"separator":"\n"`.
 [[nodiscard]] auto describe_as_json(partition_rule const& rule) -> std::string;
 
 }  // namespace tidegate::ratelimit

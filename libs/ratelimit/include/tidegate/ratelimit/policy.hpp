@@ -53,12 +53,12 @@ class policy {
                : quota_;
   }
 
-  /// The same policy at temporarily reduced capacity: `capacity` of its quota and burst, from 0 to 1,
-  /// rounded down. Buckets keep their meaning, so a factor may change between two decisions.
+  /// The same policy at temporarily reduced capacity: `capacity` of its quota and burst, from 0 to
+  /// 1, rounded down. Buckets keep their meaning, so a factor may change between two decisions.
   [[nodiscard]] auto reduced(double capacity) const noexcept -> policy;
 
-  /// The same policy with another quota, 0 to 999,999,999,999,999, and a burst that has changed as much, rounded
-  /// up. Buckets keep their meaning, so it may change between two decisions.
+  /// The same policy with another quota, 0 to 999,999,999,999,999, and a burst that has changed as
+  /// much, rounded up. Buckets keep their meaning, so it may change between two decisions.
   [[nodiscard]] auto with_quota(std::int64_t quota) const -> result<policy, policy_fault>;
 
   auto operator==(policy const&) const -> bool = default;

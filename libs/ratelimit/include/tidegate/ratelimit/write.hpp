@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-/// Writing the two fields of either draft, and what goes with them: X-RateLimit-* and Retry-After. All
-/// functions append a field value to the end of the caller's string and allocate nothing when it has
-/// room. Where there is nothing to say they append nothing: the field is left out.
+/// Writing the two fields of either draft, and what goes with them: X-RateLimit-* and Retry-After.
+/// All functions append a field value to the end of the caller's string and allocate nothing when
+/// it has room. Where there is nothing to say they append nothing: the field is left out.
 namespace tidegate::ratelimit {
 
 /// A policy to be advertised. Borrows its texts.
@@ -30,18 +30,19 @@ struct quota_policy_view {
 
 /// How a policy stands for one partition, after the request that is answered. Borrows its text.
 ///
-/// `reset` is the time until the policy has more than `remaining` to give again. It is written as `t`, and
-/// `t` is to be right in two readings. To draft-09 it is the time until the quota resets, after which a
-/// client may come back for more, though not to a full quota (section 4.1.2). To draft-10 it is the time
-/// until more quota is there, and Retry-After must not be earlier. Both hold when the caller sees to this:
+/// `reset` is the time until the policy has more than `remaining` to give again. It is written as
+/// `t`, and `t` is to be right in two readings. To draft-09 it is the time until the quota resets,
+/// after which a client may come back for more, though not to a full quota (section 4.1.2). To
+/// draft-10 it is the time until more quota is there, and Retry-After must not be earlier. Both
+/// hold when the caller sees to this:
 ///
-/// - Pass a time at which more is there, or a later one, never an earlier one. A fixed window passes its
-///   end; the others pass when the next unit comes back. Jitter is added, not taken off. It is rounded up
-///   here, so that nobody comes back within the second before.
-/// - When a request is refused, `reset` of each policy that refused it is the time until the request would
-///   be admitted, and Retry-After is made from the latest of them by `append_retry_after`. The same
-///   rounding then makes it the same moment or a later one than any such `t`, which is also what section 6
-///   of draft-09 asks for.
+/// - Pass a time at which more is there, or a later one, never an earlier one. A fixed window
+///   passes its end; the others pass when the next unit comes back. Jitter is added, not taken off.
+///   It is rounded up here, so that nobody comes back within the second before.
+/// - When a request is refused, `reset` of each policy that refused it is the time until the
+///   request would be admitted, and Retry-After is made from the latest of them by
+///   `append_retry_after`. The same rounding then makes it the same moment or a later one than any
+///   such `t`, which is also what section 6 of draft-09 asks for.
 /// - A policy without a time at which more comes back, as for concurrent requests, has none.
 struct service_limit_view {
   std::int64_t remaining = 0;  ///< written as 0 to 999,999,999,999,999
@@ -58,8 +59,8 @@ struct service_limit_view {
 
 /// Appends RateLimit-Policy, one item for each policy in their order.
 ///
-/// draft-07 has Integers instead of names, so policies without a window are left out, and of those with
-/// the same quota only the one with the longest window is shown (section 3.5 forbids two).
+/// draft-07 has Integers instead of names, so policies without a window are left out, and of those
+/// with the same quota only the one with the longest window is shown (section 3.5 forbids two).
 void append_policies(std::string& out, std::span<quota_policy_view const> policies,
                      std::span<service_limit_view const> limits, draft version);
 
@@ -67,8 +68,8 @@ void append_policies(std::string& out, std::span<quota_policy_view const> polici
 void append_limits(std::string& out, std::span<quota_policy_view const> policies,
                    std::span<service_limit_view const> limits, draft version);
 
-/// Which policy is closest to exhaustion: the one with the least remaining; of equal ones the one that
-/// resets later (draft-07, sections 3.2 and 4). Policies without a window are not looked at.
+/// Which policy is closest to exhaustion: the one with the least remaining; of equal ones the one
+/// that resets later (draft-07, sections 3.2 and 4). Policies without a window are not looked at.
 [[nodiscard]] auto closest_to_exhaustion(std::span<quota_policy_view const> policies,
                                          std::span<service_limit_view const> limits) noexcept
     -> std::optional<std::size_t>;
@@ -81,7 +82,8 @@ struct expiring_limit {
   auto operator==(expiring_limit const&) const -> bool = default;
 };
 
-/// Those of the policy closest to exhaustion, as they are written. A reset that is not known is the window.
+/// Those of the policy closest to exhaustion, as they are written. A reset that is not known is the
+/// window.
 [[nodiscard]] auto find_expiring_limit(std::span<quota_policy_view const> policies,
                                        std::span<service_limit_view const> limits) noexcept
     -> std::optional<expiring_limit>;
@@ -131,8 +133,8 @@ class prepared_fields {
   draft version_ = draft::draft_09;
 };
 
-/// Appends a field that was read, in the draft it follows; it reads equal again. For one that was made in
-/// another way: what reading would refuse is refused, and then nothing was appended.
+/// Appends a field that was read, in the draft it follows; it reads equal again. For one that was
+/// made in another way: what reading would refuse is refused, and then nothing was appended.
 [[nodiscard]] auto write_policies(policy_field const& field, std::string& out)
     -> result<void, field_error>;
 [[nodiscard]] auto write_limits(limit_field const& field, std::string& out)

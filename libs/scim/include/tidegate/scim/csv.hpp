@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
-#include <tidegate/scim/json.hpp>
+#include <tidegate/json/value.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,10 +16,11 @@
 /// Resources as rows of CSV (RFC 4180), and back.
 ///
 /// A column is an attribute in the notation of SCIM: `userName`, `name.givenName`,
-/// `urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department`. Values of multi-valued attributes
-/// are counted: `emails.0.value`. A column whose name ends with ` (json)` has JSON texts: those with numbers,
-/// with texts that would be read as something else, and attributes with more values than there may be columns
-/// for them. An empty cell is no value, `true` and `false` are booleans.
+/// `urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department`. Values of multi-valued
+/// attributes are counted: `emails.0.value`. A column whose name ends with ` (json)` has JSON
+/// texts: those with numbers, with texts that would be read as something else, and attributes with
+/// more values than there may be columns for them. An empty cell is no value, `true` and `false`
+/// are booleans.
 namespace tidegate::scim {
 
 /// How wide a table may be.
@@ -28,18 +29,19 @@ struct csv_limits {
   std::size_t values_max = 10;  ///< of an attribute with columns of their own
 };
 
-/// The columns of a table, found by going through all its resources before the first row is written.
+/// The columns of a table, found by going through all its resources before the first row is
+/// written.
 class csv_columns {
  public:
   explicit csv_columns(csv_limits limits = {}) : limits_(limits) {}
 
   /// Has columns for `resource` too. False when there would be too many of them.
-  [[nodiscard]] auto add(json const& resource) -> bool;
+  [[nodiscard]] auto add(json::value const& resource) -> bool;
 
-  /// Appends the names, and the values of a resource that was added before; columns of one attribute stand
-  /// side by side. Each line has its CRLF. A table without columns has no header.
+  /// Appends the names, and the values of a resource that was added before; columns of one
+  /// attribute stand side by side. Each line has its CRLF. A table without columns has no header.
   void append_header(std::string& out);
-  void append_row(std::string& out, json const& resource);
+  void append_row(std::string& out, json::value const& resource);
 
  private:
   struct column {
@@ -50,9 +52,9 @@ class csv_columns {
   };
 
   template <class Leaf>
-  void visit(std::string& path, json const& value, char separator, Leaf const& leaf);
+  void visit(std::string& path, json::value const& value, char separator, Leaf const& leaf);
   template <class Leaf>
-  void visit_members(json const& resource, Leaf const& leaf);
+  void visit_members(json::value const& resource, Leaf const& leaf);
   void put_in_order();
 
   csv_limits limits_;
@@ -87,8 +89,8 @@ enum class csv_fault : std::uint8_t {
 /// One line for people.
 [[nodiscard]] auto message(csv_fault fault) noexcept -> std::string_view;
 
-/// Reads the record that `text` begins with. Nothing when it is not whole, which cannot be when it `is_last`
-/// and not empty. Lines end with CRLF or LF.
+/// Reads the record that `text` begins with. Nothing when it is not whole, which cannot be when it
+/// `is_last` and not empty. Lines end with CRLF or LF.
 [[nodiscard]] auto parse_csv_record(std::string_view text, bool is_last)
     -> result<std::optional<csv_record>, csv_fault>;
 
@@ -100,7 +102,7 @@ class csv_header {
 
   /// The resource that a row stands for.
   [[nodiscard]] auto resource_of(std::vector<std::string> const& cells) const
-      -> result<json, csv_fault>;
+      -> result<json::value, csv_fault>;
 
  private:
   struct column {

@@ -31,8 +31,8 @@ struct cursor {
   auto operator==(cursor const&) const -> bool = default;
 };
 
-/// How long the sort key of a position may be; a longer one cannot be sealed. An index that cuts keys there
-/// still has a total order, by `rid`.
+/// How long the sort key of a position may be; a longer one cannot be sealed. An index that cuts
+/// keys there still has a total order, by `rid`.
 inline constexpr std::size_t sort_key_octets_max = 255;
 /// No cursor is longer.
 inline constexpr std::size_t cursor_octets_max = 487;
@@ -56,18 +56,19 @@ struct cursor_key {
   std::array<std::byte, 32> secret{};
 };
 
-/// Why a cursor is refused. There is one answer for all that is `invalid`: tampered with, made up, or of
-/// another tenant, principal or query. Only the true holder hears `expired`.
+/// Why a cursor is refused. There is one answer for all that is `invalid`: tampered with, made up,
+/// or of another tenant, principal or query. Only the true holder hears `expired`.
 enum class cursor_fault : std::uint8_t { invalid, expired };
 
 /// Makes and opens cursors. Never changes, so threads may share it.
 ///
-/// A cursor is a version, the id of its key, a nonce and the sealed text, in base64url without padding. Its
-/// size tells the size of the sort key in steps of 64 octets only.
+/// A cursor is a version, the id of its key, a nonce and the sealed text, in base64url without
+/// padding. Its size tells the size of the sort key in steps of 64 octets only.
 class cursor_sealer {
  public:
-  /// How many random octets a cursor takes. Twelve of them make a key for this cursor alone, the others are
-  /// the nonce of AES-256-GCM: neither comes twice, however many cursors one secret makes.
+  /// How many random octets a cursor takes. Twelve of them make a key for this cursor alone, the
+  /// others are the nonce of AES-256-GCM: neither comes twice, however many cursors one secret
+  /// makes.
   static constexpr std::size_t nonce_size = 24;
   using nonce = std::array<std::byte, nonce_size>;
 

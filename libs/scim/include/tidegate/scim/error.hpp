@@ -47,8 +47,8 @@ struct error {
 /// Appends the body of the response.
 void append_error(std::string& out, error const& e);
 
-/// Reads the body of an error response of any server: `status` may be a number, and a `scimType` that is not
-/// known is `none`. An error says what is wrong with it.
+/// Reads the body of an error response of any server: `status` may be a number, and a `scimType`
+/// that is not known is `none`. An error says what is wrong with it.
 [[nodiscard]] auto parse_error(std::string_view body) -> result<error, error>;
 
 }  // namespace tidegate::scim

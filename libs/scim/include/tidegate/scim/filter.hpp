@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/json/value.hpp>
 #include <tidegate/scim/date_time.hpp>
-#include <tidegate/scim/json.hpp>
 #include <tidegate/scim/schema.hpp>
 
 #include <cstddef>
@@ -30,16 +30,16 @@ enum class filter_kind : std::uint8_t {
   value_path,  ///< `path[filter]`: one operand, asked of each value of `path`
 };
 
-/// What an attribute is compared with, in the type of the attribute. Text for an attribute that is not
-/// caseExact is folded. A number is an integer whenever it is a whole one that fits.
+/// What an attribute is compared with, in the type of the attribute. Text for an attribute that is
+/// not caseExact is folded. A number is an integer whenever it is a whole one that fits.
 using filter_value =
     std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, date_time>;
 
 /// A filter as a tree, resolved against the `resource_definition` that it points into.
 ///
-/// In it, `and` of `and` and `or` of `or` are one, a comparison with a complex attribute is one with its
-/// sub-attribute `value`, and `a[f].b op v` is `a[f and b op v]`. Inside of a value path, `path.sub` is the
-/// sub-attribute that is asked for.
+/// In it, `and` of `and` and `or` of `or` are one, a comparison with a complex attribute is one
+/// with its sub-attribute `value`, and `a[f].b op v` is `a[f and b op v]`. Inside of a value path,
+/// `path.sub` is the sub-attribute that is asked for.
 struct filter {
   filter_kind kind{};
   std::vector<filter> operands;
@@ -92,17 +92,18 @@ struct filter_limits {
   std::size_t terms_max = 256;
 };
 
-/// Reads a filter. `not` binds closer than `and`, `and` closer than `or`. Names and operators are in any case;
-/// more than one space may stand where one must, and spaces may stand around brackets. A boolean may be
-/// written as a string, as some clients do. A word without quotes, up to a space or bracket, is a string (`userName sw J`),
-/// unless it is `true`, `false`, `null`, an operator, or looks like a number.
+/// Reads a filter. `not` binds closer than `and`, `and` closer than `or`. Names and operators are
+/// in any case; more than one space may stand where one must, and spaces may stand around brackets.
+/// A boolean may be written as a string, as some clients do. A word without quotes, up to a space
+/// or bracket, is a string (`userName sw J`), unless it is `true`, `false`, `null`, an operator, or
+/// looks like a number.
 ///
 /// The result owns its text and points into `definition`.
 [[nodiscard]] auto parse_filter(std::string_view text, resource_definition const& definition,
                                 filter_limits const& limits = {}) -> result<filter, filter_error>;
 
-/// The same for one of several resource types that are asked together: what this one has no attribute for has no
-/// value (RFC 7644, section 3.4.2.1).
+/// The same for one of several resource types that are asked together: what this one has no
+/// attribute for has no value (RFC 7644, section 3.4.2.1).
 [[nodiscard]] auto parse_filter_among_types(std::string_view text,
                                             resource_definition const& definition,
                                             filter_limits const& limits = {})
@@ -111,28 +112,31 @@ struct filter_limits {
 /// Whether it is plain that nothing can match: a resource would need what its type lacks.
 [[nodiscard]] auto never_matches(filter const& f) -> bool;
 
-/// One spelling for all filters that have the same tree: names in lower case and without the URN of the base
-/// schema, one space, no brackets without need, folded values. It is a filter itself, with the same tree.
+/// One spelling for all filters that have the same tree: names in lower case and without the URN of
+/// the base schema, one space, no brackets without need, folded values. It is a filter itself, with
+/// the same tree.
 [[nodiscard]] auto canonical_text(filter const& f) -> std::string;
 
 /// Whether `resource` is one that the filter asks for.
 ///
 /// - Of several values one has to match.
-/// - An attribute without a value has the value null: `ne` matches it, `eq null` too, nothing else does.
-///   `eq null` is `not (pr)`, and `ne null` is `pr`.
+/// - An attribute without a value has the value null: `ne` matches it, `eq null` too, nothing else
+///   does. `eq null` is `not (pr)`, and `ne null` is `pr`.
 /// - `pr` asks for a value that is not empty; of a complex attribute, for one in any sub-attribute.
 /// - DateTime values are compared as moments, text by code points.
-[[nodiscard]] auto matches(filter const& f, json const& resource) -> bool;
+[[nodiscard]] auto matches(filter const& f, json::value const& resource) -> bool;
 
-/// Whether `value`, one of the values of the attribute that `f` was written for in brackets, matches.
-[[nodiscard]] auto matches_value(filter const& f, json const& value) -> bool;
+/// Whether `value`, one of the values of the attribute that `f` was written for in brackets,
+/// matches.
+[[nodiscard]] auto matches_value(filter const& f, json::value const& value) -> bool;
 
-/// What a PATCH operation is about: `attribute`, `attribute.sub`, `attribute[filter]`, `attribute[filter].sub`,
-/// or an extension.
+/// What a PATCH operation is about: `attribute`, `attribute.sub`, `attribute[filter]`,
+/// `attribute[filter].sub`, or an extension.
 struct patch_path {
   attribute_path path;
   std::optional<filter> value_filter;  ///< for `matches_value`
-  std::vector<json> literals;  ///< of each comparison of `value_filter` in turn, as it was written
+  std::vector<json::value>
+      literals;  ///< of each comparison of `value_filter` in turn, as it was written
   auto operator==(patch_path const&) const -> bool = default;
 };
 

@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-/// What a client asks of a list of resources (RFC 7644, sections 3.4.2 and 3.4.3; RFC 9865, section 2).
+/// What a client asks of a list of resources (RFC 7644, sections 3.4.2 and 3.4.3; RFC 9865, section
+/// 2).
 namespace tidegate::scim {
 
 inline constexpr std::string_view search_request_schema =
@@ -36,7 +37,8 @@ struct pagination_options {
 inline constexpr std::size_t attribute_names_max = 256;
 inline constexpr std::size_t attribute_name_octets_max = 512;
 
-/// The parameters of a query. What is not checked here: whether the filter is one and the attributes exist.
+/// The parameters of a query. What is not checked here: whether the filter is one and the
+/// attributes exist.
 struct list_request {
   pagination_method method = pagination_method::index;
   std::string cursor{};  ///< empty: the first page
@@ -51,23 +53,25 @@ struct list_request {
   auto operator==(list_request const&) const -> bool = default;
 };
 
-/// Reads the query of a GET, without its "?". Parameters that are not known are ignored, and one that is known
-/// comes once, but for the two lists of attributes.
+/// Reads the query of a GET, without its "?". Parameters that are not known are ignored, and one
+/// that is known comes once, but for the two lists of attributes.
 [[nodiscard]] auto parse_list_query(std::string_view query, pagination_options const& options)
     -> result<list_request, error>;
 
-/// Reads the body of a POST to `.search`. Members that are not known are ignored; `null` is the same as none.
+/// Reads the body of a POST to `.search`. Members that are not known are ignored; `null` is the
+/// same as none.
 [[nodiscard]] auto parse_search_request(std::string_view body, pagination_options const& options)
     -> result<list_request, error>;
 
-/// Append the same request as a query or a body, for clients and for what stands before another server.
+/// Append the same request as a query or a body, for clients and for what stands before another
+/// server.
 void append_list_query(std::string& out, list_request const& request);
 void append_search_request(std::string& out, list_request const& request);
 
 /// How many resources the page may have; 0: totalResults only, and no cursors.
 ///
-/// `from` is what the cursor of the request says; null on a first page. `count` must be the same then, as far
-/// as the server follows it, or is left out.
+/// `from` is what the cursor of the request says; null on a first page. `count` must be the same
+/// then, as far as the server follows it, or is left out.
 [[nodiscard]] auto page_size(list_request const& request, cursor const* from,
                              pagination_options const& options) -> result<std::uint32_t, error>;
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/error.hpp>
-#include <tidegate/scim/json.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -31,20 +31,20 @@ struct list_head {
 void append_list_response(std::string& out, list_head const& head,
                           std::span<std::string_view const> resources);
 
-/// Appends a ListResponse up to where its resources begin, of which there are `items`: texts with a comma
-/// between, and `]}`, follow.
+/// Appends a ListResponse up to where its resources begin, of which there are `items`: texts with a
+/// comma between, and `]}`, follow.
 void append_list_begin(std::string& out, list_head const& head, std::size_t items);
 
 /// A ListResponse as it was read.
 struct list_response {
   list_head head;
   std::optional<std::uint64_t> items_per_page;
-  json_array resources;
+  json::array resources;
 };
 
-/// Reads a ListResponse of any server. Members that are null are the same as none, and an empty cursor is none:
-/// to follow it would begin again.
-[[nodiscard]] auto parse_list_response(std::string_view body, json_limits const& limits = {})
+/// Reads a ListResponse of any server. Members that are null are the same as none, and an empty
+/// cursor is none: to follow it would begin again.
+[[nodiscard]] auto parse_list_response(std::string_view body, json::limits const& limits = {})
     -> result<list_response, error>;
 
 }  // namespace tidegate::scim

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/json/value.hpp>
 #include <tidegate/scim/filter.hpp>
-#include <tidegate/scim/json.hpp>
 #include <tidegate/scim/schema.hpp>
 
 #include <cstddef>
@@ -38,8 +38,9 @@ struct model_type {
   bool has_groups = false;        ///< a User: `groups` come from where it is a member
   bool has_request_only = false;  ///< some attribute is returned only on request
 
-  /// The number of the index of what `path` means: of a complex attribute, its sub-attribute `value`. Nothing
-  /// when there is none, or when it is never returned: it would tell what nobody may know.
+  /// The number of the index of what `path` means: of a complex attribute, its sub-attribute
+  /// `value`. Nothing when there is none, or when it is never returned: it would tell what nobody
+  /// may know.
   [[nodiscard]] auto find_index(attribute_path const& path) const noexcept
       -> std::optional<std::size_t>;
 };
@@ -51,7 +52,8 @@ struct model_error {
   auto operator==(model_error const&) const -> bool = default;
 };
 
-/// All resource types of a directory. Filters and paths point into it: it is not changed. Moving it is fine.
+/// All resource types of a directory. Filters and paths point into it: it is not changed. Moving it
+/// is fine.
 class model {
  public:
   model(model const&) = delete;
@@ -60,11 +62,12 @@ class model {
   auto operator=(model&&) noexcept -> model& = default;
   ~model() = default;
 
-  /// User and Group with the extension for enterprises, and what is given. A schema or type with the id of a
-  /// built-in one takes its place. `indexes` are paths; one without a type is of every type that has
-  /// the attribute, `Type:path` of one. userName, externalId, emails.value, displayName, id, meta.lastModified
-  /// and what is unique are always indexed, where a type has them. `members` of a Group and `groups` of a User are
-  /// found by who is a member and have no index of their own; to ask for one is no error.
+  /// User and Group with the extension for enterprises, and what is given. A schema or type with
+  /// the id of a built-in one takes its place. `indexes` are paths; one without a type is of every
+  /// type that has the attribute, `Type:path` of one. userName, externalId, emails.value,
+  /// displayName, id, meta.lastModified and what is unique are always indexed, where a type has
+  /// them. `members` of a Group and `groups` of a User are found by who is a member and have no
+  /// index of their own; to ask for one is no error.
   [[nodiscard]] static auto make(std::span<schema const> schemas,
                                  std::span<resource_type const> types,
                                  std::span<std::string const> indexes)

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/json/value.hpp>
 #include <tidegate/scim/error.hpp>
-#include <tidegate/scim/json.hpp>
 #include <tidegate/scim/schema.hpp>
 
 #include <cstddef>
@@ -38,7 +38,8 @@ struct resource_error {
   auto operator==(resource_error const&) const -> bool = default;
 };
 
-/// The scimType of RFC 7644, section 3.12: invalidSyntax, invalidValue or mutability. The status is 400.
+/// The scimType of RFC 7644, section 3.12: invalidSyntax, invalidValue or mutability. The status
+/// is 400.
 [[nodiscard]] auto scim_type_of(resource_fault fault) noexcept -> scim_type;
 
 /// One line for people.
@@ -47,7 +48,8 @@ struct resource_error {
 /// What to do with attributes and URNs of schemas that a resource type lacks.
 enum class unknown_attributes : std::uint8_t { refuse, ignore };
 
-/// What was ignored, since a resource type lacks it. What has no value is not counted: it says nothing.
+/// What was ignored, since a resource type lacks it. What has no value is not counted: it says
+/// nothing.
 struct ignored_names {
   static constexpr std::size_t names_max = 8;
   static constexpr std::size_t name_octets_max = 128;
@@ -69,24 +71,31 @@ struct ignored_names {
 ///
 /// - names as the schemas spell them, in the order in which they came;
 /// - `schemas` first, with the base schema and the extensions that have data;
-/// - without attributes that are readOnly, which are ignored (RFC 7644, sections 3.3 and 3.5.1), and without what
-///   has no value: null, an empty array, an object without values (RFC 7643, section 2.5);
-/// - of values with the same `type` and `value` only the last, in the place of the first (RFC 7643, section 2.4);
+/// - without attributes that are readOnly, which are ignored (RFC 7644, sections 3.3 and 3.5.1),
+///   and without what has no value: null, an empty array, an object without values (RFC 7643,
+///   section 2.5);
+/// - of values with the same `type` and `value` only the last, in the place of the first (RFC 7643,
+///   section 2.4);
+/// - an attribute that stands by its name alone beside those of the base schema, and that one
+///   extension has and no other, in that extension; what stands there itself wins;
 /// - `"true"` and `"False"` for booleans, as some clients write them, are booleans;
-/// - a list of one is its element where a single value is expected, and a plain value for a single complex attribute is
-///   its `value`, an empty text none;
-/// - with `unknown_attributes::ignore`, without what the resource type lacks, which is told to `ignored`. Null for such
-///   an attribute says nothing, and `schemas` inside of an extension nothing new: they are ignored in any case.
-[[nodiscard]] auto read_resource(json value, resource_definition const& definition,
+/// - a list of one is its element where a single value is expected, an empty list none, and a plain
+///   value for a single complex attribute is its `value`, an empty text and `{"value": ""}` none;
+/// - with `unknown_attributes::ignore`, without what the resource type lacks, which is told to
+///   `ignored`. Null for such an attribute says nothing, and `schemas` inside of an extension
+///   nothing new: they are ignored in any case.
+[[nodiscard]] auto read_resource(json::value value, resource_definition const& definition,
                                  unknown_attributes unknown = unknown_attributes::refuse,
-                                 ignored_names* ignored = nullptr) -> result<json, resource_error>;
+                                 ignored_names* ignored = nullptr)
+    -> result<json::value, resource_error>;
 
-/// Whether a value counts as one for `pr` and for required attributes: not null, not empty, and of arrays and
-/// objects, something in them does.
-[[nodiscard]] auto is_present(json const& value) -> bool;
+/// Whether a value counts as one for `pr` and for required attributes: not null, not empty, and of
+/// arrays and objects, something in them does.
+[[nodiscard]] auto is_present(json::value const& value) -> bool;
 
-/// Judges the step from one kept resource to another: an immutable attribute that had a value keeps it.
-[[nodiscard]] auto check_immutable(json const& before, json const& after,
+/// Judges the step from one kept resource to another: an immutable attribute that had a value keeps
+/// it.
+[[nodiscard]] auto check_immutable(json::value const& before, json::value const& after,
                                    resource_definition const& definition)
     -> result<void, resource_error>;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
-#include <tidegate/scim/json.hpp>
+#include <tidegate/json/value.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -38,7 +38,8 @@ enum class attribute_mutability : std::uint8_t { read_only, read_write, immutabl
 enum class attribute_returned : std::uint8_t { always, never, by_default, request };
 enum class attribute_uniqueness : std::uint8_t { none, server, global };
 
-/// An attribute and its characteristics (section 7); what is not said has the default of section 2.2.
+/// An attribute and its characteristics (section 7); what is not said has the default of section
+/// 2.2.
 struct attribute {
   std::string name;
   attribute_type type = attribute_type::string;
@@ -124,16 +125,18 @@ struct schema_error {
 inline constexpr std::size_t schema_attributes_max = 512;
 
 /// Reads a schema. Members that the RFC does not know are ignored.
-[[nodiscard]] auto read_schema(json const& value) -> result<schema, schema_error>;
+[[nodiscard]] auto read_schema(json::value const& value) -> result<schema, schema_error>;
 
 /// Reads a resource type. Members that the RFC does not know are ignored.
-[[nodiscard]] auto read_resource_type(json const& value) -> result<resource_type, schema_error>;
+[[nodiscard]] auto read_resource_type(json::value const& value)
+    -> result<resource_type, schema_error>;
 
 /// As `/Schemas` and `/ResourceTypes` show them, without `meta`. Reading gives the same again.
-[[nodiscard]] auto to_json(schema const& value) -> json;
-[[nodiscard]] auto to_json(resource_type const& value) -> json;
+[[nodiscard]] auto to_json(schema const& value) -> json::value;
+[[nodiscard]] auto to_json(resource_type const& value) -> json::value;
 
-/// User, Group and EnterpriseUser (sections 4 and 8.7.1), and the resource types of Users and Groups.
+/// User, Group and EnterpriseUser (sections 4 and 8.7.1), and the resource types of Users and
+/// Groups.
 [[nodiscard]] auto builtin_schemas() -> std::span<schema const>;
 [[nodiscard]] auto builtin_resource_types() -> std::span<resource_type const>;
 
@@ -169,14 +172,15 @@ struct path_error {
   auto operator==(path_error const&) const -> bool = default;
 };
 
-/// All that resources of one type may have: the common attributes, the base schema and the extensions.
+/// All that resources of one type may have: the common attributes, the base schema and the
+/// extensions.
 ///
-/// Paths and filters point into it: it is not changed and outlives them. Moving it is fine, a copy is another
-/// one.
+/// Paths and filters point into it: it is not changed and outlives them. Moving it is fine, a copy
+/// is another one.
 class resource_definition {
  public:
-  /// Takes copies of what it needs. A schema that lists common attributes itself does not change them
-  /// (section 3.1).
+  /// Takes copies of what it needs. A schema that lists common attributes itself does not change
+  /// them (section 3.1).
   [[nodiscard]] static auto make(resource_type type, std::span<schema const> schemas)
       -> result<resource_definition, schema_error>;
 
@@ -191,9 +195,10 @@ class resource_definition {
   /// The extension of that URN in any case, or nothing.
   [[nodiscard]] auto find_extension(std::string_view urn) const noexcept -> schema const*;
 
-  /// Resolves `attribute`, `attribute.sub`, either of them after the URN of its schema and a colon, or the URN
-  /// of an extension alone (RFC 7644, section 3.10). Case makes no difference. A name without a URN that the base schema
-  /// lacks means the attribute of the one extension that has it; where several do, none is meant.
+  /// Resolves `attribute`, `attribute.sub`, either of them after the URN of its schema and a colon,
+  /// or the URN of an extension alone (RFC 7644, section 3.10). Case makes no difference. A name
+  /// without a URN that the base schema lacks means the attribute of the one extension that has it;
+  /// where several do, none is meant.
   [[nodiscard]] auto resolve(std::string_view path) const -> result<attribute_path, path_error>;
 
  private:

@@ -26,15 +26,16 @@ struct service_provider_config {
   std::string location{};           ///< `meta.location`
 };
 
-/// Appends the resource. All features are supported but for passwords, which are not kept, and pagination
-/// methods that are off.
+/// Appends the resource. All features are supported but for passwords, which are not kept, and
+/// pagination methods that are off.
 void append_service_provider_config(std::string& out, service_provider_config const& config);
 
-/// Appends the value of `pagination` in both dialects: draft-02 says `maximumPageSize` where RFC 9865 says
-/// `maxPageSize`.
+/// Appends the value of `pagination` in both dialects: draft-02 says `maximumPageSize` where RFC
+/// 9865 says `maxPageSize`.
 void append_pagination(std::string& out, pagination_options const& options);
 
-/// What a server tells of its pagination; what it does not tell may still have a limit (RFC 9865, section 4).
+/// What a server tells of its pagination; what it does not tell may still have a limit (RFC 9865,
+/// section 4).
 struct pagination_support {
   bool cursor = false;
   bool index = true;
@@ -45,8 +46,9 @@ struct pagination_support {
   auto operator==(pagination_support const&) const -> bool = default;
 };
 
-/// Reads it from the ServiceProviderConfig of any server, in either dialect. One without `pagination` has
-/// pages by index only. A sub-attribute that is not what it should be counts as one that is not there.
+/// Reads it from the ServiceProviderConfig of any server, in either dialect. One without
+/// `pagination` has pages by index only. A sub-attribute that is not what it should be counts as
+/// one that is not there.
 [[nodiscard]] auto parse_pagination_support(std::string_view body)
     -> result<pagination_support, error>;
 

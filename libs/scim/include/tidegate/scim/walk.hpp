@@ -11,10 +11,11 @@
 
 /// How pages are cut from an ordered index, forwards and backwards.
 ///
-/// The promise: a resource that matches throughout a walk, with the same sort key, comes exactly once. It
-/// ends: a walk returns at most what was there when it began, and one more for each edit of a sort key that
-/// moves a resource ahead of it. Walking back, that holds up to the page that reaches the start. That one is
-/// the first page as a new query would give it, so it may repeat what the page behind it had.
+/// The promise: a resource that matches throughout a walk, with the same sort key, comes exactly
+/// once. It ends: a walk returns at most what was there when it began, and one more for each edit
+/// of a sort key that moves a resource ahead of it. Walking back, that holds up to the page that
+/// reaches the start. That one is the first page as a new query would give it, so it may repeat
+/// what the page behind it had.
 namespace tidegate::scim {
 
 /// Where a resource stands in an order: by its sort key, then by its creation.
@@ -40,16 +41,16 @@ struct page_place {
   auto operator==(page_place const&) const -> bool = default;
 };
 
-/// What an index is asked for: the first `rows_max` rows from a place on, in the order in which they are met.
-/// `forward` and `behind` are meant in the order of the walk: where that is descending, the index goes the
-/// other way.
+/// What an index is asked for: the first `rows_max` rows from a place on, in the order in which
+/// they are met. `forward` and `behind` are meant in the order of the walk: where that is
+/// descending, the index goes the other way.
 struct scan {
   page_place place;
   std::uint32_t rows_max = 0;
 };
 
-/// What it answers. Where neither is true of it, that there are `rows_max` rows or that it was stopped, it has
-/// come to the end.
+/// What it answers. Where neither is true of it, that there are `rows_max` rows or that it was
+/// stopped, it has come to the end.
 template <class Row>
 struct scan_answer {
   std::vector<Row> rows;
@@ -65,12 +66,13 @@ struct page {
   std::optional<page_place> next;      ///< nothing on the last page
 };
 
-/// Reads a page of at most `count` rows, 1 or more. All scans of a page must see the same state of the index.
+/// Reads a page of at most `count` rows, 1 or more. All scans of a page must see the same state of
+/// the index.
 ///
-/// `make_scan(scan)` returns a `scan_answer<Row>`; `position_of(row)` a `position`. One row more than `count`
-/// is asked for, to see whether there is another page. A page is shorter than `count` where the budget of the
-/// scan is spent; one without any rows takes two budgets. A backward page that reaches the start is filled
-/// up from there.
+/// `make_scan(scan)` returns a `scan_answer<Row>`; `position_of(row)` a `position`. One row more
+/// than `count` is asked for, to see whether there is another page. A page is shorter than `count`
+/// where the budget of the scan is spent; one without any rows takes two budgets. A backward page
+/// that reaches the start is filled up from there.
 template <class Row, class MakeScan, class PositionOf>
 [[nodiscard]] auto read_page(page_place const& place, std::uint32_t count,
                              MakeScan const& make_scan, PositionOf const& position_of)

@@ -32,8 +32,9 @@ enum class bare_item_type : std::uint8_t {
 
 /// A bare item that owns its text: one of the types that dialect `D` knows.
 ///
-/// Made from checked values only, so that it can always be serialised. Each `as_` accessor is for one
-/// type only: ask `type()` first, or use the `get_` accessors or `visit`. Texts of up to sixteen octets live inside.
+/// Made from checked values only, so that it can always be serialised. Each `as_` accessor is for
+/// one type only: ask `type()` first, or use the `get_` accessors or `visit`. Texts of up to
+/// sixteen octets live inside.
 template <dialect D>
 class basic_bare_item {
  public:
@@ -225,8 +226,8 @@ class basic_bare_item {
     };
     basic_bare_item(unchecked, bare_item_type type, std::string_view text)
         : basic_bare_item(type, text) {}
-    /// The same with room for `size` octets, which `fill` writes to the memory it gets; it returns how
-    /// many they became.
+    /// The same with room for `size` octets, which `fill` writes to the memory it gets; it returns
+    /// how many they became.
     template <class Fill>
     [[nodiscard]] static auto make_text(bare_item_type type, std::size_t size, Fill fill)
         -> basic_bare_item {

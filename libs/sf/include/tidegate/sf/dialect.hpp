@@ -26,7 +26,8 @@ using dialect_constant = std::integral_constant<dialect, D>;
 /// Calls `f` with the `dialect_constant` that stands for `d`.
 ///
 /// Every type and function of this library takes the dialect as a template argument, so that the
-/// choice costs nothing inside; this is the one place where a choice made at run time turns into one.
+/// choice costs nothing inside; this is the one place where a choice made at run time turns into
+/// one.
 template <class F>
 constexpr auto with_dialect(dialect d, F&& f) -> decltype(auto) {
   switch (d) {

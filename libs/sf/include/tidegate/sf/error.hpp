@@ -31,8 +31,8 @@ enum class parse_fault : std::uint8_t {
 /// What was wrong with a field value and at which byte of the combined value.
 ///
 /// `offset` is the first byte with which no valid value could go on; it is the length of the value
-/// when that ends too early. For `invalid_utf8` it is where the wrong octet begins, at its "%", and for
-/// `repeated_key` where the key begins. The caller ignores the whole field.
+/// when that ends too early. For `invalid_utf8` it is where the wrong octet begins, at its "%", and
+/// for `repeated_key` where the key begins. The caller ignores the whole field.
 struct parse_error {
   parse_fault fault{};
   std::size_t offset{};

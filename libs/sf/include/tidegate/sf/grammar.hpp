@@ -50,7 +50,8 @@ inline constexpr auto classes = [] {
   return (classes[static_cast<unsigned char>(c)] & bits) != 0;
 }
 
-/// Finds the byte that keeps `text` from being what begins with one of `start` and goes on with `rest`.
+/// Finds the byte that keeps `text` from being what begins with one of `start` and goes on with
+/// `rest`.
 [[nodiscard]] constexpr auto find_fault(std::string_view text, unsigned start,
                                         unsigned rest) noexcept -> std::optional<make_error> {
   if (text.empty()) {

@@ -13,7 +13,8 @@
 /// An item is `[bare, params]`, an inner list `[[items], params]`, a list an array of members, a
 /// dictionary `[[key, member]…]`, params `[[key, bare]…]`. Integers are numbers without a point,
 /// decimals with one, strings and booleans native; the rest are `{"__type": …, "value": …}` with
-/// `token`, `binary` (base32), `date` or `displaystring`. In draft11 a parameter without value is null.
+/// `token`, `binary` (base32), `date` or `displaystring`. In draft11 a parameter without value is
+/// null.
 namespace tidegate::sf {
 
 template <dialect D>

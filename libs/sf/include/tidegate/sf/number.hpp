@@ -91,8 +91,8 @@ class decimal {
   std::int64_t thousandths_ = 0;
 };
 
-/// draft11's Float (section 3.5): a binary64 that can be written with at most fifteen digits, one to
-/// fourteen of them before the point, and reads back equal.
+/// draft11's Float (section 3.5): a binary64 that can be written with at most fifteen digits, one
+/// to fourteen of them before the point, and reads back equal.
 class floating {
  public:
   constexpr floating() noexcept = default;

@@ -13,11 +13,12 @@
 
 namespace tidegate::sf {
 
-/// Parameters and Dictionaries: entries in the order they were added, reachable by index and by key.
+/// Parameters and Dictionaries: entries in the order they were added, reachable by index and by
+/// key.
 ///
-/// Looking a key up is a linear search while there are few entries and a binary search in an index by
-/// hash, then text, beyond that: no chosen set of keys can make it slow. A key that is set again keeps
-/// its position and takes the new value (RFC 9651, sections 4.2.2 and 4.2.3.2).
+/// Looking a key up is a linear search while there are few entries and a binary search in an index
+/// by hash, then text, beyond that: no chosen set of keys can make it slow. A key that is set again
+/// keeps its position and takes the new value (RFC 9651, sections 4.2.2 and 4.2.3.2).
 template <class Key, class Value>
 class ordered_map {
  public:
@@ -70,8 +71,8 @@ class ordered_map {
     return position_of(key) != npos;
   }
 
-  /// Gives `key` the value: in its old position when it is there already, else at the end. To add very
-  /// many, collect them for `from_entries`: one at a time, each moves a part of the index.
+  /// Gives `key` the value: in its old position when it is there already, else at the end. To add
+  /// very many, collect them for `from_entries`: one at a time, each moves a part of the index.
   auto set(Key key, Value value) -> Value& {
     if (auto* old = find(key.text())) {
       return *old = std::move(value);

@@ -21,8 +21,8 @@ template <dialect D = dialect::rfc9651>
 template <dialect D = dialect::rfc9651>
 [[nodiscard]] auto parse_list(std::string_view field_value) -> result<basic_list<D>, parse_error>;
 
-/// Parses one Dictionary field. When a key repeats, the last value wins and keeps the first position;
-/// in draft11 it is an error.
+/// Parses one Dictionary field. When a key repeats, the last value wins and keeps the first
+/// position; in draft11 it is an error.
 template <dialect D = dialect::rfc9651>
 [[nodiscard]] auto parse_dictionary(std::string_view field_value)
     -> result<basic_dictionary<D>, parse_error>;

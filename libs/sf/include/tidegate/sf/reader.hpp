@@ -87,8 +87,9 @@ class bare_item_view {
   [[nodiscard]] constexpr auto decoded_size_max() const noexcept -> std::size_t {
     return type_ == bare_item_type::byte_sequence ? size_ / 4 * 3 + 3 : size_;
   }
-  /// Writes the text or octets of a String, Token, Byte Sequence or Display String to `out`; returns
-  /// how many were written. The program ends when `out` has no room for `decoded_size_max()`.
+  /// Writes the text or octets of a String, Token, Byte Sequence or Display String to `out`;
+  /// returns how many were written. The program ends when `out` has no room for
+  /// `decoded_size_max()`.
   auto decode(std::span<char> out) const noexcept -> std::size_t;
   /// The decoded text: `raw()` itself where nothing is encoded, else decoded into `scratch`.
   [[nodiscard]] auto text(std::string& scratch) const -> std::string_view;

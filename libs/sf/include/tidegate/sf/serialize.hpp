@@ -7,8 +7,8 @@
 
 namespace tidegate::sf {
 
-/// Appends the field value of a List (RFC 9651, section 4.1.1). Of an empty List nothing is written:
-/// the field is left out of the message. The dialect is part of the value's type.
+/// Appends the field value of a List (RFC 9651, section 4.1.1). Of an empty List nothing is
+/// written: the field is left out of the message. The dialect is part of the value's type.
 template <dialect D>
 void serialize(basic_list<D> const& list, std::string& out);
 

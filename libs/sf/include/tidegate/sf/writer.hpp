@@ -13,10 +13,10 @@
 #include <type_traits>
 
 /// The streaming writers: a field built member by member at the end of a caller's buffer, without a
-/// tree. They take values that were checked when made, so no value can fail; calling them in an order
-/// that makes no field is an error of the program, which asserts. The caller sees to it that no key
-/// comes twice, and that no value lies in the buffer itself. Nothing is allocated but by the buffer when
-/// it has to grow.
+/// tree. They take values that were checked when made, so no value can fail; calling them in an
+/// order that makes no field is an error of the program, which asserts. The caller sees to it that
+/// no key comes twice, and that no value lies in the buffer itself. Nothing is allocated but by the
+/// buffer when it has to grow.
 namespace tidegate::sf {
 
 namespace detail {
@@ -71,8 +71,8 @@ template <class T>
 
 }  // namespace detail
 
-/// What can be written as a bare item in dialect `D`: `integer` and what converts to it, `decimal` or
-/// `floating`, `bool`, `string_view`, `token_view`, `byte_sequence_view`, `date`,
+/// What can be written as a bare item in dialect `D`: `integer` and what converts to it, `decimal`
+/// or `floating`, `bool`, `string_view`, `token_view`, `byte_sequence_view`, `date`,
 /// `display_string_view`, their owning forms, and `bare_item`.
 template <class T, dialect D>
 concept writable = requires(std::string& out, T const& value) {

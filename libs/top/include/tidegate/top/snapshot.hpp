@@ -72,8 +72,8 @@ struct admin_texts {
 /// So many routes, policies and partitions are taken.
 inline constexpr std::size_t entries_max = 1000;
 
-/// Reads them. Lines of metrics that are not known are passed over; JSON of another form is an error, which is one
-/// line for people.
+/// Reads them. Lines of metrics that are not known are passed over; JSON of another form is an
+/// error, which is one line for people.
 [[nodiscard]] auto read_snapshot(admin_texts const& texts, instant taken)
     -> result<snapshot, std::string>;
 

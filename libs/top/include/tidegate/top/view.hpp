@@ -18,8 +18,9 @@ struct view_options {
   explain::colours colour = explain::colours::off;
 };
 
-/// Tables of routes, policies and hottest partitions. With the snapshot `before` they have rates, else "-" in their
-/// place. No line is longer than `columns`, and with `rows` there are no more lines.
+/// Tables of routes, policies and hottest partitions. With the snapshot `before` they have rates,
+/// else "-" in their place. No line is longer than `columns`, and with `rows` there are no more
+/// lines.
 [[nodiscard]] auto to_text(snapshot const& now, snapshot const* before, view_options const& how)
     -> std::string;
 

@@ -31,8 +31,8 @@ enum class body_fault : std::uint8_t {
 /// The name of the fault as it stands above.
 [[nodiscard]] auto to_string(body_fault fault) noexcept -> std::string_view;
 
-/// The fields that may not come as trailers, because they frame or route the message, or authenticate
-/// its sender (RFC 9110, section 6.5.1).
+/// The fields that may not come as trailers, because they frame or route the message, or
+/// authenticate its sender (RFC 9110, section 6.5.1).
 inline constexpr field_set fields_forbidden_in_trailers =
     connection_specific_fields |
     field_set{
@@ -41,8 +41,8 @@ inline constexpr field_set fields_forbidden_in_trailers =
         known_field::authorization, known_field::cookie,         known_field::set_cookie,
         known_field::forwarded,     known_field::x_forwarded_for};
 
-/// The fields that say something of the exchange with us, which an upstream does not know at the end of
-/// its answer any more than at the beginning: left out of trailers in either direction.
+/// The fields that say something of the exchange with us, which an upstream does not know at the
+/// end of its answer any more than at the beginning: left out of trailers in either direction.
 inline constexpr field_set fields_left_out_of_trailers = {known_field::ratelimit,
                                                           known_field::ratelimit_policy};
 
@@ -53,8 +53,8 @@ enum class trailer_use : std::uint8_t {
   forbidden,  ///< left out of a response; a request with it is refused
 };
 
-/// The one place that says which trailer fields go on. A name that has `_` in the place of `-` counts as
-/// the one that it is read as by some (see `find_known_field_by_any_spelling`).
+/// The one place that says which trailer fields go on. A name that has `_` in the place of `-`
+/// counts as the one that it is read as by some (see `find_known_field_by_any_spelling`).
 [[nodiscard]] auto use_of_trailer(field const& trailer) noexcept -> trailer_use;
 
 /// What becomes of a body with a trailer that is `forbidden`.
@@ -94,15 +94,16 @@ struct raw_progress {
   body_fault fault = body_fault::none;
   std::size_t consumed = 0;          ///< this many of the bytes are done with
   std::uint64_t content_octets = 0;  ///< so many of them are content
-  /// What is to be sent on for them: the bytes themselves, as nearly always, or a text of the caller.
+  /// What is to be sent on for them: the bytes themselves, as nearly always, or a text of the
+  /// caller.
   std::string_view send;
 };
 
 /// Follows the framing of one body. Keeps no bytes.
 ///
-/// A caller gives each call what was not consumed before and what came after it. Only in the trailer
-/// section of a chunked body, `more` may leave bytes over: the beginning of a line. They are at most
-/// `trailer_octets_max`.
+/// A caller gives each call what was not consumed before and what came after it. Only in the
+/// trailer section of a chunked body, `more` may leave bytes over: the beginning of a line. They
+/// are at most `trailer_octets_max`.
 class body_decoder {
  public:
   /// A body that is done.
@@ -110,16 +111,16 @@ class body_decoder {
   explicit body_decoder(body_framing framing,
                         forbidden_trailers forbidden = forbidden_trailers::refused) noexcept;
 
-  /// Goes on to the end of one span of content and the framing around it. Call again while the state is
-  /// `more` or `trailer`, `consumed` is above 0 and bytes are left. Trailers that do not go on are not
-  /// shown.
+  /// Goes on to the end of one span of content and the framing around it. Call again while the
+  /// state is `more` or `trailer`, `consumed` is above 0 and bytes are left. Trailers that do not
+  /// go on are not shown.
   [[nodiscard]] auto feed(std::string_view bytes, body_limits const& limits = {}) noexcept
       -> body_progress;
 
-  /// Goes as far as the bytes do, for one who sends them on to a peer that reads the same framing. What
-  /// is sent on has chunk sizes without zeros in front, no chunk extensions (RFC 9112, section 7.1.1:
-  /// they are of the hop) and no trailers that do not go on. Where that is how the bytes came, nothing is
-  /// copied; else `rewritten`, whose text is replaced, is what to send.
+  /// Goes as far as the bytes do, for one who sends them on to a peer that reads the same framing.
+  /// What is sent on has chunk sizes without zeros in front, no chunk extensions (RFC 9112, section
+  /// 7.1.1: they are of the hop) and no trailers that do not go on. Where that is how the bytes
+  /// came, nothing is copied; else `rewritten`, whose text is replaced, is what to send.
   [[nodiscard]] auto pass(std::string_view bytes, std::string& rewritten,
                           body_limits const& limits = {}) -> raw_progress;
 

@@ -69,8 +69,8 @@ enum class head_fault : std::uint8_t {
   body_in_interim_response,
 };
 
-/// The status with which a server refuses a request: 400, 414, 417, 431, 501 or 505. A response with a
-/// fault is answered by 502 whatever it is.
+/// The status with which a server refuses a request: 400, 414, 417, 431, 501 or 505. A response
+/// with a fault is answered by 502 whatever it is.
 [[nodiscard]] auto status_of(head_fault fault) noexcept -> int;
 
 /// The name of the fault as it stands above, for logs and tests.
@@ -114,8 +114,8 @@ struct body_framing {
 
 /// What request heads and response heads share.
 ///
-/// A head borrows all of its text from the buffer that was read and lives no longer. It is large: keep
-/// one for each loop and read every message into it.
+/// A head borrows all of its text from the buffer that was read and lives no longer. It is large:
+/// keep one for each loop and read every message into it.
 class message_head {
  public:
   [[nodiscard]] auto fields() const noexcept -> std::span<field const> {
@@ -148,7 +148,8 @@ class message_head {
   /// 0 or 1, of HTTP/1.0 and HTTP/1.1.
   [[nodiscard]] auto minor_version() const noexcept -> int { return minor_version_; }
   [[nodiscard]] auto body() const noexcept -> body_framing { return body_; }
-  /// True when the connection can be used again once this message is complete (RFC 9112, section 9.3).
+  /// True when the connection can be used again once this message is complete (RFC 9112, section
+  /// 9.3).
   [[nodiscard]] auto keep_alive() const noexcept -> bool { return keep_alive_; }
   /// True when `Connection` says `upgrade` and there is an `Upgrade` field, in HTTP/1.1.
   [[nodiscard]] auto upgrade_asked() const noexcept -> bool { return upgrade_asked_; }
@@ -184,13 +185,13 @@ class request_head : public message_head {
   [[nodiscard]] auto method_text() const noexcept -> std::string_view { return method_text_; }
   /// As it came.
   [[nodiscard]] auto target() const noexcept -> std::string_view { return target_; }
-  /// The path of the target, in origin-form and in absolute-form; "/" when an absolute target has none,
-  /// "*" in asterisk-form, empty in authority-form.
+  /// The path of the target, in origin-form and in absolute-form; "/" when an absolute target has
+  /// none, "*" in asterisk-form, empty in authority-form.
   [[nodiscard]] auto path() const noexcept -> std::string_view { return path_; }
   /// The query with its "?", or an empty text.
   [[nodiscard]] auto query() const noexcept -> std::string_view { return query_; }
-  /// The value of `Host`, or the authority of the target when an HTTP/1.0 request has only that; may be
-  /// empty in HTTP/1.0.
+  /// The value of `Host`, or the authority of the target when an HTTP/1.0 request has only that;
+  /// may be empty in HTTP/1.0.
   [[nodiscard]] auto authority() const noexcept -> std::string_view { return authority_; }
   /// True when the client waits for a 100 before it sends the body (RFC 9110, section 10.1.1).
   [[nodiscard]] auto expects_continue() const noexcept -> bool { return expects_continue_; }
@@ -241,12 +242,14 @@ struct head_status {
   auto operator==(head_status const&) const -> bool = default;
 };
 
-/// Reads the head of a request at the beginning of `bytes`; up to two empty lines before it are skipped.
+/// Reads the head of a request at the beginning of `bytes`; up to two empty lines before it are
+/// skipped.
 ///
-/// While it is incomplete, call again with the same bytes and more behind them, and with the `size` of
-/// the answer as `already_seen` (0 at first): input that comes byte by byte is not read over and over.
-/// Where the bytes were split makes no difference to the last answer: a line is judged when its LF is
-/// there (its first octet in the request line at once), the limits as soon as they are reached.
+/// While it is incomplete, call again with the same bytes and more behind them, and with the `size`
+/// of the answer as `already_seen` (0 at first): input that comes byte by byte is not read over and
+/// over. Where the bytes were split makes no difference to the last answer: a line is judged when
+/// its LF is there (its first octet in the request line at once), the limits as soon as they are
+/// reached.
 ///
 /// `out` holds a message only after `complete`.
 [[nodiscard]] auto parse_request_head(std::string_view bytes, std::size_t already_seen,
@@ -267,13 +270,13 @@ struct request_parts {
   std::span<line const> lines;   ///< all of `field_lines`
 };
 
-/// Judges a head in parts as `parse_request_head` does one of HTTP/1.1. `out` borrows from the parts and
-/// holds a message only after `none`.
+/// Judges a head in parts as `parse_request_head` does one of HTTP/1.1. `out` borrows from the
+/// parts and holds a message only after `none`.
 [[nodiscard]] auto take_request_head(request_parts const& parts, head_limits const& limits,
                                      request_head& out) noexcept -> head_fault;
 
-/// Reads the head of a response to a request with the method `asked`, which decides whether there is a
-/// body. Otherwise as above, but for empty lines, which may not come first.
+/// Reads the head of a response to a request with the method `asked`, which decides whether there
+/// is a body. Otherwise as above, but for empty lines, which may not come first.
 [[nodiscard]] auto parse_response_head(std::string_view bytes, std::size_t already_seen,
                                        head_limits const& limits, method asked,
                                        response_head& out) noexcept -> head_status;
@@ -281,9 +284,8 @@ struct request_parts {
 /// What a method's text means; methods are case-sensitive.
 [[nodiscard]] auto find_method(std::string_view text) noexcept -> method;
 
-/// True when `text` is `uri-host [ ":" port ]` (RFC 9110, section 7.2) with a host that is not empty and
-/// a port of at most 65535. A comma is refused though the grammar has it: nobody names a host so, and
-/// some read a list.
+/// Whether `http::parse_host` takes `text`, `uri-host [ ":" port ]` (RFC 9110, section 7.2), told
+/// quicker for the usual names.
 [[nodiscard]] auto is_authority(std::string_view text) noexcept -> bool;
 
 }  // namespace tidegate::wire

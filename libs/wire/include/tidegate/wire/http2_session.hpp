@@ -69,8 +69,8 @@ class http2_stream {
  private:
   friend class http2_session;
 
-  /// Where it waits. A stream that is `leaving` is over, and is closed when the last of its output is taken;
-  /// one that is `closed` waits nowhere any more.
+  /// Where it waits. A stream that is `leaving` is over, and is closed when the last of its output
+  /// is taken; one that is `closed` waits nowhere any more.
   enum class queue : std::uint8_t { none, ready, leaving, closed };
 
   std::int32_t id_ = 0;
@@ -108,13 +108,13 @@ struct http2_content {
 /// What a session tells. Nothing here may call `receive` or `take_output`, or destroy the session.
 class http2_events {
  public:
-  /// A request. The head lives only as long as the call. Its body has the framing under which it is sent
-  /// on by HTTP/1.1: `chunked` when the client did not say how long it is.
+  /// A request. The head lives only as long as the call. Its body has the framing under which it is
+  /// sent on by HTTP/1.1: `chunked` when the client did not say how long it is.
   virtual void request(http2_stream& on, request_head const& head) = 0;
   /// A request that is to be answered by `status_of(fault)`.
   virtual void refused_request(http2_stream& on, head_fault fault) = 0;
-  /// A part of the request's content. False: it was taken, but the client is to send no more than its
-  /// window until `let_send`.
+  /// A part of the request's content. False: it was taken, but the client is to send no more than
+  /// its window until `let_send`.
   [[nodiscard]] virtual auto content(http2_stream& on, std::string_view bytes) -> bool = 0;
   /// The end of a request that was not complete with its head.
   virtual void end_of_request(http2_stream& on) = 0;
@@ -125,11 +125,12 @@ class http2_events {
   ~http2_events() = default;
 };
 
-/// The server's side of an HTTP/2 connection (RFC 9113) without I/O: bytes in, events out, bytes out.
+/// The server's side of an HTTP/2 connection (RFC 9113) without I/O: bytes in, events out, bytes
+/// out.
 ///
-/// A request is shown as HTTP/1.1 would have it, so that one judge is enough for both: the fields that
-/// begin with a colon become the request line and Host, the crumbs of Cookie become one field (section
-/// 8.2.3). Trailers of requests are checked and dropped.
+/// A request is shown as HTTP/1.1 would have it, so that one judge is enough for both: the fields
+/// that begin with a colon become the request line and Host, the crumbs of Cookie become one field
+/// (section 8.2.3). Trailers of requests are checked and dropped.
 ///
 /// A session stays on the thread that made it, and may be destroyed on another one.
 class http2_session {
@@ -140,11 +141,11 @@ class http2_session {
   auto operator=(http2_session const&) -> http2_session& = delete;
   ~http2_session();
 
-  /// Takes what came, from the preface on. False when the client breaks the protocol beyond repair: what
-  /// there is to say then is in the output, and the connection is to be closed.
+  /// Takes what came, from the preface on. False when the client breaks the protocol beyond repair:
+  /// what there is to say then is in the output, and the connection is to be closed.
   [[nodiscard]] auto receive(std::string_view bytes, instant now) -> bool;
-  /// Appends what is to be sent, until `out` has `octets_max` octets or a little more. False when the
-  /// session is of no use any more.
+  /// Appends what is to be sent, until `out` has `octets_max` octets or a little more. False when
+  /// the session is of no use any more.
   [[nodiscard]] auto take_output(std::string& out, std::size_t octets_max) -> bool;
   /// True when `take_output` would give something.
   [[nodiscard]] auto wants_output() const noexcept -> bool;
@@ -156,7 +157,8 @@ class http2_session {
   [[nodiscard]] auto own_waiting_octets() const noexcept -> std::size_t;
   /// Of that, what is not content.
   [[nodiscard]] auto pending_octets() const noexcept -> std::size_t;
-  /// How much content had to wait for its turn or for a window, and was given to `take_output` then.
+  /// How much content had to wait for its turn or for a window, and was given to `take_output`
+  /// then.
   [[nodiscard]] auto content_octets_sent() const noexcept -> std::uint64_t;
   [[nodiscard]] auto streams_count() const noexcept -> std::size_t;
   /// The first `streams_count()` numbers stand for the streams that are open, in no order.
@@ -165,8 +167,8 @@ class http2_session {
 
   /// Sends the head of an interim response. `field_lines` as below.
   void send_interim(http2_stream& on, int status, std::string_view field_lines);
-  /// Sends the head of the response. `field_lines` are complete lines of HTTP/1.1, none of which belongs
-  /// to the connection; `last`: there is no content.
+  /// Sends the head of the response. `field_lines` are complete lines of HTTP/1.1, none of which
+  /// belongs to the connection; `last`: there is no content.
   void send_head(http2_stream& on, int status, std::string_view field_lines, bool last);
   /// Sends a response of which all is there.
   void send_whole(http2_stream& on, int status, std::string_view field_lines,

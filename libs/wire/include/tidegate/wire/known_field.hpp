@@ -46,6 +46,7 @@ enum class known_field : std::uint8_t {
   x_ratelimit_reset,
   retry_after,
   idempotency_key,
+  idempotency_attempt,
   x_api_key,
   authorization,
   www_authenticate,
@@ -80,12 +81,13 @@ inline constexpr std::size_t known_fields_count =
     static_cast<std::size_t>(known_field::if_modified_since) + 1;
 static_assert(known_fields_count <= 64, "a field_set has 64 bits");
 
-/// What a field name means, in any case of its letters. `other` for what has no entry, and for what is
-/// no field name at all.
+/// What a field name means, in any case of its letters. `other` for what has no entry, and for what
+/// is no field name at all.
 [[nodiscard]] auto find_known_field(std::string_view name) noexcept -> known_field;
 
-/// The same, with "_" in the name counted as "-": CGI, WSGI and PHP read `X_Forwarded_For` as
-/// `X-Forwarded-For`.
+/// The same, with every run of octets that are no letters or digits counted as one "-", and none at
+/// the ends: CGI, WSGI and PHP read `X_Forwarded_For` and `X.Forwarded.For` as `X-Forwarded-For`,
+/// and some take several for one.
 [[nodiscard]] auto find_known_field_by_any_spelling(std::string_view name) noexcept -> known_field;
 
 /// The name in lower case, as HTTP/2 sends it; empty for `other`.
@@ -125,8 +127,8 @@ class field_set {
   std::uint64_t bits_ = 0;
 };
 
-/// The fields that belong to one connection, whether `Connection` names them or not (RFC 9110, section
-/// 7.6.1): none of them is sent on as it came.
+/// The fields that belong to one connection, whether `Connection` names them or not (RFC 9110,
+/// section 7.6.1): none of them is sent on as it came.
 inline constexpr field_set connection_specific_fields = {
     known_field::connection,     known_field::transfer_encoding,
     known_field::upgrade,        known_field::te,

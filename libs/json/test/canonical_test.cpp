@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tidegate/idempotency/canonical_json.hpp>
+#include <tidegate/json/canonical.hpp>
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <chrono>
 #include <random>
 
-namespace tidegate::idempotency {
+namespace tidegate::json {
 namespace {
 
 using namespace std::string_literals;
@@ -15,7 +15,7 @@ using namespace std::string_literals;
 /// The canonical form, or "none".
 auto canonical(std::string_view text) -> std::string {
   std::string out = "before";
-  if (!append_canonical_json(out, text)) {
+  if (!append_canonical(out, text)) {
     EXPECT_EQ(out, "before") << "what was there must stay";
     return "none";
   }
@@ -23,7 +23,7 @@ auto canonical(std::string_view text) -> std::string {
   return out.substr(6);
 }
 
-TEST(idempotency_canonical_json, has_one_spelling_for_what_means_the_same) {
+TEST(json_canonical, has_one_spelling_for_what_means_the_same) {
   struct row {
     std::string_view text;
     std::string_view form;
@@ -50,7 +50,7 @@ TEST(idempotency_canonical_json, has_one_spelling_for_what_means_the_same) {
   }
 }
 
-TEST(idempotency_canonical_json, has_one_spelling_for_each_number) {
+TEST(json_canonical, has_one_spelling_for_each_number) {
   struct row {
     std::string_view text;
     std::string_view form;
@@ -92,7 +92,7 @@ TEST(idempotency_canonical_json, has_one_spelling_for_each_number) {
   }
 }
 
-TEST(idempotency_canonical_json, refuses_what_is_not_json_or_says_something_twice) {
+TEST(json_canonical, refuses_what_is_not_json_or_says_something_twice) {
   for (auto const& text : {
            ""s,
            " "s,
@@ -149,7 +149,7 @@ TEST(idempotency_canonical_json, refuses_what_is_not_json_or_says_something_twic
   }
 }
 
-TEST(idempotency_canonical_json, goes_64_levels_deep_and_no_further) {
+TEST(json_canonical, goes_64_levels_deep_and_no_further) {
   auto const nested = [](std::size_t levels, char open, char close) {
     return std::string(levels, open) + std::string(levels, close);
   };
@@ -158,7 +158,7 @@ TEST(idempotency_canonical_json, goes_64_levels_deep_and_no_further) {
   EXPECT_EQ(canonical(std::string(1'000'000, '[')), "none");
 }
 
-TEST(idempotency_canonical_json, takes_hostile_megabytes_in_its_stride) {
+TEST(json_canonical, takes_hostile_megabytes_in_its_stride) {
   // The worst for the order of members: every level has to be turned around.
   std::string deep = "0";
   for (int level = 0; level < 64; ++level) {
@@ -218,7 +218,7 @@ class two_writers {
   std::mt19937 random_;
 };
 
-TEST(idempotency_canonical_json, is_the_same_however_a_value_is_spelled) {
+TEST(json_canonical, is_the_same_however_a_value_is_spelled) {
   for (unsigned seed = 0; seed < 5'000; ++seed) {
     auto const [a, b] = two_writers(seed).value(0);
     auto const form = canonical(a);
@@ -228,74 +228,5 @@ TEST(idempotency_canonical_json, is_the_same_however_a_value_is_spelled) {
   }
 }
 
-TEST(idempotency_json_pointer, finds_values_as_rfc_6901_shows) {
-  auto const text = canonical(
-      R"({"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8,
-          "o":{"p":[[],{"q":"}]\\\""},10]},"1":"one"})");
-  struct row {
-    std::string_view pointer;
-    std::optional<std::string_view> value;
-  };
-  for (auto const& [pointer, value] : {
-           row{"", text},
-           {"/foo", R"(["bar","baz"])"},
-           {"/foo/0", R"("bar")"},
-           {"/foo/1", R"("baz")"},
-           {"/", "0"},
-           {"/a~1b", "1"},
-           {"/c%d", "2"},
-           {"/e^f", "3"},
-           {"/g|h", "4"},
-           {"/i\\j", "5"},
-           {"/k\"l", "6"},
-           {"/ ", "7"},
-           {"/m~0n", "8"},
-           {"/o/p/0", "[]"},
-           {"/o/p/1/q", R"("}]\\\"")"},
-           {"/o/p/2", "1e1"},
-           {"/1", R"("one")"},
-           {"/foo/2", {}},
-           {"/foo/00", {}},
-           {"/foo/01", {}},
-           {"/foo/-", {}},
-           {"/foo/18446744073709551616", {}},
-           {"/foo/bar", {}},
-           {"/foo/", {}},
-           {"/foo/0/0", {}},
-           {"/o/p/0/0", {}},
-           {"/x", {}},
-           {"/o/x", {}},
-           {"//", {}},
-       }) {
-    auto const parsed = json_pointer::parse(pointer);
-    ASSERT_TRUE(parsed.has_value()) << pointer;
-    EXPECT_EQ(parsed->find(text), value) << pointer;
-  }
-  EXPECT_EQ(json_pointer::parse("/a")->find("{}"), std::nullopt);
-  EXPECT_EQ(json_pointer::parse("/0")->find("[]"), std::nullopt);
-  EXPECT_EQ(json_pointer::parse("")->find("1"), "1");
-}
-
-TEST(idempotency_json_pointer, says_why_a_text_is_none) {
-  using enum json_pointer_fault;
-  struct row {
-    std::string text;
-    json_pointer_error error;
-  };
-  for (auto const& [text, error] : {
-           row{"a", {slash_expected, 0}},
-           {"#/a", {slash_expected, 0}},
-           {"/~", {invalid_escape, 1}},
-           {"/a~2", {invalid_escape, 2}},
-           {"/\xff", {invalid_utf8, 1}},
-           {"/" + std::string(256, 'a'), {too_long, 256}},
-       }) {
-    auto const parsed = json_pointer::parse(text);
-    ASSERT_FALSE(parsed.has_value()) << text;
-    EXPECT_EQ(parsed.error(), error) << text;
-    EXPECT_TRUE(to_string(error).ends_with(" at offset " + std::to_string(error.offset)));
-  }
-}
-
 }  // namespace
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::json

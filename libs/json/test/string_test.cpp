@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/allocations.hpp"
 
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
-namespace tidegate::http {
+namespace tidegate::json {
 namespace {
 
 using namespace std::string_view_literals;
 
 auto written(std::string_view text) -> std::string {
   std::string out;
-  append_json_string(out, text);
+  append_string(out, text);
   return out;
 }
 
@@ -32,14 +32,14 @@ auto replaced(std::string_view text) -> std::string {
   return in_quotes(out);
 }
 
-TEST(http_json_string, stands_at_the_end_with_its_quotes) {
+TEST(json_string, stands_at_the_end_with_its_quotes) {
   std::string out = "[";
-  append_json_string(out, "a");
-  append_json_string(out, "");
+  append_string(out, "a");
+  append_string(out, "");
   EXPECT_EQ(out, R"(["a""")");
 }
 
-TEST(http_json_string, escapes_what_must_be_escaped_and_nothing_else) {
+TEST(json_string, escapes_what_must_be_escaped_and_nothing_else) {
   struct row {
     std::string_view text;
     std::string_view json;
@@ -72,7 +72,7 @@ TEST(http_json_string, escapes_what_must_be_escaped_and_nothing_else) {
   }
 }
 
-TEST(http_json_string, keeps_utf8_as_it_is) {
+TEST(json_string, keeps_utf8_as_it_is) {
   for (std::string_view text : {
            "f\xc3\xbcr",
            "\xc2\x80",          // U+0080
@@ -91,7 +91,7 @@ TEST(http_json_string, keeps_utf8_as_it_is) {
   }
 }
 
-TEST(http_json_string, puts_the_replacement_character_where_text_is_not_utf8) {
+TEST(json_string, puts_the_replacement_character_where_text_is_not_utf8) {
   struct row {
     std::string_view name;
     std::string_view text;
@@ -122,14 +122,14 @@ TEST(http_json_string, puts_the_replacement_character_where_text_is_not_utf8) {
   }
 }
 
-TEST(http_json_string, never_looks_behind_the_text) {
+TEST(json_string, never_looks_behind_the_text) {
   // The missing byte lies right behind the end of each view.
   EXPECT_EQ(written(std::string_view("\xc3\xbc", 1)), replaced("*"));
   EXPECT_EQ(written(std::string_view("\xe2\x82\xac", 2)), replaced("*"));
   EXPECT_EQ(written(std::string_view("\xf0\x9f\x8c\x8a", 3)), replaced("*"));
 }
 
-TEST(http_json_string, needs_at_most_six_characters_a_byte_and_two) {
+TEST(json_string, needs_at_most_six_characters_a_byte_and_two) {
   std::string text;
   for (int c = 0; c < 256; ++c) {
     text.push_back(static_cast<char>(c));
@@ -138,9 +138,9 @@ TEST(http_json_string, needs_at_most_six_characters_a_byte_and_two) {
   std::string out;
   out.reserve(6 * text.size() + 2);
   auto const before = test::allocations();
-  append_json_string(out, text);
+  append_string(out, text);
   EXPECT_EQ(test::allocations(), before);
 }
 
 }  // namespace
-}  // namespace tidegate::http
+}  // namespace tidegate::json

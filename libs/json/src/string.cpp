@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
+
+#include <tidegate/base/utf8.hpp>
 
 #include <array>
 #include <bit>
@@ -7,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace tidegate::http {
+namespace tidegate::json {
 
 namespace {
 
@@ -27,7 +29,8 @@ template <class Word>
   return octets;
 }
 
-/// The high bit of every octet that is not plain, and maybe of some that are more significant than such a one.
+/// The high bit of every octet that is not plain, and maybe of some that are more significant than
+/// such a one.
 template <class Word>
 [[nodiscard]] constexpr auto not_plain(Word octets) noexcept -> Word {
   constexpr auto each = static_cast<Word>(0x0101010101010101);
@@ -69,33 +72,6 @@ template <class Word>
   return is_plain;
 }
 
-struct utf8_sequence {
-  std::size_t octets;
-  bool well_formed;
-};
-
-/// The character that `text` begins with, which is not ASCII; or what one U+FFFD takes the place of: the
-/// longest beginning of a well-formed sequence, at least one octet (Unicode, definition D93b, table 3-7).
-[[nodiscard]] auto first_sequence(std::string_view text) noexcept -> utf8_sequence {
-  auto const octet = [text](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  auto const lead = octet(0);
-  if (lead < 0xc2 || lead > 0xf4) {
-    return {1, false};
-  }
-  std::size_t const octets = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  // The second octet rules out overlong forms, surrogates and what is above U+10FFFF.
-  std::uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  std::uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  for (std::size_t i = 1; i < octets; ++i) {
-    if (i == text.size() || octet(i) < low || octet(i) > high) {
-      return {i, false};
-    }
-    low = 0x80;
-    high = 0xbf;
-  }
-  return {octets, true};
-}
-
 void append_escape(std::string& out, char c) {
   constexpr std::string_view values = "\"\\\b\f\n\r\t";
   constexpr std::string_view names = "\"\\bfnrt";
@@ -113,7 +89,7 @@ void append_escape(std::string& out, char c) {
 
 }  // namespace
 
-auto plain_json_octets(std::string_view text) noexcept -> std::size_t {
+auto plain_octets(std::string_view text) noexcept -> std::size_t {
   std::size_t i = 0;
   for (; text.size() - i >= sizeof(std::uint64_t); i += sizeof(std::uint64_t)) {
     if (auto const other = not_plain(load<std::uint64_t>(text.data() + i)); other != 0) {
@@ -129,7 +105,7 @@ auto plain_json_octets(std::string_view text) noexcept -> std::size_t {
   return i;
 }
 
-void append_json_string(std::string& out, std::string_view text) {
+void append_string(std::string& out, std::string_view text) {
   constexpr std::string_view replacement_character = "\xef\xbf\xbd";
   auto const begin = out.size();
   auto const end = begin + text.size() + 2;
@@ -148,7 +124,7 @@ void append_json_string(std::string& out, std::string_view text) {
   std::size_t i = 0;
   auto const copy = [&] { out.append(text.data() + copied, i - copied); };
   for (;;) {
-    i += plain_json_octets(text.substr(i));
+    i += plain_octets(text.substr(i));
     if (i == text.size()) {
       break;
     }
@@ -156,7 +132,7 @@ void append_json_string(std::string& out, std::string_view text) {
       copy();
       append_escape(out, text[i]);
       copied = ++i;
-    } else if (auto const sequence = first_sequence(text.substr(i)); sequence.well_formed) {
+    } else if (auto const sequence = utf8::first_sequence(text.substr(i)); sequence.well_formed) {
       i += sequence.octets;
     } else {
       copy();
@@ -168,4 +144,4 @@ void append_json_string(std::string& out, std::string_view text) {
   out.push_back('"');
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::json

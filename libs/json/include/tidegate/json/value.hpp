@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// JSON values. The names of members are compared without the case of ASCII letters, as SCIM
+/// compares the names of attributes, and no object has one twice.
+namespace tidegate::json {
+
+class value;
+struct member;
+
+using array = std::vector<value>;
+
+/// The members of an object in the order in which they came.
+class object {
+ public:
+  // Defined where `member` is complete: clang asks for that earlier than g++.
+  object() noexcept;
+  object(object const& other);
+  object(object&& other) noexcept;
+  auto operator=(object const& other) -> object&;
+  auto operator=(object&& other) noexcept -> object&;
+  ~object();
+  object(std::initializer_list<member> members);
+
+  /// The value of the member of that name in any case; nothing when there is none.
+  [[nodiscard]] auto find(std::string_view name) const noexcept -> value const*;
+  [[nodiscard]] auto find(std::string_view name) noexcept -> value*;
+
+  /// Replaces the value of the member of that name, which keeps its place, or appends one.
+  void set(std::string_view name, json::value value);
+
+  /// Appends a member; the caller knows that there is none of that name.
+  void append(std::string name, json::value value);
+
+  /// Takes the member of that name out. False when there is none.
+  auto erase(std::string_view name) -> bool;
+
+  [[nodiscard]] auto members() const noexcept -> std::vector<member> const& { return members_; }
+  [[nodiscard]] auto members() noexcept -> std::vector<member>& { return members_; }
+  [[nodiscard]] auto empty() const noexcept -> bool { return members_.empty(); }
+
+ private:
+  std::vector<member> members_;
+};
+
+/// One JSON value, which owns all that is in it.
+///
+/// A number without fraction and exponent is an integer, every other one a decimal (RFC 7643,
+/// sections 2.3.3 and 2.3.4).
+class value {
+ public:
+  value() = default;
+  value(std::nullptr_t /*null*/) {}
+  value(bool value) : value_(value) {}
+  value(int value) : value_(std::int64_t{value}) {}
+  value(std::int64_t value) : value_(value) {}
+  value(double value) : value_(value) {}
+  value(char const* value) : value_(std::string(value)) {}
+  value(std::string_view value) : value_(std::string(value)) {}
+  value(std::string value) : value_(std::move(value)) {}
+  value(array value) : value_(std::move(value)) {}
+  value(object value) : value_(std::move(value)) {}
+
+  [[nodiscard]] auto is_null() const noexcept -> bool { return value_.index() == 0; }
+
+  /// Makes it a value of that kind, made of `arguments`, and returns that.
+  template <class Kind, class... Arguments>
+  auto emplace(Arguments&&... arguments) -> Kind& {
+    return value_.template emplace<Kind>(std::forward<Arguments>(arguments)...);
+  }
+
+  /// The value when it is of that kind, or else nothing.
+  [[nodiscard]] auto if_bool() const noexcept -> bool const* { return std::get_if<bool>(&value_); }
+  [[nodiscard]] auto if_integer() const noexcept -> std::int64_t const* {
+    return std::get_if<std::int64_t>(&value_);
+  }
+  [[nodiscard]] auto if_decimal() const noexcept -> double const* {
+    return std::get_if<double>(&value_);
+  }
+  [[nodiscard]] auto if_string() const noexcept -> std::string const* {
+    return std::get_if<std::string>(&value_);
+  }
+  [[nodiscard]] auto if_array() const noexcept -> array const* {
+    return std::get_if<array>(&value_);
+  }
+  [[nodiscard]] auto if_array() noexcept -> array* { return std::get_if<array>(&value_); }
+  [[nodiscard]] auto if_object() const noexcept -> object const* {
+    return std::get_if<object>(&value_);
+  }
+  [[nodiscard]] auto if_object() noexcept -> object* { return std::get_if<object>(&value_); }
+
+  /// The member of an object, or nothing.
+  [[nodiscard]] auto find(std::string_view name) const noexcept -> value const*;
+
+  /// Whether both are the same value of the same kind. Members of objects may be in another order
+  /// and their names in another case.
+  friend auto operator==(value const& a, value const& b) -> bool;
+
+ private:
+  std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, array, object> value_;
+};
+
+struct member {
+  std::string name;
+  json::value value;
+};
+
+inline object::object() noexcept = default;
+inline object::object(object const& other) = default;
+inline object::object(object&& other) noexcept = default;
+inline auto object::operator=(object const& other) -> object& = default;
+inline auto object::operator=(object&& other) noexcept -> object& = default;
+inline object::~object() = default;
+
+/// Appends the text of `from` without whitespace. A decimal keeps a fraction or an exponent, so
+/// that it is read as one again.
+void append(std::string& out, value const& from);
+[[nodiscard]] auto to_string(value const& from) -> std::string;
+
+}  // namespace tidegate::json
