@@ -67,7 +67,7 @@ auto memory_idempotency_store::make(idempotency::change change) -> apply_answer 
     return applied{false, entry ? std::optional(shown(*std::move(entry))) : std::nullopt};
   }
   // Threads in other shards may get in between: then there are a few more than the bound.
-  if (!entry && change.next &&
+  if (!entry && change.next && change.bounded &&
       (records_ >= options_.records_max ||
        records_ * record_octets + response_octets_ >= options_.octets_max)) {
     return failure(store_error{store_fault::full, "the memory for idempotency keys is full"});
@@ -129,7 +129,7 @@ void memory_idempotency_store::sweep(idempotency::wall_time now, std::size_t rec
       s.swept = s.swept < s.table.places() ? s.swept : 0;
       auto const key = s.table.key_at(s.swept++);
       auto entry = key ? s.table.find(*key) : std::nullopt;
-      auto aged = entry ? age(*key, entry->record, now) : std::nullopt;
+      auto aged = entry ? expire(*key, entry->record, now) : std::nullopt;
       if (!aged) {
         continue;
       }

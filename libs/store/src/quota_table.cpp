@@ -36,8 +36,8 @@ void pause() noexcept {
 #endif
 }
 
-/// Held for a few dozen nanoseconds at a time, so waiting for it is done on the spot. Unlocked when its one
-/// octet is zero.
+/// Held for a few dozen nanoseconds at a time, so waiting for it is done on the spot. Unlocked when
+/// its one octet is zero.
 struct spin_lock {
   bool locked;
 
@@ -69,8 +69,8 @@ constexpr std::size_t page_octets = 4096;
 
 }  // namespace
 
-/// One bucket with whose it is: a line of the cache, which has the lock too, so that a decision waits for
-/// one line. All zeros when it was never used, for so does its memory begin.
+/// One bucket with whose it is: a line of the cache, which has the lock too, so that a decision
+/// waits for one line. All zeros when it was never used, for so does its memory begin.
 struct alignas(64) quota_table::slot {
   std::uint64_t
       hash_low;  // both change with this lock and the shard's; a search reads them without
@@ -121,9 +121,10 @@ class quota_table::held_slot {
   slot* slot_ = nullptr;
 };
 
-/// A part of the table. Its lock is for which key has which slot; what a slot says of its key is under the
-/// lock of the slot, which is taken after the shard's or alone. Slots are found by probing from the hash
-/// on; one whose bucket has expired stays until it is reused or the shard is rebuilt.
+/// A part of the table. Its lock is for which key has which slot; what a slot says of its key is
+/// under the lock of the slot, which is taken after the shard's or alone. Slots are found by
+/// probing from the hash on; one whose bucket has expired stays until it is reused or the shard is
+/// rebuilt.
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): the lock is to have a line of its own
 struct alignas(64) quota_table::shard {
   /// What the keys of a domain share when they find no room here.
@@ -133,8 +134,8 @@ struct alignas(64) quota_table::shard {
     std::int64_t expires;  // for `update`; a bucket knows by itself
   };
 
-  // What a search needs. It seldom changes, so every core keeps its line, while the one of the lock goes
-  // from core to core.
+  // What a search needs. It seldom changes, so every core keeps its line, while the one of the lock
+  // goes from core to core.
   slot* slots = nullptr;
   std::atomic<std::uint32_t> slots_size{0};
   alignas(64) mutable spin_lock lock{};
@@ -157,7 +158,8 @@ struct alignas(64) quota_table::shard {
     __builtin_prefetch(slots + home(hash, size()), 1);
   }
 
-  /// The slot of a key, or null. Sure with the lock; without it, what is found or not may have changed.
+  /// The slot of a key, or null. Sure with the lock; without it, what is found or not may have
+  /// changed.
   [[nodiscard]] auto find(key_hash const& hash) const noexcept -> slot* {
     auto const slots_now = size();
     auto i = home(hash, slots_now);
@@ -280,8 +282,8 @@ struct quota_table::place {
   bucket next;     // the bucket once all are charged
 };
 
-/// The shards of several places, locked in the order of their addresses so that no two requests wait
-/// for each other.
+/// The shards of several places, locked in the order of their addresses so that no two requests
+/// wait for each other.
 class quota_table::locked {
  public:
   explicit locked(std::span<place const> places) {
@@ -343,12 +345,12 @@ class quota_table::slot_memory {
 };
 
 quota_table::quota_table(options const& options) : seed_(options.randomness) {
-  // Up to eight thousand partitions a shard: rebuilding one takes less than a millisecond, threads rarely
-  // meet, and a few thousand partitions lie on a few hundred pages.
+  // Up to eight thousand partitions a shard: rebuilding one takes less than a millisecond, threads
+  // rarely meet, and a few thousand partitions lie on a few hundred pages.
   auto const partitions = std::max<std::size_t>(options.partitions_max, 1);
   shards_size_ = std::clamp<std::size_t>(std::bit_ceil(partitions / 8192), 1, 65536);
-  // A shard may get more than its share; that much room keeps even the fullest one below its bound. Every
-  // shard begins on a page.
+  // A shard may get more than its share; that much room keeps even the fullest one below its bound.
+  // Every shard begins on a page.
   constexpr auto page = page_octets / sizeof(slot);
   auto const share = partitions / shards_size_ + 1;
   slots_max_ = (share + share / 8 + 4 * charges_max) * 4 / 3 + 1;
@@ -399,7 +401,8 @@ auto quota_table::spend_several(std::span<charge const> charges, instant now,
   auto const at = now.time_since_epoch().count();
   locked const lock(std::span<place const>(places.data(), count));
 
-  // Room is made for all that are new before a slot is held, since every slot of a shard may move for it.
+  // Room is made for all that are new before a slot is held, since every slot of a shard may move
+  // for it.
   for (std::size_t i = 0; i < count; ++i) {
     auto& place = places[i];
     place.is_shared =
@@ -439,8 +442,8 @@ auto quota_table::spend_several(std::span<charge const> charges, instant now,
       place.own->lock.unlock();
     }
   }
-  // New slots come last, when none is held that could be in the way. Nobody else has seen these partitions:
-  // that takes the lock of the shard.
+  // New slots come last, when none is held that could be in the way. Nobody else has seen these
+  // partitions: that takes the lock of the shard.
   for (std::size_t i = 0; admitted && i < count; ++i) {
     auto& place = places[i];
     if (results[i].decision.admitted && place.state == nullptr) {

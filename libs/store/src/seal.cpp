@@ -12,7 +12,8 @@ namespace tidegate::store {
 
 namespace {
 
-// A sealed text: its form, the id of the key, a nonce, the octets, a tag. One in clear: its form, the text.
+// A sealed text: its form, the id of the key, a nonce, the octets, a tag. One in clear: its form,
+// the text.
 constexpr char in_clear = 0;
 constexpr char aes_256_gcm = 1;
 constexpr std::size_t id_size = 4;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests that meet several policies at once, decided by the table and by a model that knows nothing
-// but the history of what was admitted.
+// Requests that meet several policies at once, decided by the table and by a model that knows
+// nothing but the history of what was admitted.
 #include <tidegate/store/quota_table.hpp>
 
 #include "support/sanitized.hpp"

@@ -8,8 +8,8 @@
 
 namespace tidegate::store_postgres {
 
-/// How long to wait after so many failures in a row: at random up to what has doubled with each, so that gateways do not
-/// come back all at once.
+/// How long to wait after so many failures in a row: at random up to what has doubled with each, so
+/// that gateways do not come back all at once.
 [[nodiscard]] inline auto backoff(int failures) -> std::chrono::milliseconds {
   constexpr std::chrono::milliseconds first{50};
   constexpr std::chrono::milliseconds most{2'000};

@@ -401,7 +401,8 @@ auto connection::read_flight(std::size_t statements) -> outcome<std::vector<rows
     for (bool any = false;; any = true) {
       TIDEGATE_TRY(auto* const result, next_result(deadline));
       if (result == nullptr) {
-        // A statement has a result and then nothing; nothing at all comes when the connection is gone.
+        // A statement has a result and then nothing; nothing at all comes when the connection is
+        // gone.
         if (!any) {
           return failure(lost(error_text(PQerrorMessage(handle_.get()))));
         }
@@ -418,8 +419,9 @@ auto connection::read_flight(std::size_t statements) -> outcome<std::vector<rows
           auto const* const severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
           auto const text = error_text(PQresultErrorMessage(result));
           sqlstate_ = state != nullptr ? state : "";
-          // FATAL, PANIC, and what libpq says itself when the server is gone: no Sync follows, although the
-          // connection may still look as if it were there. An error in place of the Sync is one of no statement.
+          // FATAL, PANIC, and what libpq says itself when the server is gone: no Sync follows,
+          // although the connection may still look as if it were there. An error in place of the
+          // Sync is one of no statement.
           if (severity == nullptr || severity != std::string_view("ERROR") || is_sync ||
               PQstatus(handle_.get()) != CONNECTION_OK) {
             return failure(lost(text));
@@ -427,7 +429,7 @@ auto connection::read_flight(std::size_t statements) -> outcome<std::vector<rows
           if (!first_error) {
             // 53: out of disk, memory or connections.
             bool const full = sqlstate_ == "53100";
-            first_error = error(full ? store_fault::full : store_fault::unavailable, text);
+            first_error = error(full ? store_fault::no_space : store_fault::unavailable, text);
           }
           break;
         }

@@ -28,8 +28,9 @@ struct server_settings {
   std::string name;  ///< for logs: without user and password
 };
 
-/// Reads `postgres://user:password@host:port/database?sslmode=…`. What the URL leaves open is set so that a server
-/// that does not answer is noticed, and that of several hosts the one that takes writes is used.
+/// Reads `postgres://user:password@host:port/database?sslmode=…`. What the URL leaves open is set
+/// so that a server that does not answer is noticed, and that of several hosts the one that takes
+/// writes is used.
 [[nodiscard]] auto read_url(std::string const& url) -> outcome<server_settings>;
 
 struct finish_connection {
@@ -37,8 +38,8 @@ struct finish_connection {
 };
 using connection_handle = std::unique_ptr<PGconn, finish_connection>;
 
-/// Connects and sets up the session, waiting for both: what a change is answered after is as durable as the server can
-/// make it, whatever the defaults of the user are.
+/// Connects and sets up the session, waiting for both: what a change is answered after is as
+/// durable as the server can make it, whatever the defaults of the user are.
 [[nodiscard]] auto connect(server_settings const& settings) -> outcome<connection_handle>;
 
 /// What libpq has to say, on one line.
@@ -108,15 +109,16 @@ class rows {
   std::unique_ptr<PGresult, clear> result_;
 };
 
-/// What came of a statement that was sent outside of a pipeline: its last rows. `sent` is what libpq said when it was sent; the error is one line
-/// for people, also when there is no answer in `timeout`. Then the connection is of no use any more.
+/// What came of a statement that was sent outside of a pipeline: its last rows. `sent` is what
+/// libpq said when it was sent; the error is one line for people, also when there is no answer in
+/// `timeout`. Then the connection is of no use any more.
 [[nodiscard]] auto receive(PGconn* from, int sent, std::chrono::milliseconds timeout)
     -> result<rows, std::string>;
 
 /// A connection of one thread that waits for its answers.
 ///
-/// Statements are sent as they come (pipeline mode) and waited for when somebody wants to know: `send` says nothing of how it
-/// went, `finish` does, of all that was sent since the last one.
+/// Statements are sent as they come (pipeline mode) and waited for when the caller wants to know:
+/// `send` says nothing of how it went, `finish` does, of all that was sent since the last one.
 class connection {
  public:
   /// `statements` are prepared, and run by their number.
@@ -124,16 +126,18 @@ class connection {
                                  std::span<std::string_view const> statements)
       -> outcome<connection>;
 
-  /// Of the prepared ones, or any other. Where much is under way, it is waited for first, and what it gave is dropped.
+  /// Of the prepared ones, or any other. Where much is under way, it is waited for first, and what
+  /// it gave is dropped.
   [[nodiscard]] auto send(std::size_t statement, parameters const& values = parameters())
       -> outcome<void>;
   [[nodiscard]] auto send(std::string const& sql, parameters const& values = parameters())
       -> outcome<void>;
-  /// What the statements gave, in order; the first error when there was one. Then those behind it were not run.
-  /// After an error the connection is in sync, and the server has said ERROR to one of the statements; in any other case
-  /// it is broken.
+  /// What the statements gave, in order; the first error when there was one. Then those behind it
+  /// were not run. After an error the connection is in sync, and the server has said ERROR to one
+  /// of the statements; in any other case it is broken.
   [[nodiscard]] auto finish() -> outcome<std::vector<rows>>;
-  /// Has the server work through what was sent, and looks at the answers before the next statement. Errors are not told.
+  /// Has the server work through what was sent, and looks at the answers before the next statement.
+  /// Errors are not told.
   void leave();
 
   /// One statement, and all that was sent before it.
@@ -150,6 +154,7 @@ class connection {
   /// Five characters; of the last error that the server told. Empty when there was none.
   [[nodiscard]] auto sqlstate() const noexcept -> std::string const& { return sqlstate_; }
   [[nodiscard]] auto timeout() const noexcept -> std::chrono::milliseconds { return timeout_; }
+  [[nodiscard]] auto name() const noexcept -> std::string const& { return name_; }
   void forget_error() noexcept { sqlstate_.clear(); }
   [[nodiscard]] auto error(store::store_fault fault, std::string const& text) const
       -> store::store_error {
@@ -170,7 +175,7 @@ class connection {
   std::chrono::milliseconds timeout_;
   std::size_t open_ = 0;          // statements since the last Sync
   std::size_t open_octets_ = 0;   // of their values
-  std::deque<std::size_t> left_;  // statements before each Sync whose answers nobody waits for
+  std::deque<std::size_t> left_;  // statements before each Sync whose answers are not waited for
   std::string sqlstate_;
   bool broken_ = false;
 };

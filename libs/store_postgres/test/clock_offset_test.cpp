@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "clock_offset.hpp"
+#include "keys/clock_offset.hpp"
 
 #include <gtest/gtest.h>
 

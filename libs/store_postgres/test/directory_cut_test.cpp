@@ -40,7 +40,7 @@ class service {
 
   [[nodiscard]] auto post(std::string const& id, std::string const& name) -> told {
     auto const index = *users_.find_index(*users_.definition.resolve("userName"));
-    auto const key = index_key(*users_.indexes[index].path.leaf(), json(name));
+    auto const key = index_key(*users_.indexes[index].path.leaf(), json::value(name));
     return change([&](directory_writer& in, told& answer) {
       auto const other = in.find_unique(users_, index, key, id);
       answer = other && *other ? told::refused : told::made;
@@ -142,7 +142,8 @@ class store_postgres_directory_cut : public testing::Test {
     EXPECT_EQ(number("SELECT count(*) FROM entry WHERE rid NOT IN (SELECT rid FROM resource)"), 0);
   }
 
-  /// Where the cut is in the greeting of a connection, it is refused: then nothing was made, and it is asked again.
+  /// Where the cut is in the greeting of a connection, it is refused: then nothing was made, and it
+  /// is asked again.
   template <class Change, class Look>
   [[nodiscard]] static auto in_the_end(Change change, Look is_as_before) -> told {
     for (;;) {
@@ -166,9 +167,9 @@ class store_postgres_directory_cut : public testing::Test {
     return least;
   }
 
-  /// Does `change(name, through)` to see how many octets that is, and then once for each octet behind which the
-  /// connection is cut: the commit and its answer octet by octet, and what is before in steps, unless
-  /// TIDEGATE_EVERY_OCTET is set. How many cuts there were.
+  /// Does `change(name, through)` to see how many octets that is, and then once for each octet
+  /// behind which the connection is cut: the commit and its answer octet by octet, and what is
+  /// before in steps, unless TIDEGATE_EVERY_OCTET is set. How many cuts there were.
   template <class Change>
   auto cut_everywhere(service& through, std::string const& what, Change change) -> std::size_t {
     bool const all = std::getenv("TIDEGATE_EVERY_OCTET") != nullptr;
@@ -252,7 +253,8 @@ TEST_F(store_postgres_directory_cut, says_in_doubt_while_the_server_is_away_and_
       is_cut = proxy_.has_cut();  // one that waits before it connects again says nothing
       EXPECT_TRUE(answer == told::made || answer == told::in_doubt || answer == told::unavailable);
       proxy_.let_through();
-      // How long it takes until then is up to the backoff. As another client would: it has an id of its own.
+      // How long it takes until then is up to the backoff. As another client would: it has an id of
+      // its own.
       told again{};
       do {
         again = through.post(id + "-again", id);

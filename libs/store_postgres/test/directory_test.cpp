@@ -4,7 +4,9 @@
 #include "support/directory_contract.hpp"
 #include "support/postgres_server.hpp"
 
-#include "directory_session.hpp"
+#include "directory/session.hpp"
+
+#include <tidegate/json/parse.hpp>
 
 #include <gtest/gtest.h>
 
@@ -181,13 +183,15 @@ TEST_F(store_postgres_directory, builds_indexes_that_are_new_and_drops_those_tha
 /// The tables as version 3 had them.
 constexpr char const* back_to_version_3 =
     "SET search_path TO tidegate; DROP INDEX resource_id; DROP INDEX entry_unique;"
-    "DROP TABLE directory_writer; DELETE FROM schema_version WHERE version > 3;"
+    "DROP TABLE directory_writer; DROP TABLE idempotency_secret;"
+    "DROP FUNCTION idempotency_check_secret; DELETE FROM schema_version WHERE version > 3;"
     "UPDATE entry SET index_id = index_id - 100 WHERE index_id & 255 >= 128;"
     "UPDATE directory_index SET slot = slot - 100 WHERE slot >= 128;";
 
 TEST_F(store_postgres_directory, refuses_a_second_resource_with_the_same_id_or_unique_value) {
   auto const where = open_one();
-  auto const add = [&](std::string const& tenant, json const& resource, model_type const& type) {
+  auto const add = [&](std::string const& tenant, json::value const& resource,
+                       model_type const& type) {
     return writing(
                *where, tenant,
                [&](directory_writer& writer) { return insert(writer, type, resource).has_value(); })
@@ -313,7 +317,8 @@ TEST_F(store_postgres_directory, walks_through_two_gateways_while_a_third_writes
     std::vector<std::string> new_ones;
     std::optional<scim::page_place> place = scim::page_place{};
     int pages = 0;
-    // Without a highest rid: what is created behind the walk is met as well, all of it in the order of creation.
+    // Without a highest rid: what is created behind the walk is met as well, all of it in the order
+    // of creation.
     while (place && pages < 200) {
       auto& where = pages++ % 2 == 0 ? *first : *second;
       auto const page = reading(where, "acme", [&](directory_reader& reader) {
@@ -335,7 +340,8 @@ TEST_F(store_postgres_directory, walks_through_two_gateways_while_a_third_writes
     }
     EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), rows);
     if (!sort) {
-      // Of each writer, what was met is the beginning of what it wrote: nothing turned up behind the walk.
+      // Of each writer, what was met is the beginning of what it wrote: nothing turned up behind
+      // the walk.
       std::map<char, int> next;
       for (auto const& id : new_ones) {
         EXPECT_EQ(std::stoi(id.substr(5)), next[id[3]]++) << id;
@@ -360,7 +366,7 @@ TEST_F(store_postgres_directory, makes_one_of_many_users_of_the_same_name) {
       auto& where = t % 2 == 0 ? *first : *second;
       for (int i = 0; i < 30; ++i) {
         auto const name = name_of(i);
-        auto const key = index_key(*users_.indexes[index].path.leaf(), json(name));
+        auto const key = index_key(*users_.indexes[index].path.leaf(), json::value(name));
         bool taken = false;
         EXPECT_TRUE(writing(where, "acme", [&](directory_writer& writer) {
           auto const other = writer.find_unique(users_, index, key, "");
@@ -396,7 +402,7 @@ TEST_F(store_postgres_directory, loses_no_change_that_gateways_make_of_one_resou
         EXPECT_TRUE(writing(where, "acme", [&](directory_writer& writer) {
           auto const old = writer.find(groups_, "g");
           auto const value =
-              std::stoi(*scim::parse_json((*old)->text)->find("displayName")->if_string());
+              std::stoi(*json::parse((*old)->text)->find("displayName")->if_string());
           auto const next = group_of("g", std::to_string(value + 1));
           auto const user = writer.find(users_, name_of(t * 25 + i));
           return writer.update(groups_, group, to_string(next), index_entries(groups_, next)) &&

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store_postgres/idempotency_store.hpp>
 
-#include "support/cut_proxy.hpp"
 #include "support/idempotency_cut.hpp"
 #include "support/idempotency_store_contract.hpp"
 #include "support/postgres_server.hpp"
@@ -37,7 +36,8 @@ struct postgres_maker {
   [[nodiscard]] auto make(std::size_t records_max) -> std::unique_ptr<store::idempotency_store> {
     return open({.url = postgres_server::shared().fresh_database(),
                  .records_max = records_max,
-                 .seal_keys = {key_with(1, 1)}});
+                 .seal_keys = {key_with(1, 1)},
+                 .secret_digest = "one"});
   }
 };
 
@@ -83,13 +83,16 @@ class store_postgres_idempotency : public testing::Test {
 // ---- cuts ----
 
 TEST_F(store_postgres_idempotency, makes_each_change_once_behind_whichever_octet_it_is_cut) {
-  test_support::cut_proxy proxy(server_.port());
-  auto const direct = open({.url = url_, .clock = [] { return start; }});
-  auto through = url_;
-  through.replace(through.find(std::to_string(server_.port())),
-                  std::to_string(server_.port()).size(), std::to_string(proxy.port()));
+  auto const options_for = [&](std::uint16_t port) {
+    return idempotency_options{
+        .url = "postgres://tidegate@127.0.0.1:" + std::to_string(port) + "/" + database_,
+        .clock = [] { return start; },
+        .secret_digest = "one"};
+  };
+  auto const direct = open(options_for(server_.port()));
+  ASSERT_NE(direct, nullptr);
   auto const cuts = change_behind_every_cut(
-      proxy, *direct, [&] { return open({.url = through, .clock = [] { return start; }}); });
+      {server_.port(), [&](std::uint16_t port) { return open(options_for(port)); }}, *direct);
   EXPECT_GT(cuts, test_support::sanitized ? 40U : 150U);
   EXPECT_EQ(sql("SELECT count(*) = (SELECT sum(keys) FROM tidegate.idempotency_scope)"
                 " FROM tidegate.idempotency_record"),
@@ -263,7 +266,7 @@ TEST_F(store_postgres_idempotency, shares_a_transaction_among_requests_that_come
 }
 
 TEST_F(store_postgres_idempotency, makes_the_others_when_one_of_a_transaction_fails) {
-  auto const store = open({.url = url_});
+  auto const store = open({.url = url_, .secret_digest = "one"});
   sql("ALTER TABLE tidegate.idempotency_record ADD CHECK (octet_length(response) < 1000)");
   std::vector<change> changes;
   for (int i = 0; i < 20; ++i) {
@@ -321,6 +324,97 @@ TEST_F(store_postgres_idempotency, bounds_what_waits_in_number_time_and_octets) 
     std::this_thread::yield();
   }
   EXPECT_EQ(store->used().memory, 0U) << "nothing waits any more";
+}
+
+// ---- the secret ----
+
+/// What a gateway is told whose secret is another one.
+void expect_another_secret(store_error const& error, std::string const& database) {
+  EXPECT_EQ(error.fault, store_fault::damaged);
+  EXPECT_EQ(error.text,
+            "postgres://127.0.0.1:" + std::to_string(postgres_server::shared().port()) + "/" +
+                database +
+                ": its keys were stored with another secret, so that none of them would be found: "
+                "gateways that share a store need the same secrets file; give this one the file of "
+                "the others");
+}
+
+auto error_of(idempotency_options const& options) -> store_error {
+  auto const store = idempotency_store::open(options);
+  return store ? store_error{} : store.error();
+}
+
+TEST_F(store_postgres_idempotency, refuses_a_gateway_with_another_secret) {
+  auto const first = open({.url = url_, .secret_digest = "one"});
+  ASSERT_TRUE(made(*first, claim_of(key_of("a"), 1)));
+  auto const second = open({.url = url_, .secret_digest = "one"});
+  EXPECT_TRUE(record_in(*second, key_of("a")).has_value());
+  expect_another_secret(error_of({.url = url_, .secret_digest = "another"}), database_);
+  EXPECT_EQ(error_of({.url = url_, .secret_digest = "one"}), store_error{});
+}
+
+TEST_F(store_postgres_idempotency, takes_a_store_from_before_there_was_a_digest_as_it_is) {
+  {
+    auto const before = open({.url = url_});
+    ASSERT_TRUE(made(*before, claim_of(key_of("a"), 1)));
+    sql("SET search_path TO tidegate; DROP TABLE idempotency_secret;"
+        "DROP FUNCTION idempotency_check_secret; DELETE FROM schema_version WHERE version > 4");
+  }
+  auto const store = open({.url = url_, .secret_digest = "one"});
+  EXPECT_TRUE(record_in(*store, key_of("a")).has_value());
+  expect_another_secret(error_of({.url = url_, .secret_digest = "another"}), database_);
+}
+
+TEST_F(store_postgres_idempotency, belongs_to_one_of_two_secrets_that_come_at_once) {
+  ASSERT_NE(open({.url = url_}), nullptr);  // the tables are there
+  for (int round = 0; round < 5; ++round) {
+    sql("DELETE FROM tidegate.idempotency_secret");
+    auto other = std::async(std::launch::async,
+                            [&] { return error_of({.url = url_, .secret_digest = "another"}); });
+    auto const one = error_of({.url = url_, .secret_digest = "one"});
+    auto const another = other.get();
+    EXPECT_NE(one == store_error{}, another == store_error{});
+    expect_another_secret(one == store_error{} ? another : one, database_);
+  }
+}
+
+TEST_F(store_postgres_idempotency, changes_and_finds_nothing_while_the_secret_is_another) {
+  auto const store = open({.url = url_, .secret_digest = "one"});
+  auto const claim = claim_of(key_of("a"), 1);
+  ASSERT_TRUE(made(*store, claim));
+  sql("UPDATE tidegate.idempotency_secret SET digest = 'another'");
+  auto const refused = apply(*store, claim_of(key_of("b"), 1));
+  ASSERT_FALSE(refused.has_value());
+  expect_another_secret(refused.error(), database_);
+  auto const found = find(*store, key_of("a"));
+  ASSERT_FALSE(found.has_value());
+  expect_another_secret(found.error(), database_);
+  // Nor by a connection that it makes meanwhile.
+  sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database_ +
+      "' AND pid <> pg_backend_pid()");
+  store_error error;
+  do {
+    auto const again = apply(*store, claim_of(key_of("b"), 1));
+    ASSERT_FALSE(again.has_value());
+    error = again.error();
+  } while (error.fault == store_fault::unavailable);
+  expect_another_secret(error, database_);
+  EXPECT_EQ(sql("SELECT count(*) FROM tidegate.idempotency_record"), "1");
+  sql("UPDATE tidegate.idempotency_secret SET digest = 'one'");
+  while (!find(*store, key_of("a"))) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(record_in(*store, key_of("a"))->token, 1U);
+  EXPECT_TRUE(made(*store, claim_of(key_of("b"), 1)));
+}
+
+TEST_F(store_postgres_idempotency, leaves_its_digest_again_when_the_tables_were_emptied) {
+  auto const store = open({.url = url_, .secret_digest = "one"});
+  sql("TRUNCATE tidegate.idempotency_record, tidegate.idempotency_scope,"
+      " tidegate.idempotency_secret");
+  EXPECT_EQ(record_in(*store, key_of("a")), std::nullopt);
+  expect_another_secret(error_of({.url = url_, .secret_digest = "another"}), database_);
+  EXPECT_TRUE(made(*store, claim_of(key_of("a"), 1)));
 }
 
 // ---- trouble ----

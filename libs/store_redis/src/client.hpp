@@ -21,8 +21,8 @@ struct client_options {
   std::chrono::milliseconds command_timeout{1'000};
   std::chrono::milliseconds backoff_first{50};
   std::chrono::milliseconds backoff_max{2'000};
-  /// How often a cluster is asked where keys live, and sentinels who the master is: while all is well, and while
-  /// something is not.
+  /// How often a cluster is asked where keys live, and sentinels who the master is: while all is
+  /// well, and while something is not.
   std::chrono::milliseconds look_interval{2'000};
   std::chrono::milliseconds trouble_interval{100};
   std::size_t commands_max = 65'536;  ///< that wait for an answer of one server
@@ -30,8 +30,8 @@ struct client_options {
                            << 20;  ///< of commands that wait to be sent to one server
 };
 
-/// Redis as a whole: one server, the master that sentinels name, or the masters of a cluster. All of it belongs to
-/// the thread of one loop.
+/// Redis as a whole: one server, the master that sentinels name, or the masters of a cluster. All
+/// of it belongs to the thread of one loop.
 class client {
  public:
   /// Reads the files of TLS and begins to connect. The error is one line for people.
@@ -44,8 +44,9 @@ class client {
   client(client const&) = delete;
   auto operator=(client const&) -> client& = delete;
 
-  /// Sends a command to the server of `key`, which must be the server of all keys in it. It goes to another one when
-  /// the server says so. Answers as `connection::send` does; an answer must not destroy the client.
+  /// Sends a command to the server of `key`, which must be the server of all keys in it. It goes to
+  /// another one when the server says so. Answers as `connection::send` does; an answer must not
+  /// destroy the client.
   virtual void send(std::string_view key, command what, answer_function answer) = 0;
   /// False while it is known that there would be no answer.
   [[nodiscard]] virtual auto is_up(std::string_view key) const -> bool = 0;

@@ -55,7 +55,8 @@ auto cluster_client::node_at(server_address const& address) -> node* {
   auto& made = *nodes_.emplace_back(
       new node{.address = address, .to = std::make_unique<connection>(loop_, std::move(options))});
   made.to->on_change([this, of = &made] {
-    // The first one that is there is asked for the map; when one goes, the others know who takes over.
+    // The first one that is there is asked for the map; when one goes, the others know who takes
+    // over.
     if (!is_ending_ && (!has_map_ || !of->to->is_connected())) {
       look_alarm_.set_within(std::chrono::milliseconds(0));
     }

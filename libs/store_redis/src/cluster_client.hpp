@@ -15,8 +15,8 @@
 
 namespace tidegate::store_redis {
 
-/// The masters of a Redis Cluster. Asks any of them for the map of slots: at first, every now and then, and soon
-/// when something is not as the map says.
+/// The masters of a Redis Cluster. Asks any of them for the map of slots: at first, every now and
+/// then, and soon when something is not as the map says.
 class cluster_client final : public client {
  public:
   cluster_client(engine::loop& on, server_url const& url, client_options const& options,

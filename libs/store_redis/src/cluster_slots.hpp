@@ -29,8 +29,8 @@ struct slot_range {
   auto operator==(slot_range const&) const -> bool = default;
 };
 
-/// Reads the answer to CLUSTER SLOTS that `asked` gave, which stands for a host that is left out. The error is
-/// for people.
+/// Reads the answer to CLUSTER SLOTS that `asked` gave, which stands for a host that is left out.
+/// The error is for people.
 [[nodiscard]] auto read_cluster_slots(resp_value const& answer, server_address const& asked)
     -> result<std::vector<slot_range>, std::string>;
 

@@ -41,8 +41,8 @@ auto backoff_limit(connection_options const& options, unsigned failures) noexcep
   return std::min(limit, options.backoff_max);
 }
 
-/// What there is of a connection from its first attempt to its end. It outlives its owner until the end of
-/// the turn, so that answers may destroy the owner.
+/// What there is of a connection from its first attempt to its end. It outlives its owner until the
+/// end of the turn, so that answers may destroy the owner.
 class connection::link final : public engine::watched, private engine::timer {
  public:
   link(engine::loop& on, connection_options options)
@@ -193,7 +193,8 @@ class connection::link final : public engine::watched, private engine::timer {
     set(loop_.timers(), loop_.now() + std::chrono::milliseconds(in(random_)));
   }
 
-  /// After it was up: what was sent has failed, what was not yet sent may go with the next connection.
+  /// After it was up: what was sent has failed, what was not yet sent may go with the next
+  /// connection.
   void lost(std::string const& why) {
     hang_up();
     trouble_ = name_ + ": " + why;
@@ -354,7 +355,8 @@ class connection::link final : public engine::watched, private engine::timer {
         drop("the server closed the connection");
         return;
       }
-      // A short read means that there is no more; an end of the stream comes with an event of its own.
+      // A short read means that there is no more; an end of the stream comes with an event of its
+      // own.
       readable_ = closing_ || size == into.size();
       reader_.feed({into.data(), size});
       if (!take_answers()) {

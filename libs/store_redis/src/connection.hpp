@@ -18,8 +18,8 @@
 
 namespace tidegate::store_redis {
 
-/// What a server answered, which may be an error of its own; or why there is no answer. Then the command may or
-/// may not have been carried out.
+/// What a server answered, which may be an error of its own; or why there is no answer. Then the
+/// command may or may not have been carried out.
 using answer = result<resp_value, store::store_error>;
 using answer_function = std::move_only_function<void(answer)>;
 
@@ -42,12 +42,14 @@ struct connection_options {
   resp_limits limits{};                            // NOLINT(readability-redundant-member-init)
 };
 
-/// A connection to one server, which comes back when it was lost. All of it belongs to the thread of one loop.
+/// A connection to one server, which comes back when it was lost. All of it belongs to the thread
+/// of one loop.
 ///
-/// Commands of one turn of the loop go out in one write at its end, and are answered in their order. When an answer
-/// is late or senseless, or says that the server is a replica, the connection is given up, and with it whatever was sent on it; what was not yet
-/// sent goes with the next one. That is tried at once, and when it fails again and again after a random part of a time
-/// that doubles; until then whatever comes fails at once.
+/// Commands of one turn of the loop go out in one write at its end, and are answered in their
+/// order. When an answer is late or senseless, or says that the server is a replica, the connection
+/// is given up, and with it whatever was sent on it; what was not yet sent goes with the next one.
+/// That is tried at once, and when it fails again and again after a random part of a time that
+/// doubles; until then whatever comes fails at once.
 class connection {
  public:
   connection(engine::loop& on, connection_options options);
@@ -56,8 +58,8 @@ class connection {
   connection(connection const&) = delete;
   auto operator=(connection const&) -> connection& = delete;
 
-  /// Answers once: in a later turn, or, when it fails, perhaps before it returns. Several commands in one are
-  /// answered by an array.
+  /// Answers once: in a later turn, or, when it fails, perhaps before it returns. Several commands
+  /// in one are answered by an array.
   void send(command const& what, answer_function answer);
 
   /// False while it is known that the server cannot be reached: commands fail at once.
@@ -66,8 +68,8 @@ class connection {
   [[nodiscard]] auto is_connected() const noexcept -> bool;
   /// Why it was last not up; empty when it always was.
   [[nodiscard]] auto trouble() const noexcept -> std::string const&;
-  /// Calls `changed` whenever `is_connected` has become another, and after each attempt that failed. It may
-  /// destroy the connection.
+  /// Calls `changed` whenever `is_connected` has become another, and after each attempt that
+  /// failed. It may destroy the connection.
   void on_change(std::move_only_function<void()> changed);
 
   struct counts {
@@ -91,7 +93,8 @@ class connection {
   std::unique_ptr<link> link_;
 };
 
-/// How long to wait at most before the next attempt when `failures` of them failed one after the other.
+/// How long to wait at most before the next attempt when `failures` of them failed one after the
+/// other.
 [[nodiscard]] auto backoff_limit(connection_options const& options, unsigned failures) noexcept
     -> std::chrono::milliseconds;
 

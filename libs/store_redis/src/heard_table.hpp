@@ -26,8 +26,8 @@ struct heard {
   instant refused_until{};
   instant retry_at{};
   std::int64_t window_end = 0;  ///< by the store's clock; 0 when that is not known
-  /// Whatever was asked from `first_asked` on was decided at `first_at` by the store's clock or later: that is
-  /// when the first request was that is known to be of this window.
+  /// Whatever was asked from `first_asked` on was decided at `first_at` by the store's clock or
+  /// later: that is when the first request was that is known to be of this window.
   instant first_asked = instant::max();
   std::int64_t first_at = 0;
   instant last_asked{};
@@ -41,8 +41,8 @@ struct heard {
   }
 };
 
-/// Remembers as many partitions as there is room for; a new one takes the place of one that was not heard of
-/// for longer.
+/// Remembers as many partitions as there is room for; a new one takes the place of one that was not
+/// heard of for longer.
 class heard_table {
  public:
   explicit heard_table(std::size_t entries)

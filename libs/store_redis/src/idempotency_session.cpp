@@ -46,7 +46,7 @@ auto damaged(std::string text) -> store_error {
 /// What an error of a server means for a store.
 auto error_of(resp_value const& error, std::string const& name) -> store_error {
   // With noeviction, this is all that a full memory does.
-  return {error.is_error("OOM") ? store_fault::full : store_fault::unavailable,
+  return {error.is_error("OOM") ? store_fault::no_space : store_fault::unavailable,
           name + ": " + error.text};
 }
 
@@ -129,17 +129,19 @@ auto idempotency_store::session::open() -> result<void, store_error> {
       check(0, [&all](result<void, store_error> checked) { all.set_value(std::move(checked)); });
     });
     auto checked = all.get_future().get();
-    if (checked || drops_keys_ || std::chrono::steady_clock::now() >= end) {
+    bool const is_refused =
+        drops_keys_ || (!checked && checked.error().fault == store_fault::damaged);
+    if (checked || is_refused || std::chrono::steady_clock::now() >= end) {
       return checked;
     }
     std::this_thread::sleep_for(20ms);  // it may come up
   }
 }
 
-void idempotency_store::session::check(std::size_t bucket,
-                                       std::function<void(result<void, store_error>)> done) {
+/// Reads the digests of all buckets before it writes any: a gateway that is refused leaves nothing.
+void idempotency_store::session::check(std::size_t bucket, checked_function done) {
   if (bucket == buckets) {
-    done({});
+    is_secret_missing_ ? leave_secret(0, std::move(done)) : done({});
     return;
   }
   auto const key = due_key(bucket);
@@ -147,7 +149,8 @@ void idempotency_store::session::check(std::size_t bucket,
   all.then({"SCRIPT", "LOAD", change_script_.text()})
       .then({"SCRIPT", "LOAD", due_script_.text()})
       .then({"SCRIPT", "LOAD", unknown_script_.text()})
-      .then({"ZCARD", key});
+      .then({"ZCARD", key})
+      .then({"GET", secret_key(bucket)});
   client_->send(key, std::move(all), [this, bucket, done = std::move(done)](answer const& got) {
     if (!got) {
       done(failure(got.error()));
@@ -164,9 +167,66 @@ void idempotency_store::session::check(std::size_t bucket,
       done(failure(*drops_keys_));
       return;
     }
+    if (is_other_secret(got->items[5])) {
+      done(failure(store::stored_with_another_secret(name_)));
+      return;
+    }
+    is_secret_missing_ = (is_secret_missing_ && bucket > 0) ||
+                         (!options_.secret_digest.empty() && got->items[5].is_null());
     note_records(bucket, got->items[4]);
     check(bucket + 1, done);
   });
+}
+
+auto idempotency_store::session::is_other_secret(resp_value const& stored) const -> bool {
+  return !options_.secret_digest.empty() && !stored.is_null() &&
+         stored.text != options_.secret_digest;
+}
+
+/// Every bucket has the digest, since those of a cluster are on several servers and a script reads
+/// on one only. Gateways that start together take the buckets in the same order, so that one of
+/// them has all. Where Redis takes no writes now, the first key brings it.
+void idempotency_store::session::leave_secret(std::size_t bucket, checked_function done) {
+  if (bucket == buckets) {
+    done({});
+    return;
+  }
+  auto const key = secret_key(bucket);
+  command both{"SET", key, options_.secret_digest, "NX"};
+  both.then({"GET", key});
+  client_->send(key, std::move(both), [this, bucket, done = std::move(done)](answer const& got) {
+    if (!got) {
+      done(failure(got.error()));
+    } else if (auto const& stored = got->items.at(1); stored.is_error()) {
+      done(failure(error_of(stored, name_)));
+    } else if (is_other_secret(stored)) {
+      take_secret_back(std::move(secret_left_), done);
+    } else {
+      if (!got->items[0].is_null() && !got->items[0].is_error()) {
+        secret_left_.push_back(bucket);
+      }
+      leave_secret(bucket + 1, done);
+    }
+  });
+}
+
+/// A running gateway has left its digest meanwhile, and must find it in the other buckets too.
+void idempotency_store::session::take_secret_back(std::vector<std::size_t> from,
+                                                  checked_function done) {
+  if (from.empty()) {
+    done(failure(store::stored_with_another_secret(name_)));
+    return;
+  }
+  auto const key = secret_key(from.back());
+  from.pop_back();
+  command remove{"EVAL",
+                 "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end "
+                 "return 1",
+                 "1", key, options_.secret_digest};
+  client_->send(key, std::move(remove),
+                [this, from = std::move(from), done = std::move(done)](answer const&) mutable {
+                  take_secret_back(std::move(from), std::move(done));
+                });
 }
 
 void idempotency_store::session::note_eviction(resp_value const& info) {
@@ -332,7 +392,7 @@ void idempotency_store::session::do_find(lookup_key const& key,
   auto const name = to_string(key);
   auto const record = record_key_prefix(bucket) + name;
   auto const response = response_key_prefix(bucket) + name;
-  command both{"MGET", record, response};
+  command both{"MGET", record, response, secret_key(bucket)};
   both.then({"TIME"});
   client_->send(record, std::move(both),
                 [this, key, answer = std::move(answer)](store_redis::answer got) mutable {
@@ -347,8 +407,12 @@ void idempotency_store::session::do_find(lookup_key const& key,
                     return;
                   }
                   auto const at = read_time(time);
-                  if (found.items.size() != 2 || !at) {
+                  if (found.items.size() != 3 || !at) {
                     answer(failure(damaged(name_ + ": an answer makes no sense")));
+                    return;
+                  }
+                  if (is_other_secret(found.items[2])) {
+                    answer(failure(store::stored_with_another_secret(name_)));
                     return;
                   }
                   answer(read_found(key, found.items[0], found.items[1], *at));
@@ -396,6 +460,7 @@ void idempotency_store::session::do_apply(idempotency::change change,
   keys.add(due_key(bucket));
   keys.add(scopes_key(bucket));
   keys.add(unknown_key(bucket));
+  keys.add(secret_key(bucket));
 
   auto const now = clock();
   std::string states;
@@ -437,9 +502,11 @@ void idempotency_store::session::do_apply(idempotency::change change,
   arguments.add(name);
   arguments.add(stored_token(change.key.scope()));
   arguments.add(std::to_string(change.scope_keys_max));
-  arguments.add(std::to_string(room_in(bucket)));
+  arguments.add(
+      std::to_string(change.bounded ? room_in(bucket) : std::numeric_limits<std::int32_t>::max()));
   arguments.add(std::to_string(until_due.count()));
   arguments.add(std::to_string(until_changed.count()));
+  arguments.add(options_.secret_digest);
   command wait;
   if (options_.replicas_min > 0) {
     wait = command{"WAIT"}.add(options_.replicas_min).add(options_.replicas_timeout.count());
@@ -488,6 +555,9 @@ auto idempotency_store::session::read_applied(lookup_key const& key, answer cons
   }
   if (what == "scope_full") {
     return failure(store_error{store_fault::scope_full, ""});
+  }
+  if (what == "other_secret") {
+    return failure(store::stored_with_another_secret(name_));
   }
   static resp_value const nothing;
   auto const at = [&](std::size_t i) -> resp_value const& {
@@ -561,8 +631,8 @@ void idempotency_store::session::do_sweep(wall_time now, std::size_t records) {
   }
 }
 
-/// Somebody may change it, and another server may take over: one server is asked at each sweep, and the same
-/// one for as long as it may drop keys.
+/// Somebody may change it, and another server may take over: one server is asked at each sweep, and
+/// the same one for as long as it may drop keys.
 void idempotency_store::session::look_at_eviction() {
   ++sweeping_;
   client_->send(due_key(looked_at_), command{"INFO", "memory"}, [this](answer const& got) {
@@ -590,7 +660,7 @@ void idempotency_store::session::take_due(std::size_t bucket, wall_time now, ans
     if (key && got->items[i + 1].is_null()) {
       aged = idempotency::change{.key = *key};  // somebody has deleted it by hand
     } else if (auto const record = read_stored(got->items[i + 1].text, by); key && record) {
-      aged = age(*key, *record, now);
+      aged = expire(*key, *record, now);
     }
     // Whatever is damaged stays for people to see.
     if (aged) {

@@ -45,7 +45,8 @@ class idempotency_store::session {
   using task = std::move_only_function<void()>;
 
   // ---- by any thread ----
-  /// False when too many wait. Who enters posts a task, and leaves with the same octets when there is its answer.
+  /// False when too many wait. Who enters posts a task, and leaves with the same octets when there
+  /// is its answer.
   [[nodiscard]] auto enter(std::size_t octets) -> bool;
   void post(task what);
   void leave(std::size_t octets);
@@ -53,7 +54,11 @@ class idempotency_store::session {
 
   // ---- on the thread of the loop ----
   void run_inbox();
-  void check(std::size_t bucket, std::function<void(result<void, store::store_error>)> done);
+  using checked_function = std::function<void(result<void, store::store_error>)>;
+  void check(std::size_t bucket, checked_function done);
+  void leave_secret(std::size_t bucket, checked_function done);
+  void take_secret_back(std::vector<std::size_t> from, checked_function done);
+  [[nodiscard]] auto is_other_secret(resp_value const& stored) const -> bool;
   void do_find(idempotency::lookup_key const& key,
                std::move_only_function<void(store::find_answer)> answer);
   void do_apply(idempotency::change change,
@@ -90,6 +95,8 @@ class idempotency_store::session {
   std::size_t sweeping_ = 0;                      // answers that the last sweep waits for
   std::size_t looked_at_ = 0;                     // the bucket whose server is asked next
   std::optional<store::store_error> drops_keys_;  // while it may
+  bool is_secret_missing_ = false;                // in a bucket, when it was opened
+  std::vector<std::size_t> secret_left_;          // the buckets that had none before
 
   std::mutex mutex_;
   std::condition_variable left_;

@@ -23,8 +23,8 @@ class use_rate {
     current_ += static_cast<double>(units);
   }
 
-  /// Half of it was used in the last whole period, a quarter in the one before, and so on; more when there
-  /// was already more in the one that has begun.
+  /// Half of it was used in the last whole period, a quarter in the one before, and so on; more
+  /// when there was already more in the one that has begun.
   [[nodiscard]] auto per_period(instant now) noexcept -> double {
     move_on(now);
     return std::max(before_, current_);
@@ -47,14 +47,15 @@ class use_rate {
   double before_ = 0;
 };
 
-/// Into how many parts what remains is thought to be divided: no taker gets more than one, so that the others
-/// find something too.
+/// Into how many parts what remains is thought to be divided: no taker gets more than one, so that
+/// the others find something too.
 [[nodiscard]] constexpr auto lease_parts(std::size_t takers) noexcept -> std::int64_t {
   return static_cast<std::int64_t>(2 * std::max<std::size_t>(takers, 1));
 }
 
-/// How many units a slice is to have: a period's worth, and not more than a part of what remained when that was
-/// last heard of. 0 when a slice is not worth taking, since less than two units would be used of it.
+/// How many units a slice is to have: a period's worth, and not more than a part of what remained
+/// when that was last heard of. 0 when a slice is not worth taking, since less than two units would
+/// be used of it.
 [[nodiscard]] inline auto lease_size(double used_per_period, std::int64_t remaining,
                                      std::size_t takers) noexcept -> std::int64_t {
   if (used_per_period < 2) {

@@ -66,9 +66,9 @@ auto is_concurrent(ratelimit::policy const& policy) -> bool {
   return policy.unit() == ratelimit::quota_unit::concurrent_requests;
 }
 
-/// Partitions may be secrets, and of any length: keys have a digest. It is the hash tag, so that what a partition
-/// has lies in one slot. What is held is kept in another way than what was spent, so a policy whose unit
-/// changes has another key.
+/// Partitions may be secrets, and of any length: keys have a digest. It is the hash tag, so that
+/// what a partition has lies in one slot. What is held is kept in another way than what was spent,
+/// so a policy whose unit changes has another key.
 auto key_of(shared_charge const& charge) -> std::string {
   auto const digest = sha256::of(charge.of.partition);
   std::string key = "tidegate:{";
@@ -403,7 +403,8 @@ auto redis_quotas::usable(store::key_hash const& id, std::int64_t cost, instant 
   return cost <= found->units ? found : nullptr;
 }
 
-/// The share of a charge that is leased or of concurrent requests, made if there is none; null for want of room.
+/// The share of a charge that is leased or of concurrent requests, made if there is none; null for
+/// want of room.
 auto redis_quotas::share_for(shared_charge const& charge, instant now) -> share* {
   auto const id = id_of(charge.of);
   auto const& policy = *charge.of.policy;
@@ -643,8 +644,8 @@ void redis_quotas::spend(std::span<shared_charge const> charges, instant now,
   ask_for_end_of_turn();
 }
 
-/// In this order: what is held is said before something changes it, and what is given back is there for those
-/// that ask.
+/// In this order: what is held is said before something changes it, and what is given back is there
+/// for those that ask.
 void redis_quotas::send_all() {
   is_end_asked_for_ = false;
   bool const is_any =
@@ -778,7 +779,8 @@ void redis_quotas::send_requests() {
   }
 }
 
-/// Asks about what waits, in a cluster only as far as it has the same key as the first, but for the policy.
+/// Asks about what waits, in a cluster only as far as it has the same key as the first, but for the
+/// policy.
 void redis_quotas::send(waiting_requests requests) {
   word_list keys;
   std::string sizes;

@@ -15,8 +15,8 @@ namespace tidegate::store_redis {
 
 using addresses = result<std::vector<engine::socket_address>, std::string>;
 
-/// Finds the addresses of a server without having the loop wait: names are looked up on a thread, of which a
-/// resolver has at most one.
+/// Finds the addresses of a server without having the loop wait: names are looked up on a thread,
+/// of which a resolver has at most one.
 class resolver {
  public:
   explicit resolver(engine::loop& on);
@@ -24,8 +24,8 @@ class resolver {
   resolver(resolver const&) = delete;
   auto operator=(resolver const&) -> resolver& = delete;
 
-  /// Answers on the loop: at once for an address, in a later turn for a name. While a lookup is under way, its
-  /// outcome goes to whoever asked last.
+  /// Answers on the loop: at once for an address, in a later turn for a name. While a lookup is
+  /// under way, its outcome goes to whoever asked last.
   void find(server_address const& server, std::move_only_function<void(addresses)> answer);
   /// Nobody waits for an answer any more.
   void forget() noexcept;

@@ -9,7 +9,8 @@ namespace tidegate::store_redis {
 
 namespace {
 
-/// SHA-1 (FIPS 180-4, section 6.1) in hexadecimal. A name here, nothing that security would rest on.
+/// SHA-1 (FIPS 180-4, section 6.1) in hexadecimal. A name here, nothing that security would rest
+/// on.
 auto sha1_hex(std::string_view message) -> std::string {
   std::string padded(message);
   padded += '\x80';

@@ -42,9 +42,9 @@ class script {
   std::string name_;
 };
 
-/// Has the server of the first key run a script, by its name, or by its text where that is not known: then after
-/// whatever was sent meanwhile. The script must live until the answer. With `then`, that command follows on the same
-/// connection, and both are answered by an array.
+/// Has the server of the first key run a script, by its name, or by its text where that is not
+/// known: then after whatever was sent meanwhile. The script must live until the answer. With
+/// `then`, that command follows on the same connection, and both are answered by an array.
 void run(client& on, script const& what, word_list keys, word_list arguments,
          answer_function answer, command then = {});
 /// Runs it by its text, and so surely before whatever is sent afterwards.

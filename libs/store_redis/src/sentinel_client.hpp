@@ -13,8 +13,8 @@
 
 namespace tidegate::store_redis {
 
-/// The master that sentinels name, which must say itself that it is one. They are asked at first, every now and
-/// then, and soon when the master is not there.
+/// The master that sentinels name, which must say itself that it is one. They are asked at first,
+/// every now and then, and soon when the master is not there.
 class sentinel_client final : public client {
  public:
   sentinel_client(engine::loop& on, server_url const& url, client_options const& options,

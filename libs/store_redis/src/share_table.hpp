@@ -56,7 +56,8 @@ struct share {
   }
 };
 
-/// The shares of a thread, in the order of their use. They stay where they are until they are erased.
+/// The shares of a thread, in the order of their use. They stay where they are until they are
+/// erased.
 class share_table {
  public:
   [[nodiscard]] auto find(store::key_hash const& id) const noexcept -> share* {

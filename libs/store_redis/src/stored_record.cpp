@@ -74,6 +74,9 @@ auto scopes_key(std::size_t bucket) -> std::string {
 auto unknown_key(std::size_t bucket) -> std::string {
   return prefix(bucket) + "unknown";
 }
+auto secret_key(std::size_t bucket) -> std::string {
+  return prefix(bucket) + "secret";
+}
 auto record_key_prefix(std::size_t bucket) -> std::string {
   return prefix(bucket) + "record:";
 }
@@ -169,12 +172,19 @@ if ARGV[3] == '' then
   end
 else
   if not found then
+    local secret = ARGV[13] ~= '' and redis.call('GET', KEYS[6])
+    if secret and secret ~= ARGV[13] then
+      return {'other_secret', now, records}
+    end
     if records >= tonumber(ARGV[10]) then
       return {'full', now, records}
     end
     local max = tonumber(ARGV[9])
     if max > 0 and tonumber(redis.call('HGET', KEYS[4], ARGV[8]) or '0') >= max then
       return {'scope_full', now, records}
+    end
+    if ARGV[13] ~= '' and not secret then
+      redis.call('SET', KEYS[6], ARGV[13])
     end
     redis.call('HINCRBY', KEYS[4], ARGV[8], 1)
   end

@@ -2,7 +2,6 @@
 #include <tidegate/store_redis/idempotency_store.hpp>
 
 #include "stored_record.hpp"
-#include "support/cut_proxy.hpp"
 #include "support/idempotency_cut.hpp"
 #include "support/idempotency_store_contract.hpp"
 #include "support/redis_server.hpp"
@@ -41,6 +40,17 @@ auto options_for(redis_server const& redis) -> idempotency_options {
   return options_for("redis://" + redis.address());
 }
 
+/// The same for a gateway with a secret.
+auto options_for(std::string const& url, std::string const& secret_digest) -> idempotency_options {
+  auto options = options_for(url);
+  options.secret_digest = secret_digest;
+  return options;
+}
+auto options_for(redis_server const& redis, std::string const& secret_digest)
+    -> idempotency_options {
+  return options_for("redis://" + redis.address(), secret_digest);
+}
+
 auto open(idempotency_options options) -> opened {
   auto store = idempotency_store::open(std::move(options));
   EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().text);
@@ -75,6 +85,7 @@ struct cluster_maker {
     auto options = options_for(redis->url());
     options.records_max = records_max;
     options.seal_keys = {key_with(1, 1)};
+    options.secret_digest = "one";
     return open(std::move(options));
   }
 };
@@ -111,11 +122,12 @@ class store_redis_idempotency : public testing::Test {
 
 TEST_F(store_redis_idempotency, makes_each_change_once_behind_whichever_octet_it_is_cut) {
   redis_server const redis;
-  test_support::cut_proxy proxy(redis.port());
-  auto const direct = open(options_for(redis));
-  auto const cuts = change_behind_every_cut(proxy, *direct, [&] {
-    return open(options_for("redis://127.0.0.1:" + std::to_string(proxy.port())));
-  });
+  auto const open_at = [](std::uint16_t port) {
+    return open(options_for("redis://127.0.0.1:" + std::to_string(port), "one"));
+  };
+  auto const direct = open_at(redis.port());
+  ASSERT_NE(direct, nullptr);
+  auto const cuts = change_behind_every_cut({redis.port(), open_at, true}, *direct);
   EXPECT_GT(cuts, test_support::sanitized ? 40U : 150U);
   // What is counted is what is there.
   auto const records = redis.cli("--scan --pattern 'tidegate:*:record:*' | wc -l");
@@ -182,8 +194,8 @@ TEST_F(store_redis_idempotency, moves_the_times_of_others_to_its_own_clock) {
   EXPECT_EQ(state_at(*seen, start + 3h), record_state::dispatched) << "its owner lives";
 
   // What is written anew keeps its distance to now.
-  ASSERT_TRUE(
-      made(*two, lose(claim.key, *seen, idempotency::unknown_reason::no_answer, start + 3h)));
+  ASSERT_TRUE(made(
+      *two, mark_unknown(claim.key, *seen, idempotency::unknown_reason::no_answer, start + 3h)));
   auto const lost = record_in(*one, key_of("a"));
   ASSERT_TRUE(lost.has_value());
   EXPECT_TRUE(is_about(lost->created, start));
@@ -253,7 +265,7 @@ TEST_F(store_redis_idempotency, takes_no_new_keys_while_the_server_may_drop_them
   EXPECT_EQ(refused->fault, store_fault::unavailable);
   EXPECT_NE(refused->text.find("allkeys-lru"), std::string::npos) << refused->text;
   EXPECT_EQ(record_in(*store, key_of("a")), claim.next);
-  EXPECT_TRUE(made(*store, give_back(claim.key, *claim.next, start))) << "what is there goes on";
+  EXPECT_TRUE(made(*store, release(claim.key, *claim.next, start))) << "what is there goes on";
   redis.cli("CONFIG SET maxmemory-policy noeviction");
   EXPECT_TRUE(test::eventually([&] {
     store->sweep(start, 10);
@@ -273,7 +285,7 @@ TEST_F(store_redis_idempotency, says_why_it_cannot_be_opened) {
       "rediss://127.0.0.1:6379: cannot use the certificates /no/ca.pem"));
 }
 
-TEST_F(store_redis_idempotency, is_full_when_the_memory_of_redis_is) {
+TEST_F(store_redis_idempotency, has_no_space_when_redis_has_no_memory) {
   redis_server const redis;
   auto const store = open(options_for(redis));
   auto const claim = claim_of(key_of("a"), 1);
@@ -281,9 +293,9 @@ TEST_F(store_redis_idempotency, is_full_when_the_memory_of_redis_is) {
   redis.cli("CONFIG SET maxmemory 1");
   auto const refused = apply(*store, claim_of(key_of("b"), 1));
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().fault, store_fault::full);
+  EXPECT_EQ(refused.error().fault, store_fault::no_space);
   EXPECT_EQ(record_in(*store, key_of("a")), claim.next);
-  EXPECT_TRUE(made(*store, give_back(claim.key, *claim.next, start))) << "that makes room";
+  EXPECT_TRUE(made(*store, release(claim.key, *claim.next, start))) << "that makes room";
   redis.cli("CONFIG SET maxmemory 0");
   auto once = claim_of(key_of("b"), 1);
   once.scope_keys_max = 1;
@@ -455,6 +467,138 @@ TEST_F(store_redis_idempotency, leaves_nothing_in_redis_that_was_forgotten) {
   ASSERT_TRUE(eventually([&] { return redis.cli("--raw KEYS '*:response:*'").empty(); }));
   store->sweep(start + 192h, 10'000);
   EXPECT_TRUE(eventually([&] { return redis.cli("DBSIZE") == "0"; })) << redis.cli("KEYS '*'");
+}
+
+// ---- the secret ----
+
+/// What a gateway is told whose secret is another one.
+void expect_another_secret(store_error const& error) {
+  EXPECT_EQ(error.fault, store_fault::damaged);
+  EXPECT_TRUE(error.text.starts_with("redis")) << error.text;
+  EXPECT_TRUE(error.text.ends_with(
+      ": its keys were stored with another secret, so that none of them would be found: gateways "
+      "that share a store need the same secrets file; give this one the file of the others"))
+      << error.text;
+}
+
+/// Gives every bucket of a server a digest.
+void set_digest(redis_server const& redis, std::string const& digest) {
+  redis.cli(
+      "EVAL \"for i = 0, 63 do redis.call('SET', 'tidegate:idempotency:{i' .. i .. "
+      "'}:secret', '" +
+      digest + "') end\" 0");
+}
+
+/// The digests that a server has, each with its number.
+auto digests_in(redis_server const& redis) -> std::string {
+  return redis.cli(
+      "--raw EVAL \"local counts = {} "
+      "for _, key in ipairs(redis.call('KEYS', 'tidegate:*:secret')) do "
+      "local digest = redis.call('GET', key) counts[digest] = (counts[digest] or 0) + 1 end "
+      "local out = '' for digest, count in pairs(counts) do out = out .. count .. ' ' .. digest "
+      "end return out\" 0");
+}
+
+class store_redis_idempotency_secret : public store_redis_idempotency {
+ protected:
+  static void expect_refused(std::string const& url) {
+    auto const first = open(options_for(url, "one"));
+    ASSERT_NE(first, nullptr);
+    auto const claim = claim_of(key_of("a"), 1);
+    ASSERT_TRUE(made(*first, claim));
+    auto const second = open(options_for(url, "one"));
+    ASSERT_NE(second, nullptr);
+    EXPECT_TRUE(record_in(*second, key_of("a")).has_value());
+    auto options = options_for(url, "another");
+    options.open_timeout = 1h;  // which it does not wait for
+    expect_another_secret(error_of(options));
+    EXPECT_EQ(error_of(options_for(url, "one")), store_error{});
+  }
+};
+
+TEST_F(store_redis_idempotency_secret, must_be_that_of_the_first_gateway_on_a_server) {
+  redis_server const redis;
+  expect_refused("redis://" + redis.address());
+  EXPECT_EQ(digests_in(redis), "64 one");
+}
+
+TEST_F(store_redis_idempotency_secret, must_be_that_of_the_first_gateway_on_a_cluster) {
+  redis_cluster const redis;
+  expect_refused(redis.url());
+}
+
+TEST_F(store_redis_idempotency_secret, must_be_that_of_the_first_gateway_by_sentinels) {
+  redis_server const redis;
+  redis_server const sentinel({"--sentinel"});
+  sentinel.cli("SENTINEL MONITOR primary 127.0.0.1 " + std::to_string(redis.port()) + " 1");
+  expect_refused("redis+sentinel://" + sentinel.address() + "/primary");
+}
+
+TEST_F(store_redis_idempotency_secret, is_left_in_a_store_from_before_there_was_a_digest) {
+  redis_server const redis;
+  {
+    auto const before = open(options_for(redis));
+    ASSERT_TRUE(made(*before, claim_of(key_of("a"), 1)));
+  }
+  EXPECT_EQ(digests_in(redis), "");
+  auto const store = open(options_for(redis, "one"));
+  EXPECT_TRUE(record_in(*store, key_of("a")).has_value());
+  expect_another_secret(error_of(options_for(redis, "another")));
+}
+
+TEST_F(store_redis_idempotency_secret, is_one_of_two_that_come_at_once) {
+  redis_server const redis;
+  for (int round = 0; round < 10; ++round) {
+    redis.cli("FLUSHALL");
+    auto other =
+        std::async(std::launch::async, [&] { return error_of(options_for(redis, "another")); });
+    auto const one = error_of(options_for(redis, "one"));
+    auto const another = other.get();
+    EXPECT_NE(one == store_error{}, another == store_error{});
+    expect_another_secret(one == store_error{} ? another : one);
+    EXPECT_EQ(digests_in(redis), one == store_error{} ? "64 one" : "64 another");
+  }
+}
+
+TEST_F(store_redis_idempotency_secret, that_becomes_another_lets_no_key_be_taken_or_found) {
+  redis_server const redis;
+  auto const store = open(options_for(redis, "one"));
+  auto const claim = claim_of(key_of("a"), 1);
+  ASSERT_TRUE(made(*store, claim));
+  set_digest(redis, "another");
+  auto const keys = redis.cli("DBSIZE");
+  auto const refused = apply(*store, claim_of(key_of("b"), 1));
+  ASSERT_FALSE(refused.has_value());
+  expect_another_secret(refused.error());
+  auto const found = find(*store, key_of("a"));
+  ASSERT_FALSE(found.has_value());
+  expect_another_secret(found.error());
+  EXPECT_EQ(redis.cli("DBSIZE"), keys) << "nothing was written";
+  set_digest(redis, "one");
+  EXPECT_EQ(record_in(*store, key_of("a")), claim.next);
+  EXPECT_TRUE(made(*store, claim_of(key_of("b"), 1)));
+}
+
+TEST_F(store_redis_idempotency_secret, comes_back_with_the_next_key_after_flushall) {
+  redis_server const redis;
+  auto const store = open(options_for(redis, "one"));
+  redis.cli("FLUSHALL");
+  EXPECT_EQ(record_in(*store, key_of("a")), std::nullopt);
+  EXPECT_TRUE(made(*store, claim_of(key_of("a"), 1)));
+  EXPECT_EQ(digests_in(redis), "1 one");
+  expect_another_secret(error_of(options_for(redis, "another")));
+  EXPECT_EQ(digests_in(redis), "1 one") << "it leaves nothing behind";
+  EXPECT_EQ(error_of(options_for(redis, "one")), store_error{});
+}
+
+TEST_F(store_redis_idempotency_secret, comes_with_the_first_key_where_redis_takes_no_writes_yet) {
+  redis_server const redis({"--min-replicas-to-write", "1"});
+  auto const store = open(options_for(redis, "one"));
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(apply(*store, claim_of(key_of("a"), 1)).error().fault, store_fault::unavailable);
+  redis.cli("CONFIG SET min-replicas-to-write 0");
+  EXPECT_TRUE(made(*store, claim_of(key_of("a"), 1)));
+  EXPECT_EQ(digests_in(redis), "1 one");
 }
 
 }  // namespace

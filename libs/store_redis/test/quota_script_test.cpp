@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scripts, run by a real server at times that the test chooses, against the limiters in memory: every
-// number of every answer has to be the same.
+// The scripts, run by a real server at times that the test chooses, against the limiters in memory:
+// every number of every answer has to be the same.
 #include "quota_script.hpp"
 #include "connection.hpp"
 #include "support/redis_server.hpp"

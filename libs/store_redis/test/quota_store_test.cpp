@@ -741,7 +741,8 @@ class crowd {
   crowd(std::string url, std::size_t gateways, std::size_t clients)
       : url_(std::move(url)), gateways_(gateways), clients_(clients) {}
 
-  /// Every client asks again and again until `is_done` says so of what was admitted, and `more` times after.
+  /// Every client asks again and again until `is_done` says so of what was admitted, and `more`
+  /// times after.
   auto run(policy const& of, counting how, std::function<bool(std::int64_t)> is_done, int more)
       -> outcome {
     std::vector<std::jthread> threads;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.hpp"
 
-#include "page_memory.hpp"
-
 #include <algorithm>
 
 namespace tidegate::store_sqlite {
@@ -11,11 +9,11 @@ using store::store_error;
 using store::store_fault;
 
 void configure_sqlite() noexcept {
-  // Nobody asks how much memory SQLite has, and to count it takes a lock for each piece. Where somebody else has begun to use
-  // SQLite before, it stays as they want it.
+  // No part of the program asks how much memory SQLite has, and to count it takes a lock for each
+  // piece. Where something else in the process has begun to use SQLite before, it stays as they
+  // want it.
   static bool const is_configured = [] {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-    use_page_memory();
     return true;
   }();
   static_cast<void>(is_configured);
@@ -95,20 +93,30 @@ void connection::rollback() noexcept {
   }
 }
 
-auto connection::open(std::string const& file, sharing who, char const* vfs)
-    -> outcome<connection> {
+auto connection::open_with(std::string const& file, int flags) -> outcome<connection> {
   configure_sqlite();
   connection made;
   made.file_ = file;
   sqlite3* opened = nullptr;
-  int const code = sqlite3_open_v2(
-      file.c_str(), &opened,
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-      vfs);
+  int const code = sqlite3_open_v2(file.c_str(), &opened,
+                                   flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   made.connection_.reset(opened);
   if (code != SQLITE_OK) {
     return failure(made.error());
   }
+  return made;
+}
+
+auto connection::open_existing(std::string const& file) -> outcome<connection> {
+  return open_with(file, SQLITE_OPEN_READWRITE);
+}
+
+auto connection::open_plain(std::string const& file) -> outcome<connection> {
+  return open_with(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+}
+
+auto connection::open(std::string const& file, sharing who) -> outcome<connection> {
+  TIDEGATE_TRY(auto made, open_plain(file));
   if (who == sharing::exclusive) {
     // The lock is taken by the first transaction and kept: a second process finds the file in use.
     TIDEGATE_TRY_VOID(made.execute("PRAGMA locking_mode=EXCLUSIVE"));
@@ -137,6 +145,10 @@ auto connection::claim(std::int32_t application_id, std::int32_t schema_version,
     TIDEGATE_TRY_VOID(execute(mark.c_str()));
   }
   return version;
+}
+
+void connection::keep_log() noexcept {
+  sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 auto connection::limit_file(std::size_t octets_max) -> outcome<void> {

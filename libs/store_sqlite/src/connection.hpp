@@ -35,9 +35,10 @@ enum class sharing : std::uint8_t {
 /// An open file of SQLite, in WAL mode. For one thread at a time.
 class connection {
  public:
-  /// `vfs` is the name of a file layer; nothing: the default one.
-  [[nodiscard]] static auto open(std::string const& file, sharing who, char const* vfs = nullptr)
-      -> outcome<connection>;
+  [[nodiscard]] static auto open(std::string const& file, sharing who) -> outcome<connection>;
+  /// A file that is there, as it is; and one with SQLite's own settings.
+  [[nodiscard]] static auto open_existing(std::string const& file) -> outcome<connection>;
+  [[nodiscard]] static auto open_plain(std::string const& file) -> outcome<connection>;
 
   [[nodiscard]] auto execute(char const* sql) -> outcome<void>;
   /// The number that a statement gives; 0 when it gives none.
@@ -54,14 +55,18 @@ class connection {
     return sqlite3_get_autocommit(connection_.get()) == 0;
   }
 
-  /// In a transaction: the version of the file, 0 for a new one, and marks it with `schema_version`. An error
-  /// when it is of something else, or of a version before `oldest_version`.
+  /// In a transaction: the version of the file, 0 for a new one, and marks it with
+  /// `schema_version`. An error when it is of something else, or of a version before
+  /// `oldest_version`.
   [[nodiscard]] auto claim(std::int32_t application_id, std::int32_t schema_version,
                            std::int32_t oldest_version, std::string_view what)
       -> outcome<std::int64_t>;
 
   /// What is above it is a full disk; 0: as much as there is.
   [[nodiscard]] auto limit_file(std::size_t octets_max) -> outcome<void>;
+
+  /// When this is the last connection, its end leaves the log as it is.
+  void keep_log() noexcept;
 
   /// What went wrong in the last call.
   [[nodiscard]] auto error() const -> store::store_error;
@@ -73,11 +78,14 @@ class connection {
     void operator()(sqlite3* connection) const noexcept { sqlite3_close(connection); }
   };
 
+  [[nodiscard]] static auto open_with(std::string const& file, int flags) -> outcome<connection>;
+
   std::string file_;
   std::unique_ptr<sqlite3, close> connection_;
 };
 
-/// Octets as a BLOB. They are borrowed until the statement is reset. Not `bind`, where std::bind fits better.
+/// Octets as a BLOB. They are borrowed until the statement is reset. Not `bind`, where std::bind
+/// fits better.
 void bind_value(sqlite3_stmt* statement, int number, std::string_view octets);
 void bind_value(sqlite3_stmt* statement, int number, std::string const& octets);
 void bind_value(sqlite3_stmt* statement, int number, std::optional<std::string> const& octets);

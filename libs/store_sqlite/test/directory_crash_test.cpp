@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "directory_helpers.hpp"
+#include "failing_syncs.hpp"
 #include "file_limit.hpp"
-#include "journal_disk.hpp"
 #include "killed_child.hpp"
 #include "power.hpp"
 
 #include "connection.hpp"
+
+#include <tidegate/json/parse.hpp>
 
 #include <sys/wait.h>
 
@@ -24,7 +26,8 @@
 namespace tidegate::store_sqlite {
 namespace {
 
-/// Stores users, renames and removes them, and writes down the number of each step that was answered.
+/// Stores users, renames and removes them, and writes down the number of each step that was
+/// answered.
 [[noreturn]] void store_until_killed(std::string const& file, int answers) {
   auto const model = make_model();
   auto const& users = *model->find("User");
@@ -105,13 +108,13 @@ TEST(store_sqlite_directory_crash, has_after_a_kill_whatever_was_answered_before
   }
 }
 
-// ---- the journal ----
+// ---- losses of power ----
 
 /// A step of a history: what it does depends on its number alone.
 auto do_step(directory_writer& writer, scim::model const& model, int step) -> bool {
   auto const& users = *model.find("User");
   auto const& groups = *model.find("Group");
-  auto const set = [&](scim::model_type const& type, std::string const& id, scim::json const& to) {
+  auto const set = [&](scim::model_type const& type, std::string const& id, json::value const& to) {
     auto const there = writer.find(type, id);
     if (!there) {
       return false;
@@ -180,13 +183,13 @@ auto picture_of(directory& where, scim::model const& model) -> std::string {
 
 auto step_of(directory& where, scim::model const& model) -> int {
   auto const text = text_in(where, "acme", *model.find("User"), "step");
-  auto const parsed = scim::parse_json(text, {});
+  auto const parsed = json::parse(text, {});
   auto const* const name = parsed ? parsed->find("userName") : nullptr;
   return name == nullptr ? 0 : std::stoi(*name->if_string());
 }
 
-/// Does works in another process, one after the other, which is killed when all are answered, and after a read
-/// if `reads`.
+/// Does works in another process, one after the other, which is killed when all are answered, and
+/// after a read if `reads`.
 void do_and_die(std::string const& file, std::shared_ptr<scim::model const> const& model, int works,
                 std::function<bool(directory_writer&, int)> const& work, bool reads) {
   auto const child = fork();
@@ -208,115 +211,91 @@ void do_and_die(std::string const& file, std::shared_ptr<scim::model const> cons
   ASSERT_TRUE(WIFSIGNALED(status));
 }
 
-TEST(store_sqlite_directory_crash, has_whatever_was_answered_wherever_power_was_lost) {
+/// What is to be seen after each step of a history.
+auto pictures_of(std::string const& file, std::shared_ptr<scim::model const> const& model,
+                 int steps) -> std::vector<std::string> {
+  std::vector<std::string> pictures;
+  auto const d = open({.file = file}, model);
+  for (int step = 0; step <= steps; ++step) {
+    if (step > 0) {
+      EXPECT_TRUE(writing(*d, "acme",
+                          [&](directory_writer& writer) { return do_step(writer, *model, step); }));
+    }
+    pictures.push_back(picture_of(*d, *model));
+  }
+  return pictures;
+}
+
+TEST(store_sqlite_directory_crash, is_as_it_was_after_some_step_wherever_its_log_ends) {
   constexpr int steps = 60;
   auto const model = make_model();
   folder const where;
-  std::vector<std::string> pictures;  // after each step
-  {
-    auto const d = open({.file = where.file("model.db")}, model);
-    for (int step = 0; step <= steps; ++step) {
-      if (step > 0) {
-        ASSERT_TRUE(writing(
-            *d, "acme", [&](directory_writer& writer) { return do_step(writer, *model, step); }));
-      }
-      pictures.push_back(picture_of(*d, *model));
-    }
-  }
+  auto const pictures = pictures_of(where.file("model.db"), model, steps);
   std::mt19937 random(5);
-  for (bool const reads : {false, true}) {
-    auto const file = where.file(reads ? "with_log.db" : "without_log.db");
-    { EXPECT_NE(open({.file = file}, model), nullptr); }
-    do_and_die(
-        file, model, steps,
-        [&](directory_writer& writer, int step) { return do_step(writer, *model, step); }, reads);
-    auto const log_octets =
-        std::filesystem::exists(file + "-wal") ? std::filesystem::file_size(file + "-wal") : 0;
-    for (int round = 0; round < 40; ++round) {
-      auto const copy = where.file("copy" + std::to_string(round) + (reads ? "r" : "w"));
-      for (auto const* const end : {"", "-wal", ".journal"}) {
-        if (std::filesystem::exists(file + end)) {
-          std::filesystem::copy_file(file + end, copy + end);
-        }
-      }
-      // What the log has was never synced, so any part of it may be lost. The journal was synced each time; where it
-      // ends early, the last steps were not answered.
-      bool const cuts_journal = round % 2 == 1;
-      if (round > 1 && log_octets > 0) {
-        std::filesystem::resize_file(copy + "-wal", random() % log_octets);
-      }
-      if (cuts_journal) {
-        std::filesystem::resize_file(copy + ".journal", random() % (steps * 4096));
-      }
-      auto const d = open({.file = copy}, model);
-      ASSERT_NE(d, nullptr);
-      auto const step = step_of(*d, *model);
-      if (!cuts_journal || (reads && round == 1)) {
-        EXPECT_EQ(step, steps);
-      }
-      EXPECT_EQ(picture_of(*d, *model), pictures[static_cast<std::size_t>(step)]) << step;
-      ASSERT_TRUE(writing(*d, "acme",
-                          [&](directory_writer& writer) { return do_step(writer, *model, 1000); }));
-      EXPECT_EQ(step_of(*d, *model), 1000) << "it goes on";
+  auto const file = where.file("directory.db");
+  { EXPECT_NE(open({.file = file}, model), nullptr); }
+  do_and_die(
+      file, model, steps,
+      [&](directory_writer& writer, int step) { return do_step(writer, *model, step); }, false);
+  auto const log_octets = std::filesystem::file_size(file + "-wal");
+  ASSERT_GT(log_octets, 0U);
+  for (int round = 0; round < 80; ++round) {
+    auto const copy = where.file("copy" + std::to_string(round));
+    for (auto const* const end : {"", "-wal"}) {
+      std::filesystem::copy_file(file + end, copy + end);
     }
+    if (round > 0) {
+      std::filesystem::resize_file(copy + "-wal", random() % log_octets);
+    }
+    auto const d = open({.file = copy}, model);
+    ASSERT_NE(d, nullptr);
+    auto const step = step_of(*d, *model);
+    if (round == 0) {
+      EXPECT_EQ(step, steps) << "all were answered";
+    }
+    EXPECT_EQ(picture_of(*d, *model), pictures[static_cast<std::size_t>(step)]) << step;
+    ASSERT_TRUE(writing(*d, "acme",
+                        [&](directory_writer& writer) { return do_step(writer, *model, 1000); }));
+    EXPECT_EQ(step_of(*d, *model), 1000) << "it goes on";
   }
 }
 
-// Once more, with what makes the journal begin anew: a commit that changes nothing syncs nothing.
-TEST(store_sqlite_directory_crash, keeps_its_journal_until_the_log_is_on_the_disk) {
-  constexpr int steps = 20;
+TEST(store_sqlite_directory_crash, has_what_was_answered_when_only_what_was_synced_is_left) {
+  constexpr int steps = 30;
   auto const model = make_model();
   folder const where;
-  auto const step_once = [&](directory& d, int step) {
-    return writing(d, "acme",
-                   [&](directory_writer& writer) { return do_step(writer, *model, step); })
-        .has_value();
-  };
-  enum class between { write_of_nothing, new_start };
-  for (auto const what : {between::write_of_nothing, between::new_start}) {
-    auto const file = where.file(what == between::new_start ? "started.db" : "idle.db");
+  auto const pictures = pictures_of(where.file("model.db"), model, steps);
+  // With an idle moment before a step, the log goes into the file.
+  for (int const idle_before : {0, 1, 15, steps}) {
+    auto const file = where.file("directory" + std::to_string(idle_before) + ".db");
     { EXPECT_NE(open({.file = file}, model), nullptr); }
-    auto const run = [&](bool is_first) {
-      auto const child = fork();
-      if (child == 0) {
-        power::watch_syncs();
-        auto const d = directory::open({.file = file}, model);
-        bool good = d.has_value();
-        for (int step = 1; good && is_first && step <= steps; ++step) {
-          good = step_once(**d, step);
+    auto const child = fork();
+    if (child == 0) {
+      power::watch_syncs();
+      auto const d = directory::open({.file = file}, model);
+      for (int step = 1; d && step <= steps; ++step) {
+        if (step == idle_before) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(150));
         }
-        if (is_first) {  // it has to be committed, and is not synced
-          good = good && step_of(**d, *model) == steps;
-        }
-        if (what == between::write_of_nothing) {
-          good = good && writing(**d, "acme", [](directory_writer&) { return true; }).has_value();
-        }
-        if (what == between::write_of_nothing || !is_first) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(150));  // until nobody reads
-          good = good && step_once(**d, steps + 1);
-        }
-        if (!good) {
+        if (!writing(**d, "acme",
+                     [&](directory_writer& writer) { return do_step(writer, *model, step); })) {
           _exit(1);
         }
-        kill(getpid(), SIGKILL);
       }
-      int status = 0;
-      ASSERT_EQ(waitpid(child, &status, 0), child);
-      ASSERT_TRUE(WIFSIGNALED(status));
-    };
-    run(true);
-    if (what == between::new_start) {
-      run(false);
+      kill(getpid(), SIGKILL);
     }
-    // Either the log was synced before the last step went over its groups in the journal, or they are still there.
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
     power::lose(file);
     auto const d = open({.file = file}, model);
     ASSERT_NE(d, nullptr);
-    EXPECT_EQ(step_of(*d, *model), steps + 1);
+    EXPECT_EQ(picture_of(*d, *model), pictures[steps]) << idle_before;
   }
 }
 
-// With little memory a transaction goes to the log before it is committed, and a part of it is undone afterwards.
+// With little memory a transaction goes to the log before it is committed, and a part of it is
+// undone afterwards.
 TEST(store_sqlite_directory_crash,
      has_after_a_kill_what_was_answered_beside_works_that_were_undone) {
   constexpr int count = 400;
@@ -342,7 +321,7 @@ TEST(store_sqlite_directory_crash,
   };
   auto const child = fork();
   if (child == 0) {
-    auto const d = directory::open({.file = file, .page_octets = 64 << 10}, model);
+    auto const d = directory::open({.file = file, .cache_octets = 64 << 10}, model);
     if (!d) {
       _exit(1);
     }
@@ -356,8 +335,6 @@ TEST(store_sqlite_directory_crash,
       });
     };
     for (int round = 0; round < rounds; ++round) {
-      // While there are readers, a group is committed when it is answered.
-      static_cast<void>(text_in(**d, "acme", users, "nobody"));
       std::latch go(1);  // a work may be made more than once
       write([&](directory_writer&) {
         go.wait();
@@ -394,21 +371,17 @@ TEST(store_sqlite_directory_crash,
   }
 }
 
-/// A directory with users in its journal, and behind them a group that was refused and is there all the same.
+/// A directory with a write that was refused because the disk failed, and that may be in its log.
 class store_sqlite_directory_doubt : public testing::Test {
  protected:
-  ~store_sqlite_directory_doubt() override { journal_disk::fail({}); }
-
   void SetUp() override {
     directory_ = open({.file = file_}, model_);
     ASSERT_NE(directory_, nullptr);
-  }
-  void refuse_one() {
-    journal_disk::fail({.syncs = 10'000, .zeros = true});
+    ASSERT_TRUE(put("first"));
+    failing_syncs const disk;
     auto const refused = put("refused");
-    journal_disk::fail({});
     ASSERT_FALSE(refused.has_value());
-    EXPECT_EQ(refused.error().fault, store_fault::unavailable);
+    EXPECT_EQ(refused.error().fault, store_fault::in_doubt);
   }
   auto put(std::string const& id) -> store::directory_outcome<void> {
     return writing(*directory_, "acme", [&](directory_writer& writer) {
@@ -418,89 +391,51 @@ class store_sqlite_directory_doubt : public testing::Test {
   [[nodiscard]] auto has(directory& where, std::string const& id) const -> bool {
     return text_in(where, "acme", users_, id) != "none";
   }
+  /// What a kill would leave now.
+  [[nodiscard]] auto copy() -> std::unique_ptr<directory> {
+    auto const to = where_.file("copy" + std::to_string(copies_++) + ".db");
+    for (auto const* const end : {"", "-wal"}) {
+      std::filesystem::copy_file(file_ + end, to + end);
+    }
+    return open({.file = to}, model_);
+  }
 
   folder where_;
   std::string file_ = where_.file("directory.db");
   std::shared_ptr<scim::model const> model_ = make_model();
   scim::model_type const& users_ = *model_->find("User");
   std::unique_ptr<directory> directory_;
+  int copies_ = 0;
 };
 
 TEST_F(store_sqlite_directory_doubt, keeps_neither_readers_nor_writers_from_going_on) {
-  ASSERT_TRUE(put("first"));
-  refuse_one();
   EXPECT_TRUE(has(*directory_, "first"));
   EXPECT_FALSE(has(*directory_, "refused"));
   EXPECT_TRUE(put("second"));
+  auto const killed = copy();
+  ASSERT_NE(killed, nullptr);
+  EXPECT_TRUE(has(*killed, "first"));
+  EXPECT_TRUE(has(*killed, "second"));
+  EXPECT_FALSE(has(*killed, "refused"));
   directory_.reset();
   directory_ = open({.file = file_}, model_);
   ASSERT_NE(directory_, nullptr);
-  EXPECT_TRUE(has(*directory_, "first"));
   EXPECT_TRUE(has(*directory_, "second"));
   EXPECT_FALSE(has(*directory_, "refused"));
 }
 
-TEST_F(store_sqlite_directory_doubt, lasts_until_what_was_refused_has_no_number_any_more) {
-  add_users(*directory_, users_, 0, 5000, std::string(1000, 'x'));
-  refuse_one();
-  // In an idle moment all goes into the file, which makes the journal begin anew otherwise.
+TEST_F(store_sqlite_directory_doubt, ends_in_an_idle_moment) {
   auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (std::filesystem::file_size(file_) < std::size_t{4} << 20) {
-    ASSERT_LT(std::chrono::steady_clock::now(), until) << "nothing goes into the file";
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (;;) {
+    auto const killed = copy();
+    ASSERT_NE(killed, nullptr);
+    EXPECT_TRUE(has(*killed, "first"));
+    if (!has(*killed, "refused")) {
+      break;
+    }
+    ASSERT_LT(std::chrono::steady_clock::now(), until) << "it is still there";
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  EXPECT_FALSE(has(*directory_, "refused"));
-  ASSERT_TRUE(put("second")) << "while there are readers: a transaction";
-  auto const copy = where_.file("copy.db");  // what a kill would leave
-  for (auto const* const end : {"", "-wal", ".journal"}) {
-    std::filesystem::copy_file(file_ + end, copy + end);
-  }
-  auto const d = open({.file = copy}, model_);
-  ASSERT_NE(d, nullptr);
-  EXPECT_TRUE(has(*d, name_of(4999)));
-  EXPECT_TRUE(has(*d, "second"));
-  EXPECT_FALSE(has(*d, "refused"));
-}
-
-TEST(store_sqlite_directory_crash, says_so_when_the_journal_is_of_a_type_that_is_gone) {
-  folder const where;
-  auto const file = where.file("directory.db");
-  auto const schema = *read_schema(*scim::parse_json(
-      R"({"id":"urn:x:Device","name":"Device","attributes":[{"name":"serial"}]})"));
-  auto const type = *read_resource_type(
-      *scim::parse_json(R"({"name":"Device","endpoint":"/Devices","schema":"urn:x:Device"})"));
-  auto const model = std::make_shared<scim::model const>(
-      *scim::model::make(std::vector{schema}, std::vector{type}, {}));
-  auto const& devices = *model->find("Device");
-  do_and_die(
-      file, model, 1,
-      [&](directory_writer& writer, int) {
-        return insert(writer, devices, scim::json_object{{"id", "1"}, {"serial", "A"}}).has_value();
-      },
-      false);
-  EXPECT_EQ(error_of({.file = file}),
-            (store_error{store_fault::unavailable,
-                         file + ".journal: has changes to resources of Device, which is no type any"
-                                " more"}));
-  auto const d = open({.file = file}, model);
-  EXPECT_NE(text_in(*d, "acme", devices, "1"), "none");
-}
-
-TEST(store_sqlite_directory_crash, opens_files_of_the_version_before_the_journal) {
-  folder const where;
-  auto const file = where.file("directory.db");
-  auto const model = make_model();
-  {
-    auto const d = open({.file = file}, model);
-    add_users(*d, *model->find("User"), 0, 10);
-  }
-  EXPECT_FALSE(std::filesystem::exists(file + ".journal")) << "all is in the file";
-  ASSERT_TRUE(connection::open(file, sharing::in_process)
-                  ->execute("DROP TABLE journal; PRAGMA user_version=1"));
-  auto const d = open({.file = file}, model);
-  add_users(*d, *model->find("User"), 10, 11);
-  EXPECT_NE(text_in(*d, "acme", *model->find("User"), name_of(3)), "none");
-  EXPECT_NE(text_in(*d, "acme", *model->find("User"), name_of(10)), "none");
 }
 
 TEST(store_sqlite_directory_crash, keeps_what_was_answered_when_the_disk_fails_afterwards) {

@@ -8,7 +8,8 @@
 
 namespace tidegate::store_sqlite {
 
-/// While it is there, files do not grow beyond so many octets: what is written behind that fails with EFBIG.
+/// While it is there, files do not grow beyond so many octets: what is written behind that fails
+/// with EFBIG.
 class file_limit {
  public:
   explicit file_limit(rlim_t octets) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

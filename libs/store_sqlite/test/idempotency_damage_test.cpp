@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a store of idempotency keys that was damaged, shortened, replaced or deleted. A key whose
-// answer was seen must never look like a new one.
+// What becomes of a store of idempotency keys that was damaged, shortened, replaced or deleted. A
+// key whose answer was seen must never look like a new one.
 #include <tidegate/store_sqlite/idempotency_store.hpp>
 
 #include "failing_syncs.hpp"
@@ -8,10 +8,13 @@
 #include "killed_child.hpp"
 #include "support/idempotency_store_contract.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -58,7 +61,8 @@ void fill_and_die(std::string const& file) {
   });
 }
 
-/// True when it was refused as damaged; else every key must have its answer, or say that it has none to show.
+/// True when it was refused as damaged; else every key must have its answer, or say that it has
+/// none to show.
 auto is_refused_or_whole(std::string const& file) -> bool {
   auto const store = idempotency_store::open({.file = file}, start);
   if (!store) {
@@ -94,8 +98,8 @@ void put(std::string const& file, std::string const& content) {
   std::ofstream(file, std::ios::binary | std::ios::trunc) << content;
 }
 
-/// Flips bits of `damaged`, which belongs to the store `file`, one at a time, and begins each time with the
-/// same store.
+/// Flips bits of `damaged`, which belongs to the store `file`, one at a time, and begins each time
+/// with the same store.
 void flip_bits(folder const& where, std::string const& damaged, int trials) {
   auto const kept = where.file("kept");
   fs::create_directory(kept);
@@ -216,6 +220,61 @@ TEST(store_sqlite_damage, takes_no_key_while_its_file_or_log_is_not_in_its_place
     fs::rename(where.file("elsewhere"), where.file() + ending);
     EXPECT_TRUE(made(*store, claim_of(key_of("2"), 1))) << "it is back";
   }
+}
+
+TEST(store_sqlite_damage, takes_no_key_while_its_mark_is_not_in_its_place) {
+  folder const where;
+  auto const store = *idempotency_store::open({.file = where.file()}, start);
+  complete_key(*store, 1);
+  fs::rename(where.file() + ".commits", where.file("elsewhere"));
+  auto const refused = apply(*store, claim_of(key_of("2"), 1));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().fault, store_fault::damaged);
+  EXPECT_THAT(refused.error().text, testing::HasSubstr(".commits: was deleted or replaced"));
+  fs::rename(where.file("elsewhere"), where.file() + ".commits");
+  EXPECT_TRUE(made(*store, claim_of(key_of("2"), 1))) << "it is back";
+}
+
+TEST(store_sqlite_damage, takes_no_key_when_its_file_or_log_was_shortened_while_in_use) {
+  for (auto const* const ending : {"", "-wal"}) {
+    for (auto const part : {0U, 2U}) {
+      folder const where;
+      auto const store = *idempotency_store::open({.file = where.file()}, start);
+      for (int i = 0; i < 20; ++i) {
+        complete_key(*store, i);
+      }
+      auto const name = where.file() + ending;
+      fs::resize_file(name, part == 0 ? 0 : fs::file_size(name) / part);
+      auto const refused = apply(*store, claim_of(key_of("new"), 1));
+      ASSERT_FALSE(refused.has_value()) << name;
+      EXPECT_EQ(refused.error().fault, store_fault::damaged);
+      EXPECT_THAT(refused.error().text, testing::HasSubstr(name + ": was shortened while in use"));
+      EXPECT_EQ((*find(*store, key_of("1")))->response->body, "1") << "what is in memory is known";
+      EXPECT_FALSE(apply(*store, claim_of(key_of("new"), 1)).has_value()) << "it stays so";
+    }
+  }
+}
+
+TEST(store_sqlite_damage, does_not_take_its_own_checkpoints_for_damage) {
+  folder const where;
+  auto const store = *idempotency_store::open({.file = where.file()}, start);
+  auto const log = where.file() + "-wal";
+  std::uintmax_t longest = 0;
+  bool has_restarted = false;  // the file stays as long as it was
+  for (int i = 0; i < 500; ++i) {
+    complete_key(*store, i);
+    auto const now = fs::file_size(log);
+    has_restarted = has_restarted || (i > 0 && now == longest);
+    longest = std::max(longest, now);
+  }
+  EXPECT_TRUE(has_restarted) << longest;
+  EXPECT_TRUE(made(*store, claim_of(key_of("new"), 1)));
+}
+
+TEST(store_sqlite_damage, says_whether_it_was_made_or_found) {
+  folder const where;
+  EXPECT_TRUE((*idempotency_store::open({.file = where.file()}, start))->is_new());
+  EXPECT_FALSE((*idempotency_store::open({.file = where.file()}, start))->is_new());
 }
 
 TEST(store_sqlite_damage, refuses_a_store_that_was_made_with_another_secret) {

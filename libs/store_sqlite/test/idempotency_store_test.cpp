@@ -91,7 +91,7 @@ TEST(store_sqlite, keeps_records_and_responses_over_a_restart) {
     store_answer(*store, "b", std::string("\0\xff", 2));
     EXPECT_TRUE(made(*store, claim_of(key_of("gone"), 1)));
     auto const gone = record_in(*store, key_of("gone"));
-    EXPECT_TRUE(made(*store, give_back(key_of("gone"), *gone, start)));
+    EXPECT_TRUE(made(*store, release(key_of("gone"), *gone, start)));
   }
   auto const store = open({.file = where.file()}, start + 1h);
   EXPECT_EQ(store->used().records, 2U);
@@ -402,8 +402,8 @@ struct answered_step {
   bool completed;  // else claimed
 };
 
-/// Claims and completes keys, many at a time and with sweeps in between, and says of each step when it was
-/// answered; until it is killed.
+/// Claims and completes keys, many at a time and with sweeps in between, and says of each step when
+/// it was answered; until it is killed.
 [[noreturn]] void store_until_killed(std::string const& file, int out) {
   auto const store = idempotency_store::open({.file = file, .seal_keys = {key_with(1, 1)}}, start);
   if (!store) {

@@ -21,8 +21,8 @@ inline auto all_from(int end) -> std::string {
   return all;
 }
 
-/// Runs `work` in a child that is killed when it has written so many octets to the pipe that `work` is given, and says what came through
-/// that: all of it was written before the kill.
+/// Runs `work` in a child that is killed when it has written so many octets to the pipe that `work`
+/// is given, and says what came through that: all of it was written before the kill.
 template <class Work>
 auto until_killed(std::size_t octets, Work const& work) -> std::string {
   std::array<int, 2> ends{};

@@ -14,28 +14,31 @@
 
 namespace tidegate::store_sqlite {
 
-/// What the disk has of a log for certain, kept beside it as `FILE-wal.synced`: a loss of power can be tried out, which a
-/// process that is killed does not show, since the system still has what it wrote.
+/// What the disk has of a log for certain, kept beside it as `FILE-wal.synced`: a loss of power can
+/// be tried out, which a process that is killed does not show, since the system still has what it
+/// wrote.
 ///
-/// It stands below the layers of the store, as the default of SQLite, from before the first file is opened. It does
-/// nothing until it is told to.
+/// It is the default file layer of SQLite from before the first file is opened. It does nothing
+/// until it is told to.
 class power {
  public:
   /// In a process that is going to lose it.
   static void watch_syncs() { is_watching() = true; }
 
-  /// From now on the disk is full for whatever is written at this place of a database or behind it, or of its log. Negative: it is
-  /// not. Of files that are opened after the first call, whatever it says.
+  /// From now on the disk is full for whatever is written at this place of a database or behind it,
+  /// or of its log. Negative: it is not. Of files that are opened after the first call, whatever it
+  /// says.
   static void fill_file(sqlite3_int64 from) { full(false) = {true, from}; }
   static void fill_log(sqlite3_int64 from) { full(true) = {true, from}; }
 
-  /// From now on so many of ten thousand of these fail, in files that are opened after the first call. A part of a write that fails may have
-  /// been made.
+  /// From now on so many of ten thousand of these fail, in files that are opened after the first
+  /// call. A part of a write that fails may have been made.
   struct failures {
     int log_writes = 0;
     int log_reads = 0;
     int file_writes = 0;
     int truncations = 0;
+    int syncs = 0;
   };
   static void fail(failures how_many) {
     full(false).is_asked_for = true;
@@ -44,10 +47,11 @@ class power {
     failing(kind::log_read) = how_many.log_reads;
     failing(kind::file_write) = how_many.file_writes;
     failing(kind::truncation) = how_many.truncations;
+    failing(kind::sync) = how_many.syncs;
   }
 
-  /// What is left of a directory when the power goes. Its file and its journal are as they are: nothing is written to the one
-  /// without a sync in these tests, and the other is synced by each answer.
+  /// What is left of a directory when the power goes. Its file is as it is: SQLite syncs it before
+  /// it needs the log no more.
   static void lose(std::string const& file) {
     namespace fs = std::filesystem;
     fs::remove(file + "-shm");
@@ -70,9 +74,9 @@ class power {
     static std::array<fullness, 2> of;
     return of[log ? 1 : 0];
   }
-  enum class kind : std::uint8_t { log_write, log_read, file_write, truncation };
+  enum class kind : std::uint8_t { log_write, log_read, file_write, truncation, sync };
   static auto failing(kind which) -> std::atomic<int>& {
-    static std::array<std::atomic<int>, 4> of_ten_thousand{};
+    static std::array<std::atomic<int>, 5> of_ten_thousand{};
     return of_ten_thousand[static_cast<std::size_t>(which)];
   }
   /// Below `bound`, another one each time.
@@ -107,6 +111,9 @@ class power {
     };
     filled.xTruncate = [](sqlite3_file* of, sqlite3_int64 size) {
       return fails(kind::truncation) ? SQLITE_IOERR_TRUNCATE : real->xTruncate(of, size);
+    };
+    filled.xSync = [](sqlite3_file* of, int flags) {
+      return fails(kind::sync) ? SQLITE_IOERR_FSYNC : real->xSync(of, flags);
     };
     file->pMethods = &filled;
   }

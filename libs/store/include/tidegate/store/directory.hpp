@@ -21,9 +21,10 @@
 
 /// Where the resources of a SCIM service live.
 ///
-/// The service brings work that reads or writes, written as if nobody else were there; a directory runs it on
-/// a thread where it may wait, against one state, and makes what it wrote durable all at once. It
-/// knows resources as texts with entries in indexes; what they mean is the service's business.
+/// The service brings transactions that read or write, written as if there were no others; a
+/// directory runs each on a thread where it may wait, against one state, and makes what it wrote
+/// durable all at once. It knows resources as texts with entries in indexes; what they mean is the
+/// service's business.
 namespace tidegate::store {
 
 template <class T>
@@ -34,7 +35,8 @@ struct directory_resource {
   std::uint64_t rid = 0;  ///< its place in the order of creation; never given again
   std::string id;
   std::uint64_t version = 0;  ///< from 1, one more with each change
-  /// A JSON object that ends with `meta`, which has all but `location`; without `members` and `groups`.
+  /// A JSON object that ends with `meta`, which has all but `location`; without `members` and
+  /// `groups`.
   std::string text;
   bool maybe_in_groups = false;  ///< false: it is a member of nothing
 };
@@ -62,8 +64,8 @@ struct directory_member {
   std::uint64_t rid = 0;
   std::string id;
   std::string type;  ///< name of its resource type
-  std::string
-      display;  ///< of a member: what the client called it, may be empty; of a group: its displayName
+  /// Of a member: what the client called it, may be empty; of a group: its displayName.
+  std::string display;
 };
 
 /// What is asked of a list.
@@ -76,10 +78,11 @@ struct directory_query {
   std::uint64_t rid_max = UINT64_MAX;  ///< what was created later is left out
   scim::scan scan{};
   std::uint64_t skip = 0;  ///< rows to leave out at the start, of the index method
-  /// Asked every now and then while rows are read that do not match; true ends the scan with `stopped`.
+  /// Asked every now and then while rows are read that do not match; true ends the scan with
+  /// `stopped`.
   std::function<bool()> spent{};
-  /// Where it is set, rows are shown to it one after the other, and the answer of the scan has none; false ends the scan.
-  /// It may read from the directory.
+  /// Where it is set, rows are shown to it one after the other, and the answer of the scan has
+  /// none; false ends the scan. It may read from the directory.
   std::function<bool(directory_row_view const&)> each{};
 };
 
@@ -88,7 +91,8 @@ struct directory_count {
   std::optional<std::uint64_t> total;
 };
 
-/// The resources of one tenant in one state. Not for several threads; good during the work it is given to.
+/// The resources of one tenant in one state. Not for several threads; good during the
+/// transaction it is given to.
 class directory_reader {
  public:
   directory_reader() = default;
@@ -115,8 +119,8 @@ class directory_reader {
   [[nodiscard]] virtual auto scan(directory_query const& query)
       -> directory_outcome<scim::scan_answer<directory_row>> = 0;
 
-  /// How many resources match, `query.scan` and order aside. Without a filter, and with one that indexes answer
-  /// exactly, it is cheap.
+  /// How many resources match, `query.scan` and order aside. Without a filter, and with one that
+  /// indexes answer exactly, it is cheap.
   [[nodiscard]] virtual auto count(directory_query const& query)
       -> directory_outcome<directory_count> = 0;
   /// Whether `count` of it reads indexes only.
@@ -126,7 +130,8 @@ class directory_reader {
   [[nodiscard]] virtual auto newest(scim::model_type const& type)
       -> directory_outcome<std::uint64_t> = 0;
 
-  /// Calls `each` for the members of a group in the order in which they were added, until it returns false.
+  /// Calls `each` for the members of a group in the order in which they were added, until it
+  /// returns false.
   [[nodiscard]] virtual auto members(std::uint64_t group_rid,
                                      std::function<bool(directory_member const&)> const& each)
       -> directory_outcome<void> = 0;
@@ -135,12 +140,12 @@ class directory_reader {
       -> directory_outcome<std::vector<directory_member>> = 0;
 };
 
-/// The same, and what changes it. What is changed is seen by later reads of the same work. After an error,
-/// the work is given up.
+/// The same, and what changes it. What is changed is seen by later reads of the same
+/// transaction. After an error, the transaction is given up.
 class directory_writer : public directory_reader {
  public:
-  /// Adds a resource and returns its rid. The caller has looked for unique values. No two `entries` are of the same key in
-  /// the same index, as `index_entries` makes them.
+  /// Adds a resource and returns its rid. The caller has looked for unique values. No two `entries`
+  /// are of the same key in the same index, as `index_entries` makes them.
   [[nodiscard]] virtual auto insert(scim::model_type const& type, std::string_view id,
                                     std::string_view text,
                                     std::span<scim::index_entry const> entries)
@@ -164,13 +169,15 @@ class directory_writer : public directory_reader {
   [[nodiscard]] virtual auto remove_members(std::uint64_t group_rid) -> directory_outcome<void> = 0;
 };
 
-/// Runs work. Every member may be called by any thread; work and answers run on threads of the directory, unless it is said
-/// otherwise, and must be short, but for their reads and writes.
+/// Runs transactions. Every member may be called by any thread; transactions and answers run on
+/// threads of the directory, unless it is said otherwise, and must be short, but for their reads
+/// and writes.
 class directory {
  public:
-  using read_work = std::move_only_function<void(directory_outcome<directory_reader*>)>;
-  /// True: keep what was written. It may be called more than once, after everything it wrote was undone.
-  using write_work = std::move_only_function<bool(directory_writer&)>;
+  using read_transaction = std::move_only_function<void(directory_outcome<directory_reader*>)>;
+  /// True: keep what was written. It may be called more than once, after everything it wrote was
+  /// undone.
+  using write_transaction = std::move_only_function<bool(directory_writer&)>;
   using write_answer = std::move_only_function<void(directory_outcome<void>)>;
 
   directory() = default;
@@ -178,19 +185,22 @@ class directory {
   directory(directory const&) = delete;
   auto operator=(directory const&) -> directory& = delete;
 
-  /// Calls `work` once, with an error when there is nothing to read from.
-  virtual void read(std::string_view tenant, read_work work) = 0;
+  /// Calls `transaction` once, with an error when there is nothing to read from.
+  virtual void read(std::string_view tenant, read_transaction transaction) = 0;
 
-  /// Calls `work` before it returns, on the thread of the caller, which waits while something is read from the disk: for
-  /// work that reads little. False when it was not called, since `read` is the better way at the moment.
-  [[nodiscard]] virtual auto read_here(std::string_view /*tenant*/,
-                                       std::function<void(directory_reader&)> const& /*work*/)
+  /// Calls `transaction` before it returns, on the thread of the caller, which waits while
+  /// something is read from the disk: for what reads little. False when it was not called, since
+  /// `read` is the better way at the moment.
+  [[nodiscard]] virtual auto read_here(
+      std::string_view /*tenant*/, std::function<void(directory_reader&)> const& /*transaction*/)
       -> bool {
     return false;
   }
 
-  /// Calls `work` and then, when what it wrote is as durable as it gets or was undone, `answer`, once.
-  virtual void write(std::string_view tenant, write_work work, write_answer answer) = 0;
+  /// Calls `transaction` and then, when what it wrote is as durable as it gets or was undone,
+  /// `answer`, once.
+  virtual void write(std::string_view tenant, write_transaction transaction,
+                     write_answer answer) = 0;
 };
 
 }  // namespace tidegate::store

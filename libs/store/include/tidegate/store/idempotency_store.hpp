@@ -16,16 +16,19 @@
 #include <string>
 #include <vector>
 
-/// Where records of idempotency keys live. The policy computes what to write and on which condition; a
-/// store makes it so, atomically and as durably as it promises, and says what it found.
+/// Where records of idempotency keys live. The policy computes what to write and on which
+/// condition; a store makes it so, atomically and as durably as it promises, and says what it
+/// found.
 namespace tidegate::store {
 
 /// What a record counts as, besides its response, where a store bounds its octets.
 inline constexpr std::size_t record_octets = 256;
 
-/// Why a store gives no answer. Nothing was decided by it, but a change may or may not have been made.
+/// Why a store gives no answer. Nothing was decided by it, but a change may or may not have been
+/// made.
 enum class store_fault : std::uint8_t {
-  full,         ///< no room for another key; what is there stays
+  full,         ///< it has as much as its own bound lets it have; what is there stays and changes
+  no_space,     ///< the disk or the memory of the server is full
   scope_full,   ///< the scope has as many keys as the change lets it have
   unavailable,  ///< the disk, the file or the server does not do what it should
   damaged,      ///< what is stored cannot be read
@@ -38,6 +41,16 @@ struct store_error {
   std::string text;  ///< for logs
   auto operator==(store_error const&) const -> bool = default;
 };
+
+/// What a store that gateways share says to one whose secret is not the one that its keys were
+/// stored with. It would find none of them, and each would run again.
+[[nodiscard]] inline auto stored_with_another_secret(std::string const& store) -> store_error {
+  return {store_fault::damaged,
+          store +
+              ": its keys were stored with another secret, so that none of them would be found: "
+              "gateways that share a store need the same secrets file; give this one the file of "
+              "the others"};
+}
 
 /// What is stored under a key.
 struct found_record {
@@ -71,8 +84,8 @@ inline void keep_newest(std::vector<listed_record>& all, std::size_t records) {
   all.resize(std::min(all.size(), records));
 }
 
-/// Takes requests and answers each exactly once: perhaps before the call returns, perhaps later and on a
-/// thread of its own. Every member may be called by any thread.
+/// Takes requests and answers each exactly once: perhaps before the call returns, perhaps later and
+/// on a thread of its own. Every member may be called by any thread.
 class idempotency_store {
  public:
   idempotency_store() = default;
@@ -84,17 +97,19 @@ class idempotency_store {
   virtual void find(idempotency::lookup_key const& key,
                     std::move_only_function<void(find_answer)> answer) = 0;
 
-  /// Makes a change if its condition holds. The answer comes when the change is as durable as it gets.
+  /// Makes a change if its condition holds. The answer comes when the change is as durable as it
+  /// gets.
   virtual void apply(idempotency::change change,
                      std::move_only_function<void(apply_answer)> answer) = 0;
 
-  /// Unknown outcomes, those that changed last first, at most `records` of them. One whose owner has just vanished is
-  /// among them when a sweep has come by; whoever asks leaves out what `state_at` says is forgotten.
+  /// Unknown outcomes, those that changed last first, at most `records` of them. One whose owner
+  /// has just vanished is among them when a sweep has come by; whoever asks leaves out what
+  /// `state_at` says is forgotten.
   virtual void list_unknown(std::size_t records,
                             std::move_only_function<void(list_answer)> answer) = 0;
 
-  /// Looks at up to `records` of what is stored, from where the last call ended, and makes what time has made
-  /// of it. To be called every now and then; it is never in the way for long.
+  /// Looks at up to `records` of what is stored, from where the last call ended, and makes what
+  /// time has made of it. To be called every now and then; it is never in the way for long.
   virtual void sweep(idempotency::wall_time now, std::size_t records) = 0;
 
   /// Whether others change records too: then whoever waits for a change has to look again.
@@ -104,10 +119,11 @@ class idempotency_store {
     std::size_t records = 0;
     std::size_t response_octets = 0;  ///< of the responses in memory
     std::size_t memory = 0;           ///< octets for everything but responses
-    /// Unknown outcomes. In a store that others use too, as it was when it was last asked, at most a second or two
-    /// ago; nothing before that.
+    /// Unknown outcomes. In a store that others use too, as it was when it was last asked, at most
+    /// a second or two ago; nothing before that.
     std::optional<std::size_t> unknown{};
-    /// Of records and responses as they are stored, and how much that may be; 0 where the store does not bound it.
+    /// Of records and responses as they are stored, and how much that may be; 0 where the store
+    /// does not bound it.
     std::size_t stored_octets = 0;
     std::size_t stored_octets_max = 0;
   };

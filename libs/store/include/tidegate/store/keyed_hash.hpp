@@ -53,8 +53,8 @@ namespace detail {
 
 /// Hashes `key` under a number that tells apart what the keys are for.
 ///
-/// Fast and seeded, not cryptographic: it keeps strangers from colliding on purpose, and 128 bits keep a
-/// billion keys from colliding by chance.
+/// Fast and seeded, not cryptographic: it keeps strangers from colliding on purpose, and 128 bits
+/// keep a billion keys from colliding by chance.
 [[nodiscard, gnu::always_inline]] inline auto hash_key(hash_seed const& seed, std::uint64_t domain,
                                                        std::string_view key) noexcept -> key_hash {
   auto const word = [](char const* p) {

@@ -11,14 +11,14 @@
 
 namespace tidegate::store {
 
-/// Records in memory, for as long as the process lives: nothing is known of a key after a restart. Answers
-/// before the call returns.
+/// Records in memory, for as long as the process lives: nothing is known of a key after a restart.
+/// Answers before the call returns.
 class memory_idempotency_store final : public idempotency_store {
  public:
   struct options {
     std::size_t records_max = 1'000'000;
-    /// Of all records and responses together. When it is reached, no key is claimed any more; answers to those
-    /// that were claimed are still taken.
+    /// Of all records and responses together. When it is reached, no key is claimed any more;
+    /// answers to those that were claimed are still taken.
     std::size_t octets_max = std::size_t{1} << 30;
   };
 

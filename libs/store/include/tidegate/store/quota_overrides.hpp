@@ -16,7 +16,8 @@
 
 namespace tidegate::store {
 
-/// Quotas that single partitions have for a while instead of that of their policy. For any number of threads.
+/// Quotas that single partitions have for a while instead of that of their policy. For any number
+/// of threads.
 ///
 /// Nearly always there are none, and whoever decides asks `any` first, which is one load.
 class quota_overrides {
@@ -47,7 +48,8 @@ class quota_overrides {
   /// The quota that a partition has at `now`, where it is not that of its policy.
   [[nodiscard]] auto find(std::uint32_t policy_id, std::string_view partition, instant now) const
       -> std::optional<standing>;
-  /// Of a partition that was given one before, the new one holds. False when there are as many as there may be.
+  /// Of a partition that was given one before, the new one holds. False when there are as many as
+  /// there may be.
   [[nodiscard]] auto set(entry made) -> bool;
   /// True when it was there.
   auto remove(std::uint32_t policy_id, std::string_view partition) -> bool;

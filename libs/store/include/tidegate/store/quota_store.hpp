@@ -37,10 +37,12 @@ struct spent {
 
 using spend_answer = result<spent, store_error>;
 
-/// The quotas of one thread: calls and answers are made on it, and answers come in later turns of its loop.
+/// The quotas of one thread: calls and answers are made on it, and answers come in later turns of
+/// its loop.
 ///
-/// Time is that of the store; `now` is that of the thread and only tells how long ago something was heard.
-/// Policies that a charge points to live until it is answered; partitions and names only during the call.
+/// Time is that of the store; `now` is that of the thread and only tells how long ago something was
+/// heard. Policies that a charge points to live until it is answered; partitions and names only
+/// during the call.
 class quota_store {
  public:
   quota_store() = default;
@@ -48,26 +50,27 @@ class quota_store {
   quota_store(quota_store const&) = delete;
   auto operator=(quota_store const&) -> quota_store& = delete;
 
-  /// Decides as `quota_table::spend` does, where that can be done without asking: by slices that were taken
-  /// ahead, or since nothing will be left until a time that was heard of. Nothing: `spend` has to be
-  /// asked. An error: it is known that the store gives no answers now.
+  /// Decides as `quota_table::spend` does, where that can be done without asking: by slices that
+  /// were taken ahead, or since nothing will be left until a time that was heard of. Nothing:
+  /// `spend` has to be asked. An error: it is known that the store gives no answers now.
   [[nodiscard]] virtual auto spend_here(std::span<shared_charge const> charges, instant now,
                                         std::span<charged> results)
       -> result<std::optional<bool>, store_error> = 0;
 
-  /// Asks the store. There is an answer within a bounded time, which may be an error; then it is not known
-  /// whether something was spent.
+  /// Asks the store. There is an answer within a bounded time, which may be an error; then it is
+  /// not known whether something was spent.
   virtual void spend(std::span<shared_charge const> charges, instant now,
                      std::move_only_function<void(spend_answer)> answer) = 0;
 
-  /// Corrects a charge after the fact, as `ratelimit::settle` says, without an answer. What the store does not
-  /// hear is lost.
+  /// Corrects a charge after the fact, as `ratelimit::settle` says, without an answer. What the
+  /// store does not hear is lost.
   virtual void settle(shared_charge const& charge, instant admitted_at, instant now,
                       std::int64_t units) = 0;
 
-  /// Has the store forget what a partition has spent, for all gateways, and forgets it here. Other threads and gateways
-  /// go on by what they know for a moment: `forget_here` is for those of this process. Concurrent requests are
-  /// held for as long as they are: of them there is nothing to forget. The answer may come before it returns.
+  /// Has the store forget what a partition has spent, for all gateways, and forgets it here. Other
+  /// threads and gateways go on by what they know for a moment: `forget_here` is for those of this
+  /// process. Concurrent requests are held for as long as they are: of them there is nothing to
+  /// forget. The answer may come before it returns.
   virtual void forget(shared_charge const& charge,
                       std::move_only_function<void(result<void, store_error>)> answer) = 0;
   /// Forgets what this thread knows of a partition, and what it took ahead.

@@ -35,9 +35,9 @@ struct charged {
 
 /// The buckets of every partition under every policy, for any number of threads.
 ///
-/// Spending is all or nothing over the charges of one request. Buckets that say nothing any more are
-/// reused. Memory is bounded: partitions that find no room share a bucket with others of the same policy,
-/// so that no partition is ever admitted more than its quota.
+/// Spending is all or nothing over the charges of one request. Buckets that say nothing any more
+/// are reused. Memory is bounded: partitions that find no room share a bucket with others of the
+/// same policy, so that no partition is ever admitted more than its quota.
 class quota_table {
  public:
   static constexpr std::size_t charges_max = 16;
@@ -52,9 +52,9 @@ class quota_table {
   quota_table(quota_table const&) = delete;
   auto operator=(quota_table const&) -> quota_table& = delete;
 
-  /// Decides every charge at `now`; there are at most `charges_max`, no two of one policy, and `results`
-  /// has room for each. True when all that are enforced admit the request: then all that admit it are
-  /// charged. Else none is.
+  /// Decides every charge at `now`; there are at most `charges_max`, no two of one policy, and
+  /// `results` has room for each. True when all that are enforced admit the request: then all that
+  /// admit it are charged. Else none is.
   [[nodiscard]] auto spend(std::span<charge const> charges, instant now, std::span<charged> results)
       -> bool;
 
@@ -65,8 +65,8 @@ class quota_table {
   /// What is left of a partition, without spending.
   [[nodiscard]] auto look(charge const& charge, instant now) const -> ratelimit::service;
 
-  /// Forgets what a partition has spent, or the state of a key: it is as new. False when there was nothing of its
-  /// own; what it shares with others for want of room stays.
+  /// Forgets what a partition has spent, or the state of a key: it is as new. False when there was
+  /// nothing of its own; what it shares with others for want of room stays.
   auto forget(std::uint32_t domain, std::string_view key) -> bool;
 
   /// Takes back what a partition has spent beyond its policy, as `ratelimit::forgiven` says.
@@ -74,13 +74,14 @@ class quota_table {
 
   static constexpr std::size_t state_octets_max = 24;
 
-  /// Changes another small state than a bucket that is kept for `key`: `fn(State&)` does it while nobody
-  /// else sees the state, and returns the instant from which on it may be forgotten. It must be short.
+  /// Changes another small state than a bucket that is kept for `key`: `fn(State&)` does it while
+  /// nobody else sees the state, and returns the instant from which on it may be forgotten. It must
+  /// be short.
   ///
-  /// A key without a state, or with one that may be forgotten, begins with zeros in every octet. `domain`
-  /// tells apart what states are of; no policy has that number. True when the state was the key's own.
-  /// False when the table was full: then `fn` was given the state that the keys of the domain share when
-  /// they find no room, so that it says of no single key what it did.
+  /// A key without a state, or with one that may be forgotten, begins with zeros in every octet.
+  /// `domain` tells apart what states are of; no policy has that number. True when the state was
+  /// the key's own. False when the table was full: then `fn` was given the state that the keys of
+  /// the domain share when they find no room, so that it says of no single key what it did.
   template <class State, class F>
   auto update(std::uint32_t domain, std::string_view key, instant now, F fn) -> bool {
     static_assert(std::is_trivially_copyable_v<State> && sizeof(State) <= state_octets_max);
@@ -108,7 +109,8 @@ class quota_table {
     return std::bit_cast<State>(octets);
   }
 
-  /// How many buckets and states are kept, live or not yet reused, and how many bytes all of it takes.
+  /// How many buckets and states are kept, live or not yet reused, and how many bytes all of it
+  /// takes.
   [[nodiscard]] auto size() const -> std::size_t;
   [[nodiscard]] auto memory() const -> std::size_t;
 

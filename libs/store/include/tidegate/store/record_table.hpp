@@ -17,9 +17,9 @@
 
 namespace tidegate::store {
 
-/// Records by lookup key, packed: at most 200 octets each with the room around them, without responses; one whose
-/// outcome is unknown takes 64 more, and one that has an origin what that takes.
-/// Not for several threads at once.
+/// Records by lookup key, packed: at most 200 octets each with the room around them, without
+/// responses; one whose outcome is unknown takes 64 more, and one that has an origin what that
+/// takes. Not for several threads at once.
 class record_table {
  public:
   /// One record. `row` is whatever the owner of the table needs to find the rest of it.
@@ -34,7 +34,8 @@ class record_table {
   [[nodiscard]] auto contains(idempotency::lookup_key const& key) const noexcept -> bool {
     return place_of(key) != nowhere;
   }
-  /// Adds the entry or takes the place of the one that is there. Durations above 136 years become that.
+  /// Adds the entry or takes the place of the one that is there. Durations above 136 years become
+  /// that.
   void put(idempotency::lookup_key const& key, entry entry);
   void erase(idempotency::lookup_key const& key);
   /// Forgets the response of a record, which stays.
@@ -53,7 +54,8 @@ class record_table {
   /// The sum of what entries say is stored elsewhere.
   [[nodiscard]] auto stored_octets() const noexcept -> std::size_t { return stored_octets_; }
 
-  /// The key at a place from 0 to `places() - 1`; nothing where none is. Places stay while entries do.
+  /// The key at a place from 0 to `places() - 1`; nothing where none is. Places stay while entries
+  /// do.
   [[nodiscard]] auto places() const noexcept -> std::size_t { return places_; }
   [[nodiscard]] auto key_at(std::size_t place) const noexcept
       -> std::optional<idempotency::lookup_key>;

@@ -9,7 +9,8 @@
 
 namespace tidegate::store {
 
-/// How many keys each scope has. Takes memory for scopes that have any. Not for several threads at once.
+/// How many keys each scope has. Takes memory for scopes that have any. Not for several threads at
+/// once.
 class scope_counts {
  public:
   [[nodiscard]] auto of(idempotency::lookup_key const& key) const -> std::size_t {

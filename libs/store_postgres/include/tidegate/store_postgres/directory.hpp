@@ -16,8 +16,8 @@
 namespace tidegate::store_postgres {
 
 struct directory_options {
-  /// `postgres://user:password@host:port/database?sslmode=…`, as libpq reads it; several hosts are tried in order until
-  /// one takes writes.
+  /// `postgres://user:password@host:port/database?sslmode=…`, as libpq reads it; several hosts are
+  /// tried in order until one takes writes.
   std::string url;
   std::size_t connections = 8;  ///< and as many threads: 2 or more
   /// How long a statement may take, and a write may wait for other gateways.
@@ -26,21 +26,24 @@ struct directory_options {
   std::size_t writes_max = 65'536;  ///< how many writes may wait for one
 };
 
-/// Durable: a write is answered when the server has committed it with `synchronous_commit` on. Writes of a tenant are made one
-/// after the other, whichever gateway they come to; those that wait here share a transaction, and where that fails, each is
-/// tried alone. Reads have a transaction of their own each, see one state, and wait for nobody.
+/// Durable: a write is answered when the server has committed it with `synchronous_commit` on.
+/// Writes of a tenant are made one after the other, whichever gateway they come to; those that wait
+/// here share a transaction, and where that fails, each is tried alone. Reads have a transaction of
+/// their own each, see one state, and wait for no other.
 ///
-/// Work that writes is called again where the connection was lost before it was committed, or where the server says that the
-/// transaction should be tried again. Where the connection is lost while it is committed, the server is asked whether
-/// it was, for up to `timeout`; then the answer is `in_doubt`.
+/// Work that writes is called again where the connection was lost before it was committed, or where
+/// the server says that the transaction should be tried again. Where the connection is lost while
+/// it is committed, the server is asked whether it was, for up to `timeout`; then the answer is
+/// `in_doubt`.
 ///
-/// Where too many wait, or the directory is being closed, `work` of a read and `answer` of a write get the error before the
-/// call returns, and `work` of a write is not called.
+/// Where too many wait, or the directory is being closed, `transaction` of a read and `answer` of a
+/// write get the error before the call returns, and `transaction` of a write is not called.
 class directory final : public store::directory {
  public:
-  /// Connects, and makes the tables or brings them up to date. Every type that work names is one of `model`. Indexes that the
-  /// tables have not, or that mean something else in `model`, are built before this returns, and those that `model` has not
-  /// any more are dropped; gateways with another model get `unavailable` from then on.
+  /// Connects, and makes the tables or brings them up to date. Every type that a transaction names
+  /// is one of `model`. Indexes that the tables have not, or that mean something else in `model`,
+  /// are built before this returns, and those that `model` has not any more are dropped; gateways
+  /// with another model get `unavailable` from then on.
   [[nodiscard]] static auto open(directory_options options,
                                  std::shared_ptr<scim::model const> model)
       -> result<std::unique_ptr<directory>, store::store_error>;
@@ -48,10 +51,11 @@ class directory final : public store::directory {
   /// Does what was asked for, answers it, then closes the connections.
   ~directory() override;
 
-  void read(std::string_view tenant, read_work work) override;
-  void write(std::string_view tenant, write_work work, write_answer answer) override;
+  void read(std::string_view tenant, read_transaction transaction) override;
+  void write(std::string_view tenant, write_transaction transaction, write_answer answer) override;
 
-  /// How many transactions were committed, and how many writes they made: with many clients a transaction makes many.
+  /// How many transactions were committed, and how many writes they made: with many clients a
+  /// transaction makes many.
   struct counts {
     std::uint64_t transactions = 0;
     std::uint64_t writes = 0;
@@ -59,10 +63,10 @@ class directory final : public store::directory {
   [[nodiscard]] auto counted() const -> counts;
 
  private:
-  class threads;
-  explicit directory(std::unique_ptr<threads> threads);
+  class executor;
+  explicit directory(std::unique_ptr<executor> executor);
 
-  std::unique_ptr<threads> threads_;
+  std::unique_ptr<executor> executor_;
 };
 
 }  // namespace tidegate::store_postgres

@@ -12,8 +12,9 @@
 #include <string_view>
 #include <vector>
 
-/// The protocol of Redis, version 3 (https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md),
-/// and version 2 as far as a server may answer in it before it has agreed to version 3.
+/// The protocol of Redis, version 3
+/// (https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md), and version 2 as
+/// far as a server may answer in it before it has agreed to version 3.
 namespace tidegate::store_redis {
 
 enum class resp_kind : std::uint8_t {
@@ -84,14 +85,15 @@ struct resp_error {
   auto operator==(resp_error const&) const -> bool = default;
 };
 
-/// Reads answers out of octets that come in pieces of any size. Takes time and memory in proportion to what has
-/// come, whatever sizes it claims. Attributes are read and left out.
+/// Reads answers out of octets that come in pieces of any size. Takes time and memory in proportion
+/// to what has come, whatever sizes it claims. Attributes are read and left out.
 class resp_reader {
  public:
   explicit resp_reader(resp_limits limits = {}) : limits_(limits) {}
 
   void feed(std::string_view octets);
-  /// The next whole answer; nothing: more octets are needed. After an error there are no more answers.
+  /// The next whole answer; nothing: more octets are needed. After an error there are no more
+  /// answers.
   [[nodiscard]] auto next() -> result<std::optional<resp_value>, resp_error>;
 
  private:
@@ -145,8 +147,8 @@ class command {
 
   auto add(std::string_view word) -> command&;
   auto add(std::int64_t number) -> command&;
-  /// Has `next` follow, by the same connection and with nothing in between. The answer is an array with that
-  /// of each.
+  /// Has `next` follow, by the same connection and with nothing in between. The answer is an array
+  /// with that of each.
   auto then(command const& next) -> command&;
 
   /// How many commands these are.

@@ -59,9 +59,9 @@ inline constexpr std::size_t url_servers_max = 64;
 ///     redis+cluster://[[user]:password@]host[:port],host[:port]...
 ///     redis+sentinel://[[user]:password@]host[:port],host[:port].../master[/database]
 ///
-/// with `rediss` instead of `redis` for TLS. Users, passwords and the name of the master may have octets as
-/// %XX. Behind `?` and separated by `&` there may be `ca=FILE` (TLS) and, for sentinels that have others than
-/// their master, `sentinel-user=` and `sentinel-password=`.
+/// with `rediss` instead of `redis` for TLS. Users, passwords and the name of the master may have
+/// octets as %XX. Behind `?` and separated by `&` there may be `ca=FILE` (TLS) and, for sentinels
+/// that have others than their master, `sentinel-user=` and `sentinel-password=`.
 ///
 /// The error is one line for people and never shows what the URL says: it may be a password.
 [[nodiscard]] auto parse_server_url(std::string_view text) -> result<server_url, std::string>;

@@ -5,7 +5,6 @@
 #include <tidegate/scim/model.hpp>
 #include <tidegate/store/directory.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,26 +21,27 @@ struct directory_options {
   std::size_t file_octets_max = 0;
   std::size_t reads_max = 16'384;   ///< how many reads may wait for a thread
   std::size_t writes_max = 65'536;  ///< how many writes may wait for the disk
-  /// About how long the journal gets, and with it what a start after a crash has to do again.
-  std::uint64_t journal_octets_max = std::uint64_t{128} << 20;
-  /// Memory for the pages that writing needs; 0: by the memory there is.
-  std::uint64_t page_octets = 0;
-  /// When nobody has written for so long, the pages that were needed for it are given back.
-  std::chrono::milliseconds pages_kept = std::chrono::minutes{10};
+  /// Memory for pages of the file that writing needs.
+  std::size_t cache_octets = std::size_t{64} << 20;
+  /// What the log may have (`FILE-wal`); a single write may make it longer.
+  std::uint64_t log_octets_max = std::uint64_t{232} << 20;
 };
 
-/// Durable: a write is answered when it is on the disk. Writes that come while the disk is busy become durable together; where
-/// that fails, each is tried alone, so that an error is the error of that write. One thread writes, others read, each read in a
-/// transaction of its own. While there are readers about, neither waits for the other (WAL, synchronous FULL). When nobody has read for a
-/// while, writes are answered when they are in `FILE.journal`, and the next reader waits until they are in the file as well.
+/// Durable: a write is answered when it is on the disk. Writes that come while the disk is busy
+/// become durable together; where that fails, each is tried alone, so that an error is the error of
+/// that write. One thread writes, others read, each read in a transaction of its own, and neither
+/// waits for the other: plain SQLite with its log (WAL, synchronous FULL), and no layer of ours
+/// below it.
 ///
-/// Where too many wait, or the directory is being closed, `work` of a read and `answer` of a write get the error before
-/// the call returns, and `work` of a write is not called.
+/// Where too many wait, or the directory is being closed, `transaction` of a read and `answer` of a
+/// write get the error before the call returns, and `transaction` of a write is not called.
 class directory final : public store::directory {
  public:
-  /// Opens the file or makes a new one, and does what the journal beside it has and the file has not. No other process may have it open; `FILE.lock` beside it keeps them
-  /// away. Every type that work names is one of `model`. Indexes that the file has not, or that mean something else in `model`,
-  /// are built before this returns, and those that `model` has not any more are dropped.
+  /// Opens the file or makes a new one. No other process may have it open; `FILE.lock` beside it
+  /// keeps them away. What a version before left in `FILE.journal` is carried over. Every type that
+  /// transactions name is one of `model`. Indexes that the file has not, or that mean something
+  /// else in `model`, are built before this returns, and those that `model` has not any more are
+  /// dropped.
   [[nodiscard]] static auto open(directory_options options,
                                  std::shared_ptr<scim::model const> model)
       -> result<std::unique_ptr<directory>, store::store_error>;
@@ -49,16 +49,16 @@ class directory final : public store::directory {
   /// Does what was asked for, answers it, then closes the file.
   ~directory() override;
 
-  void read(std::string_view tenant, read_work work) override;
-  /// False when as many read as may; while something that was answered is not in the file; and for a while after a read had to wait
-  /// long for the disk: a hundred times as long.
+  void read(std::string_view tenant, read_transaction transaction) override;
+  /// False when as many read as may, and for a while after a read had to wait long for the disk: a
+  /// hundred times as long.
   [[nodiscard]] auto read_here(std::string_view tenant,
-                               std::function<void(store::directory_reader&)> const& work)
+                               std::function<void(store::directory_reader&)> const& transaction)
       -> bool override;
-  void write(std::string_view tenant, write_work work, write_answer answer) override;
+  void write(std::string_view tenant, write_transaction transaction, write_answer answer) override;
 
-  /// How often writes were made durable, in the file or in the journal, and how many they were: with many
-  /// clients it is many at once.
+  /// How often writes were made durable, and how many they were: with many clients it is many at
+  /// once.
   struct counts {
     std::uint64_t transactions = 0;
     std::uint64_t writes = 0;
@@ -66,10 +66,10 @@ class directory final : public store::directory {
   [[nodiscard]] auto counted() const -> counts;
 
  private:
-  class threads;
-  explicit directory(std::unique_ptr<threads> threads);
+  class executor;
+  explicit directory(std::unique_ptr<executor> executor);
 
-  std::unique_ptr<threads> threads_;
+  std::unique_ptr<executor> executor_;
 };
 
 }  // namespace tidegate::store_sqlite

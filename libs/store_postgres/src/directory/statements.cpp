@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "directory/statements.hpp"
+
+#include <tidegate/store_directory/statement_table.hpp>
+
+#include <cstddef>
+
+namespace tidegate::store_postgres {
+namespace {
+
+constexpr auto statements = store_directory::statement_table<sql>({
+    {sql::begin_read, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
+    // Every statement sees what was committed before it began: with the lock of the tenant that is
+    // one state.
+    {sql::begin_write, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"},
+    {sql::commit, "COMMIT"},
+    {sql::rollback, "ROLLBACK"},
+    {sql::lock_tenant,
+     "SELECT pg_advisory_xact_lock_shared($1::bigint), pg_advisory_xact_lock($2::bigint)"},
+    {sql::wait_for_tenant, "SELECT pg_advisory_xact_lock($1::bigint)"},
+    {sql::mark_write,
+     "INSERT INTO directory_writer (name, number, used)"
+     " VALUES ($1::bytea, $2::bigint, now())"
+     " ON CONFLICT (name) DO UPDATE SET number = excluded.number, used = excluded.used"},
+    // It writes, so that its commit waits for all that the commit it looks for should have waited
+    // for.
+    {sql::find_write,
+     "UPDATE directory_writer SET used = now()"
+     " WHERE name = $1::bytea AND number = $2::bigint RETURNING number"},
+    {sql::savepoint, "SAVEPOINT change"},
+    {sql::release, "RELEASE SAVEPOINT change"},
+    {sql::undo, "ROLLBACK TO SAVEPOINT change"},
+    {sql::begin_look, "SAVEPOINT look"},
+    {sql::end_look, "ROLLBACK TO SAVEPOINT look"},
+    {sql::release_look, "RELEASE SAVEPOINT look"},
+    {sql::generation, "SELECT generation FROM directory_state"},
+    {sql::parts, "SELECT type, id, last_rid, count FROM part WHERE tenant = $1::bytea"},
+    {sql::make_part,
+     "INSERT INTO part (tenant, type, last_rid, count)"
+     " VALUES ($1::bytea, $2::bytea, 0, 0) RETURNING id"},
+    {sql::update_part,
+     "UPDATE part SET last_rid = $2::bigint, count = $3::bigint WHERE id = $1::bigint"},
+    {sql::update_blocks,
+     "INSERT INTO block (id, count)"
+     " SELECT * FROM unnest($1::bigint[], $2::bigint[])"
+     " ON CONFLICT (id) DO UPDATE SET count = block.count + excluded.count"},
+    {sql::part_type, "SELECT type FROM part WHERE id = $1::bigint"},
+    {sql::find_by_key,
+     "SELECT r.rid, r.id, r.version, r.in_groups, r.text"
+     " FROM entry AS e JOIN resource AS r ON r.rid = e.rid"
+     " WHERE e.index_id = $1::bigint AND e.key = $2::bytea"},
+    {sql::find_by_rid, "SELECT rid, id, in_groups, text FROM resource WHERE rid = $1::bigint"},
+    {sql::find_by_rids,
+     "SELECT rid, id, in_groups, text FROM resource WHERE rid = ANY ($1::bigint[])"},
+    {sql::insert_resource,
+     "WITH added AS (INSERT INTO entry (index_id, key, rid)"
+     " SELECT u.index_id, u.key, $1::bigint"
+     " FROM unnest($4::bigint[], $5::bytea[]) AS u (index_id, key))"
+     " INSERT INTO resource (rid, id, version, in_groups, text)"
+     " VALUES ($1::bigint, $2::bytea, 1, false, $3::bytea)"},
+    {sql::update_resource,
+     "WITH gone AS (DELETE FROM entry AS e"
+     " USING unnest($3::bigint[], $4::bytea[]) AS u (index_id, key)"
+     " WHERE e.index_id = u.index_id AND e.key = u.key AND e.rid = $1::bigint),"
+     " added AS (INSERT INTO entry (index_id, key, rid)"
+     " SELECT u.index_id, u.key, $1::bigint"
+     " FROM unnest($5::bigint[], $6::bytea[]) AS u (index_id, key))"
+     " UPDATE resource SET version = version + 1, text = $2::bytea WHERE rid = $1::bigint"},
+    {sql::remove_resource,
+     "WITH gone AS (DELETE FROM entry AS e"
+     " USING unnest($2::bigint[], $3::bytea[]) AS u (index_id, key)"
+     " WHERE e.index_id = u.index_id AND e.key = u.key AND e.rid = $1::bigint),"
+     " members AS (DELETE FROM member WHERE group_rid = $1::bigint),"
+     " memberships AS (DELETE FROM member WHERE member_rid = $1::bigint)"
+     " DELETE FROM resource WHERE rid = $1::bigint"},
+    {sql::members_of,
+     "SELECT seq, member_rid, member_id, display FROM member"
+     " WHERE group_rid = $1::bigint AND seq > $2::bigint ORDER BY seq LIMIT $3::bigint"},
+    {sql::all_members, "SELECT member_rid, seq FROM member WHERE group_rid = $1::bigint"},
+    {sql::groups_of,
+     "SELECT r.rid, r.id, r.text FROM member AS m JOIN resource AS r"
+     " ON r.rid = m.group_rid WHERE m.member_rid = $1::bigint ORDER BY m.group_rid"},
+    {sql::is_member,
+     "SELECT (SELECT seq FROM member WHERE member_rid = $2::bigint AND group_rid = "
+     "$1::bigint),"
+     " (SELECT max(seq) FROM member WHERE group_rid = $1::bigint)"},
+    {sql::insert_members,
+     "INSERT INTO member (group_rid, seq, member_rid, member_id, display)"
+     " SELECT $1::bigint, u.seq, u.rid, r.id, u.display"
+     " FROM unnest($2::bigint[], $3::bigint[], $4::bytea[]) AS u (rid, seq, display)"
+     " LEFT JOIN resource AS r ON r.rid = u.rid"},  // whom there is not is an error
+    {sql::mark_in_groups,
+     "UPDATE resource AS r SET in_groups = true FROM unnest($1::bigint[]) AS u (rid)"
+     " WHERE r.rid = u.rid AND NOT r.in_groups"},
+    {sql::update_member,
+     "UPDATE member SET display = $3::bytea WHERE group_rid = $1::bigint AND seq = "
+     "$2::bigint"},
+    {sql::remove_member, "DELETE FROM member WHERE group_rid = $1::bigint AND seq = $2::bigint"},
+    {sql::remove_members, "DELETE FROM member WHERE group_rid = $1::bigint"},
+    {sql::rids_up,
+     "SELECT rid, id, in_groups, text FROM resource"
+     " WHERE rid >= $1::bigint AND rid <= $2::bigint"
+     " ORDER BY rid LIMIT $3::bigint OFFSET $4::bigint"},
+    {sql::rids_down,
+     "SELECT rid, id, in_groups, text FROM resource"
+     " WHERE rid >= $1::bigint AND rid <= $2::bigint"
+     " ORDER BY rid DESC LIMIT $3::bigint OFFSET $4::bigint"},
+    {sql::keys_up,
+     "SELECT rid, key FROM entry WHERE index_id = $1::bigint"
+     " AND (key, rid) >= ($2::bytea, $3::bigint) AND rid <= $4::bigint"
+     " ORDER BY key, rid LIMIT $5::bigint OFFSET $6::bigint"},
+    {sql::keys_down,
+     "SELECT rid, key FROM entry WHERE index_id = $1::bigint"
+     " AND (key, rid) <= ($2::bytea, $3::bigint) AND rid <= $4::bigint"
+     " ORDER BY key DESC, rid DESC LIMIT $5::bigint OFFSET $6::bigint"},
+    {sql::sorted_up,
+     "SELECT r.rid, r.id, r.in_groups, r.text, e.key"
+     " FROM entry AS e JOIN resource AS r ON r.rid = e.rid"
+     " WHERE e.index_id = $1::bigint AND (e.key, e.rid) >= ($2::bytea, $3::bigint)"
+     " ORDER BY e.key, e.rid LIMIT $4::bigint"},
+    {sql::sorted_down,
+     "SELECT r.rid, r.id, r.in_groups, r.text, e.key"
+     " FROM entry AS e JOIN resource AS r ON r.rid = e.rid"
+     " WHERE e.index_id = $1::bigint AND (e.key, e.rid) <= ($2::bytea, $3::bigint)"
+     " ORDER BY e.key DESC, e.rid DESC LIMIT $4::bigint"},
+    {sql::equal_up,
+     "SELECT r.rid, r.id, r.in_groups, r.text"
+     " FROM entry AS e JOIN resource AS r ON r.rid = e.rid"
+     " WHERE e.index_id = $1::bigint AND e.key = $2::bytea"
+     " AND e.rid >= $3::bigint AND e.rid <= $4::bigint ORDER BY e.rid LIMIT $5::bigint"},
+    {sql::equal_down,
+     "SELECT r.rid, r.id, r.in_groups, r.text"
+     " FROM entry AS e JOIN resource AS r ON r.rid = e.rid"
+     " WHERE e.index_id = $1::bigint AND e.key = $2::bytea"
+     " AND e.rid >= $3::bigint AND e.rid <= $4::bigint ORDER BY e.rid DESC LIMIT "
+     "$5::bigint"},
+    {sql::count_rids,
+     "SELECT count(*) FROM resource WHERE rid >= $1::bigint AND rid <= $2::bigint"},
+    {sql::count_equal,
+     "SELECT count(*) FROM entry"
+     " WHERE index_id = $1::bigint AND key = $2::bytea AND rid <= $3::bigint"},
+    {sql::blocks_up,
+     "SELECT id, count FROM block WHERE id >= $1::bigint AND id <= $2::bigint ORDER BY id"},
+    {sql::blocks_down,
+     "SELECT id, count FROM block WHERE id >= $1::bigint AND id <= $2::bigint"
+     " ORDER BY id DESC"},
+});
+
+static_assert(statements.size() == static_cast<std::size_t>(sql::how_many));
+
+}  // namespace
+
+auto statement_texts() noexcept -> std::span<std::string_view const> {
+  return statements;
+}
+
+auto statement_text(sql which) noexcept -> std::string_view {
+  return statements[static_cast<std::size_t>(which)];
+}
+
+}  // namespace tidegate::store_postgres
