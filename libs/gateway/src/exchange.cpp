@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange.hpp"
 
-#include "access_log_line.hpp"
-#include "admin_quotas.hpp"
-#include "bearer.hpp"
-#include "field_names.hpp"
-#include "request_values.hpp"
+#include <tidegate/http/accept.hpp>
+#include "admin/admin_quotas.hpp"
+#include "observe/access_log_line.hpp"
+#include "request/bearer.hpp"
+#include "request/field_names.hpp"
+#include "request/request_values.hpp"
 
 #include <tidegate/http/forwarded.hpp>
-#include <tidegate/http/json_string.hpp>
 #include <tidegate/http/path_readings.hpp>
 #include <tidegate/http/problem.hpp>
 #include <tidegate/http/target.hpp>
+#include <tidegate/json/string.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -26,16 +28,24 @@ namespace {
 using namespace std::chrono_literals;
 using wire::known_field;
 
-/// The fields that we make anew for an upstream.
-constexpr wire::field_set forwarding_fields = {
-    known_field::x_forwarded_for, known_field::x_forwarded_proto, known_field::x_forwarded_host,
-    known_field::forwarded, known_field::via};
-
-/// What we add to Via, behind the version in which the message came.
-constexpr std::string_view via_here = " tidegate";
+/// The fields that only we write for an upstream.
+constexpr wire::field_set forwarding_fields = {known_field::x_forwarded_for,
+                                               known_field::x_forwarded_proto,
+                                               known_field::x_forwarded_host,
+                                               known_field::forwarded,
+                                               known_field::via,
+                                               known_field::idempotency_attempt};
 
 /// What a resource may be asked for where the route does not say.
 constexpr std::string_view usual_methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
+/// A body of this length is held until it is whole; one that is longer passes through as it comes.
+constexpr std::uint64_t held_body_octets_max = 64 * 1024;
+/// What an exchange may keep for the next request of the buffer that requests are written to.
+constexpr std::size_t kept_octets_max = 16 * 1024;
+
+/// What a request takes that waits for its client to read, with its stream, texts and tables.
+constexpr std::size_t waiting_octets_of_one = sizeof(exchange) + 2048;
 
 constexpr std::string_view description_path = "/.well-known/tidegate";
 constexpr std::string_view well_known = "/.well-known/";
@@ -76,53 +86,31 @@ void append_trailer_names(std::string& lines, std::span<std::string_view const> 
 
 }  // namespace
 
-client_address::client_address(http::ip_address const& address,
-                               std::string_view scheme_of_connection)
-    : peer(address), scheme(scheme_of_connection) {
-  auto const text = http::to_string(address);
-  peer_text_size = static_cast<std::uint8_t>(text.size());
-  std::string lines;
-  wire::append_field(lines, "X-Forwarded-For", text);
-  wire::append_field(lines, "X-Forwarded-Proto", scheme);
-  wire::append_parts(lines, "Via: 1.1", via_here, "\r\n");
-  forwarding_lines.assign(lines);  // which takes no more room than they need
-}
-
-void client_address::becomes_http2() {
-  constexpr std::string_view via = "Via: 1.1";
-  forwarding_lines.replace(forwarding_lines.find(via), via.size(), "Via: 2");
-}
-
 void exchange::begin(client_stream& client, wire::request_head const& request,
-                     client_address const& from) {
+                     client_address const& from, std::uint64_t octets_at_hand) {
   client_ = &client;
   runtime_ = worker_.current;
   ++runtime_->users;
   upstream_ = nullptr;
-  route_ = nullptr;
-  method_ = request.method();
-  token_ = nullptr;
-  status_ = 0;
-  reason_ = {};
+  context_ = {.head = &request,
+              .from = &from,
+              .method = request.method(),
+              .settings = runtime_->settings.get(),
+              .begun = worker_.loop.now(),
+              .admitted_at = worker_.loop.now()};
+  quota_.reset();
   scim_operation_ = scim_operation::none;
   told_status_ = 0;
   told_octets_ = 0;
+  told_reason_ = {};
   head_sent_ = false;
-  charged_ = false;
-  without_store_ = false;
-  denied_ = false;
-  verdict_.reset();
+  resumed_.reset();
   load_ = nullptr;
-  share_ = 1;
-  answered_at_ = instant::min();
   may_retry_ = false;
   tries_ = 0;
-  request_octets_ = 0;
-  response_octets_ = 0;
-  views_count_ = 0;
+  octets_at_hand_ = octets_at_hand;
+  octets_missing_ = 0;
   request_done_ = request.body().kind == wire::body_kind::none;
-  begun_ = worker_.loop.now();
-  admitted_at_ = begun_;
   if (worker_.log != nullptr) {
     begin_log_line(request, from);
   }
@@ -133,7 +121,7 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
           ? std::string_view("*")
           : http::normal_path(request.path(), worker_.path).value_or(std::string_view());
   if (path.empty()) {
-    reason_ = "path-invalid";
+    context_.reason = "path-invalid";
     answer_problem(400, "Bad Request", "The path of the request is not valid.");
     return;
   }
@@ -141,8 +129,9 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
     answer_options(usual_methods);
     return;
   }
-  if (method_ == wire::method::trace) {
+  if (context_.method == wire::method::trace) {
     // Its answer has all that the upstream was sent, credentials too.
+    context_.reason = "method-not-allowed";
     answer_problem(405, "Method Not Allowed", "This gateway does not take TRACE.",
                    "Allow: " + std::string(usual_methods) + "\r\n");
     return;
@@ -151,10 +140,11 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
       settings.routes_by_request.find(request.method_text(), request.authority(), path);
   if (settings.settings.http.refuses_ambiguous_paths && http::may_be_read_otherwise(path) &&
       is_ambiguous(request, path, found)) {
+    context_.reason = "path-ambiguous";
     answer_problem(
         400, "Bad Request",
-        "The path of the request can be read as another one: slashes in a row, semicolons "
-        "and escaped slashes do not mean the same to every server.");
+        "The path of the request can be read as another one: slashes in a row, semicolons, "
+        "escaped slashes and other escapes without need do not mean the same to every server.");
     return;
   }
   // Problems lead to the description, so a route of everything does not hide it.
@@ -164,26 +154,25 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
     return;
   }
   if (!found) {
-    reason_ = "no-route";
+    context_.reason = "no-route";
     answer_problem(404, "Not Found", "No route of this gateway matches the request.");
     return;
   }
-  route_ = &runtime_->routes[*found];
+  context_.route = &runtime_->routes[*found];
   auto const& max_body = settings.settings.http.max_body;
   if (max_body && request.body().kind == wire::body_kind::content_length &&
       request.body().length > static_cast<std::uint64_t>(*max_body)) {
-    reason_ = "body-too-large";
+    context_.reason = "body-too-large";
     answer_problem(413, "Content Too Large", "The content of the request is larger than allowed.");
     return;
   }
   auto const& auth = route_of().settings->auth;
-  token_ = auth ? find_token(auth->tokens, bearer_token_of(request)) : nullptr;
-  find_partitions(request, path, from);
-  if (repeated_ != nullptr) {
+  context_.token = auth ? find_token(auth->tokens, bearer_token_of(request)) : nullptr;
+  context_.path = path;
+  if (!quota_.find_charges(context_, quota_service_, worker_.loop.now())) {
     answer_repeated();
     return;
   }
-  find_costs(request, path);
   begin_on_route(request, path, from);
 }
 
@@ -192,7 +181,12 @@ auto exchange::is_ambiguous(wire::request_head const& request, std::string_view 
   auto const& settings = *runtime_->settings;
   auto const* const route = found ? &settings.routes[*found] : nullptr;
   if (route != nullptr && route->tells_paths_apart) {
-    return true;
+    // Escapes without need make no other partition, since its path is without them.
+    std::string plain;
+    http::append_plain_path(plain, path);
+    if (http::may_be_read_otherwise(plain)) {
+      return true;
+    }
   }
   auto const method = request.method_text();
   auto const cost = [&](std::string_view of) {
@@ -217,7 +211,11 @@ void exchange::begin_on_route(wire::request_head const& request, std::string_vie
     return;
   }
   holdable const held{request, from};
-  if (is_overloaded() || admit(&held) != admission::admitted) {
+  if (is_overloaded()) {
+    respond();
+    return;
+  }
+  if (admit(&held) != admission::admitted) {
     return;
   }
   switch (route_of().settings->service) {
@@ -227,13 +225,34 @@ void exchange::begin_on_route(wire::request_head const& request, std::string_vie
   }
 }
 
+auto exchange::is_overloaded() -> bool {
+  auto* const load =
+      context_.route->pool == nullptr ? nullptr : context_.route->pool->settings().load.get();
+  if (load == nullptr || load_ != nullptr) {
+    return false;
+  }
+  auto const now = worker_.loop.now();
+  {
+    std::lock_guard const lock(load->mutex);
+    bool const is_admitted = load->guard.admits(load->in_flight, now);
+    context_.capacity = load->guard.capacity(now);
+    if (is_admitted) {
+      ++load->in_flight;
+      load_ = load;
+      return false;
+    }
+  }
+  quota_.refuse_overloaded(context_, quota_service_, now);
+  return true;
+}
+
 // ---- answers of the gateway itself ----
 
 void exchange::answer_problem(int status, std::string_view title, std::string_view detail,
                               std::string_view more_lines) {
   auto& lines = worker_.field_lines;
   lines.clear();
-  status_ = status;
+  context_.status = status;
   append_limit_fields(lines, nullptr, status);
   lines.append(more_lines);
   worker_.text.clear();
@@ -243,13 +262,40 @@ void exchange::answer_problem(int status, std::string_view title, std::string_vi
   client->send_local({status, "application/problem+json", lines, worker_.text, status == 413});
 }
 
+void exchange::answer_repeated() {
+  auto const detail = "The request has " + to_string(*values_.repeated) +
+                      " more than once, and not every server would take the same one.";
+  context_.reason = "value-repeated";
+  answer_problem(400, "Bad Request", detail);
+}
+
+void exchange::respond() {
+  auto const& reply = *context_.reply;
+  auto& lines = worker_.field_lines;
+  lines.clear();
+  context_.status = reply.status;
+  context_.reason = reply.reason;
+  quota_.append_fields(lines, context_, quota_service_, nullptr, reply.status, reply.has_resets);
+  if (reply.retry_after > 0ns) {
+    wire::append_parts(lines, "Retry-After: ",
+                       static_cast<std::uint64_t>(ratelimit::seconds_until(reply.retry_after)),
+                       "\r\n");
+  }
+  auto* const client = end(reply.content.size());
+  client->send_local({.status = reply.status,
+                      .field_lines = lines,
+                      .content = reply.content,
+                      .content_head = reply.content_head});
+}
+
 auto exchange::is_let_in(wire::request_head const& request, std::string_view path,
                          client_address const& from) -> bool {
-  bool const is_safe = method_ == wire::method::get || method_ == wire::method::head ||
-                       method_ == wire::method::options || method_ == wire::method::trace;
+  bool const is_safe =
+      context_.method == wire::method::get || context_.method == wire::method::head ||
+      context_.method == wire::method::options || context_.method == wire::method::trace;
   bool const is_scim = route_of().settings->service == route_service::scim;
   // What reads only, SCIM knows better: a POST may be a search.
-  if (token_ != nullptr && (is_safe || is_scim || !token_->read_only)) {
+  if (context_.token != nullptr && (is_safe || is_scim || !context_.token->read_only)) {
     return true;
   }
   // How to authenticate is told to everybody (RFC 7643, section 5).
@@ -260,8 +306,8 @@ auto exchange::is_let_in(wire::request_head const& request, std::string_view pat
   if (admit(&held) != admission::admitted) {  // guessing is limited as everything else is
     return false;
   }
-  if (token_ != nullptr) {
-    reason_ = "token-read-only";
+  if (context_.token != nullptr) {
+    context_.reason = "token-read-only";
     answer_problem(403, "Forbidden", "This token is only for reading.");
     return false;
   }
@@ -269,7 +315,7 @@ auto exchange::is_let_in(wire::request_head const& request, std::string_view pat
   std::string_view const detail =
       has_token ? "The bearer token of the request is not one that this gateway knows."
                 : "The request needs a bearer token.";
-  reason_ = has_token ? "token-unknown" : "token-missing";
+  context_.reason = has_token ? "token-unknown" : "token-missing";
   std::string_view const challenge = has_token ? "Bearer error=\"invalid_token\"" : "Bearer";
   if (is_scim) {
     auto answer = scim_error_answer({401, scim::scim_type::none, std::string(detail)});
@@ -286,41 +332,44 @@ auto exchange::is_let_in(wire::request_head const& request, std::string_view pat
 void exchange::answer_echo(wire::request_head const& request, std::string_view path) {
   auto& text = worker_.text;
   text.assign("{\"method\":");
-  http::append_json_string(text, request.method_text());
+  json::append_string(text, request.method_text());
   text.append(",\"path\":");
-  http::append_json_string(text, path);
+  json::append_string(text, path);
   text.append(",\"query\":");
-  http::append_json_string(text, request.query());
+  json::append_string(text, request.query());
   text.append(",\"fields\":[");
   auto const* between = "";
   for (auto const& field : request.fields()) {
     text.append(between).append("[");
-    http::append_json_string(text, field.name);
+    json::append_string(text, field.name);
     text.append(",");
-    http::append_json_string(text, field.value);
+    json::append_string(text, field.value);
     text.append("]");
     between = ",";
   }
   text.append("]}\n");
-  status_ = 200;
+  context_.status = 200;
   worker_.field_lines.clear();
   append_limit_fields(worker_.field_lines, nullptr, 200);
-  response_octets_ = text.size();
+  context_.response_octets = text.size();
   auto* const client = end();
   client->send_local({200, "application/json", worker_.field_lines, text, false});
 }
 
 void exchange::answer_description(wire::request_head const& request) {
-  if (method_ != wire::method::get && method_ != wire::method::head) {
-    reason_ = "method-not-allowed";
+  if (context_.method != wire::method::get && context_.method != wire::method::head) {
+    context_.reason = "method-not-allowed";
     answer_problem(405, "Method Not Allowed", "This resource can be read with GET.",
                    "Allow: GET, HEAD\r\n");
     return;
   }
-  auto const accepted = request.value_of(known_field::accept);
-  bool const html = accepted.contains("text/html");
+  // Programs that take anything get JSON; browsers name what they want.
+  auto const accepted = accepted_types(request);
+  auto const by_html = http::preference_for("text/html", accepted);
+  bool const html = by_html.weight > 0 && by_html.closeness > 1 &&
+                    by_html >= http::preference_for("application/json", accepted);
   auto const& settings = *runtime_->settings;
-  status_ = 200;
+  context_.status = 200;
   auto const& content = html ? settings.description_html : settings.description_json;
   auto const owner = runtime_->settings;
   auto* const client = end(content.size());
@@ -334,8 +383,8 @@ void exchange::answer_description(wire::request_head const& request) {
 void exchange::answer_options(std::string_view methods) {
   auto& lines = worker_.field_lines;
   lines.clear();
-  status_ = 200;
-  append_limit_fields(lines, nullptr, status_);
+  context_.status = 200;
+  append_limit_fields(lines, nullptr, context_.status);
   wire::append_field(lines, "Allow", methods);
   auto* const client = end();
   client->send_local({.status = 200, .field_lines = lines, .content = {}});
@@ -428,10 +477,40 @@ void exchange::forward(wire::request_head const& request, std::string_view path,
                        client_address const& from) {
   request_.clear();
   append_forwarded_head(request_, request, path, from, {});
-  if (method_ == wire::method::options && !count_forward(request)) {
+  if (context_.method == wire::method::options && !count_forward(request)) {
     return;
   }
-  may_retry_ = request.body().kind == wire::body_kind::none && is_idempotent(method_);
+  may_retry_ = request.body().kind == wire::body_kind::none && is_idempotent(context_.method);
+  send_when_whole(request);
+}
+
+auto exchange::is_held(wire::request_head const& request) const -> bool {
+  auto const body = request.body();
+  return body.kind == wire::body_kind::content_length && body.length > octets_at_hand_ &&
+         body.length <= held_body_octets_max && !request.has(known_field::expect) &&
+         worker_.may_hold_bodies();
+}
+
+void exchange::send_when_whole(wire::request_head const& request) {
+  if (is_held(request)) {
+    octets_missing_ = request.body().length;
+    count_held();
+    return;
+  }
+  send_upstream(false);
+}
+
+void exchange::hold_body(std::string_view bytes, std::uint64_t content_octets, bool last) {
+  request_.append(bytes);
+  octets_missing_ -= std::min(octets_missing_, content_octets);
+  if (octets_missing_ > 0 && !last) {
+    count_held();
+    if (worker_.may_hold_bodies()) {
+      return;
+    }
+  }
+  octets_missing_ = 0;
+  count_held();
   send_upstream(false);
 }
 
@@ -441,6 +520,7 @@ auto exchange::count_forward(wire::request_head const& request) -> bool {
   for (auto const& field : request.fields()) {
     if (field.known == known_field::other && equal_names(field.name, name)) {
       if (given != nullptr) {
+        context_.reason = "malformed";
         answer_problem(400, "Bad Request", "The request has Max-Forwards more than once.");
         return false;
       }
@@ -454,6 +534,7 @@ auto exchange::count_forward(wire::request_head const& request) -> bool {
   auto const* const end = given->value.data() + given->value.size();
   auto const [last, fault] = std::from_chars(given->value.data(), end, left);
   if (last != end || fault == std::errc::invalid_argument) {
+    context_.reason = "malformed";
     answer_problem(400, "Bad Request", "The Max-Forwards of the request is not a number.");
     return false;
   }
@@ -476,14 +557,17 @@ auto exchange::count_forward(wire::request_head const& request) -> bool {
 
 void exchange::send_upstream(bool fresh) {
   ++tries_;
-  auto* const connection = route_->pool->take(fresh);
-  if (connection == nullptr) {
-    upstream_failed(upstream_failure::connect_refused, {});
+  auto const taken = context_.route->pool->take(fresh);
+  if (!taken) {
+    upstream_failed(taken.error(), {});
     return;
   }
-  upstream_ = connection;
-  log_server(route_->pool->settings().servers[connection->server()].authority);
-  upstream_->start(*this, method_, request_);
+  upstream_ = *taken;
+  log_server(context_.route->pool->settings().servers[upstream_->server()].authority);
+  upstream_->start(*this, context_.method, request_);
+  if (!may_retry_ && request_.capacity() > kept_octets_max) {
+    std::string().swap(request_);  // with its body, which the connection has now
+  }
 }
 
 void exchange::body(std::string_view bytes, std::uint64_t content_octets, bool last) {
@@ -494,9 +578,11 @@ void exchange::body(std::string_view bytes, std::uint64_t content_octets, bool l
     count_held();
     return;
   }
-  request_octets_ += content_octets;
+  context_.request_octets += content_octets;
   request_done_ = last;
-  if (upstream_ != nullptr) {
+  if (octets_missing_ > 0) {
+    hold_body(bytes, content_octets, last);
+  } else if (upstream_ != nullptr) {
     upstream_->send(bytes);
   } else if (keyed_) {
     auto const keyed = keyed_;  // it may end in this call
@@ -512,13 +598,13 @@ void exchange::upstream_head(wire::response_head const& head) {
   if (bridge_ && bridge_head(head)) {
     return;
   }
-  status_ = head.status();
-  reason_ = {};
-  answered_at_ = worker_.loop.now();
+  context_.status = head.status();
+  context_.reason = {};
+  context_.answered_at = worker_.loop.now();
   head_sent_ = true;
   auto& lines = worker_.field_lines;
   lines.clear();
-  append_limit_fields(lines, &head, status_);
+  append_limit_fields(lines, &head, context_.status);
   auto drop = route_of().fields_made_anew;
   if (head.has(known_field::trailer)) [[unlikely]] {
     drop |= {known_field::trailer};
@@ -534,7 +620,7 @@ void exchange::upstream_body(std::string_view bytes, std::uint64_t content_octet
     bridge_body(bytes);
     return;
   }
-  response_octets_ += content_octets;
+  context_.response_octets += content_octets;
   client_->send_body(bytes);
 }
 
@@ -563,7 +649,7 @@ void exchange::upstream_failed(upstream_failure why, std::string unsent) {
       why == upstream_failure::connect_refused || why == upstream_failure::connect_timeout;
   bool const worth_a_retry =
       nothing_sent || why == upstream_failure::closed_unanswered || why == upstream_failure::closed;
-  auto const& settings = *route_->pool->settings().settings;
+  auto const& settings = *context_.route->pool->settings().settings;
   // A connection that the server had just closed costs no try; else only as often as allowed.
   auto const tries_max =
       settings.retries + 1 + (why == upstream_failure::closed_unanswered ? 1 : 0);
@@ -585,6 +671,12 @@ void exchange::upstream_failed(upstream_failure why, std::string unsent) {
       answer_problem(502, "Bad Gateway",
                      "The service behind this gateway gave an answer that is not valid HTTP.");
       break;
+    case upstream_failure::no_descriptor:
+      tries_ = 0;  // the service was not asked
+      answer_problem(503, "Service Unavailable",
+                     "This gateway has no more connections to the service behind it.",
+                     "Retry-After: 1\r\n");
+      break;
     default:
       answer_problem(502, "Bad Gateway", "The service behind this gateway cannot be reached.");
   }
@@ -592,13 +684,14 @@ void exchange::upstream_failed(upstream_failure why, std::string unsent) {
 
 void exchange::note_failure(upstream_failure why) {
   switch (why) {
-    case upstream_failure::connect_refused: reason_ = "upstream-refused"; break;
-    case upstream_failure::connect_timeout: reason_ = "upstream-connect-timeout"; break;
+    case upstream_failure::connect_refused: context_.reason = "upstream-refused"; break;
+    case upstream_failure::connect_timeout: context_.reason = "upstream-connect-timeout"; break;
     case upstream_failure::closed_unanswered:
-    case upstream_failure::closed: reason_ = "upstream-closed"; break;
-    case upstream_failure::malformed: reason_ = "upstream-malformed"; break;
-    case upstream_failure::timeout: reason_ = "upstream-timeout"; break;
-    case upstream_failure::idle: reason_ = "upstream-idle"; break;
+    case upstream_failure::closed: context_.reason = "upstream-closed"; break;
+    case upstream_failure::malformed: context_.reason = "upstream-malformed"; break;
+    case upstream_failure::timeout: context_.reason = "upstream-timeout"; break;
+    case upstream_failure::idle: context_.reason = "upstream-idle"; break;
+    case upstream_failure::no_descriptor: context_.reason = "no-descriptor"; break;
   }
 }
 
@@ -617,10 +710,11 @@ auto exchange::held_octets() const -> std::size_t {
   std::size_t octets = 0;
   // One that waits for its client to read is not over soon, so that it counts itself.
   if (keyed_) {
-    octets += keyed_->held_octets() + (keyed_->waits_for_client() ? sizeof *this : 0);
+    octets += keyed_->held_octets() + (keyed_->waits_for_client() ? waiting_octets_of_one : 0);
   }
   if (service_) {
-    octets += service_->request.content.size() + (service_->waits ? sizeof *this : 0);
+    octets += service_->request.content.size() + service_->asked_octets +
+              (service_->waits ? waiting_octets_of_one : 0);
   }
   if (bridge_) {
     octets += bridge_->content.size() + bridge_->answer.size();
@@ -628,7 +722,15 @@ auto exchange::held_octets() const -> std::size_t {
   if (asked_) {
     octets += asked_->body.size();
   }
+  if (octets_missing_ > 0) {
+    octets += request_.size();
+  }
   return octets;
+}
+
+auto exchange::waiting_octets() const -> std::size_t {
+  return held_octets() + (upstream_ != nullptr ? upstream_->waiting_octets() : 0) +
+         (keyed_ ? keyed_->upstream_octets() : 0);
 }
 
 void exchange::abandon(int status) {
@@ -638,6 +740,10 @@ void exchange::abandon(int status) {
   if (keyed_) {
     client_ = nullptr;
     if (!keyed_->client_has_gone()) {
+      if (told_status_ == 0) {  // what comes of it goes to no client
+        told_status_ = status;
+        told_reason_ = status == client_is_gone ? "client-gone" : reason_of_unreadable(status);
+      }
       return;
     }
     keyed_.reset();
@@ -649,10 +755,10 @@ void exchange::abandon(int status) {
   if (upstream_ != nullptr) {
     std::exchange(upstream_, nullptr)->abandon();
   }
-  if (status_ == 0) {
-    status_ = status;
+  if (context_.status == 0) {
+    context_.status = status;
   }
-  reason_ = status == client_is_gone ? "client-gone" : reason_of_unreadable(status);
+  context_.reason = status == client_is_gone ? "client-gone" : reason_of_unreadable(status);
   (void)end();
 }
 
@@ -663,35 +769,48 @@ void exchange::unload() {
   }
   auto const now = worker_.loop.now();
   // A refusal by quota, or a client that has gone, says nothing about the service.
-  bool const is_failure = tries_ > 0 && answered_at_ == instant::min() && status_ >= 500;
-  bool const is_answer = answered_at_ != instant::min();
+  bool const is_failure =
+      tries_ > 0 && context_.answered_at == instant::min() && context_.status >= 500;
+  bool const is_answer = context_.answered_at != instant::min();
   std::lock_guard const lock(load->mutex);
   if (is_answer || is_failure) {
-    bool const well = is_answer && status_ != 502 && status_ != 503 && status_ != 504;
-    load->guard.answered((is_answer ? answered_at_ : now) - admitted_at_, well, load->in_flight,
-                         now);
+    bool const well =
+        is_answer && context_.status != 502 && context_.status != 503 && context_.status != 504;
+    load->guard.answered((is_answer ? context_.answered_at : now) - context_.admitted_at, well,
+                         load->in_flight, now);
   }
   --load->in_flight;
 }
 
 auto exchange::end(std::size_t local_octets) -> client_stream* {
   if (!log_line_.empty()) {
-    end_log_line(local_octets);
+    try {
+      end_log_line(local_octets);
+    } catch (std::bad_alloc const&) {  // the client must still be let go
+      log_line_.clear();
+    }
   }
   bridge_.reset();
   if (asked_) {
     std::exchange(asked_, nullptr)->of = nullptr;  // what is spent meanwhile is given back
     replayed_ = {};
   }
+  if (std::exchange(octets_missing_, 0) > 0) {  // it was never sent
+    std::string().swap(request_);
+  }
   worker_.count_buffered(counted_, 0);
-  settle();
+  try {
+    quota_.settle(context_, quota_service_, worker_.loop.now());
+  } catch (std::bad_alloc const&) {  // a store of quotas is not told what is given back
+  }
   unload();
-  if (route_ != nullptr) {
-    route_->counts->count(told_status_ != 0 ? told_status_ : status_, worker_.loop.now() - begun_);
+  if (context_.route != nullptr) {
+    context_.route->counts->count(told_status_ != 0 ? told_status_ : context_.status,
+                                  worker_.loop.now() - context_.begun);
   }
   if (scim_operation_ != scim_operation::none) {
     worker_.metrics->scim[static_cast<std::size_t>(scim_operation_)].add(
-        static_cast<std::size_t>(std::clamp(status_, 0, 599)));
+        static_cast<std::size_t>(std::clamp(context_.status, 0, 599)));
   }
   worker_.release(*std::exchange(runtime_, nullptr));
   return std::exchange(client_, nullptr);
@@ -700,7 +819,6 @@ auto exchange::end(std::size_t local_octets) -> client_stream* {
 // ---- the access log ----
 
 void exchange::begin_log_line(wire::request_head const& request, client_address const& from) {
-  decision_is_logged_ = false;
   server_ = {};
   key_id_.clear();
   key_outcome_ = {};
@@ -708,20 +826,6 @@ void exchange::begin_log_line(wire::request_head const& request, client_address 
                     find_client(request, from, *runtime_->settings, worker_.lines),
                     client_->protocol());
   append_log_request(log_line_, request, runtime_->settings->settings.access_log.query);
-}
-
-void exchange::log_decision(std::string_view decision, std::span<std::size_t const> refused) {
-  if (log_line_.empty()) {
-    return;
-  }
-  std::vector<std::string_view> policies;
-  std::vector<std::string> partitions;
-  for (auto const i : refused) {
-    policies.emplace_back(route_of().limits[i].policy->name);
-    partitions.push_back(partition_key_of(charges_[i].partition));
-  }
-  append_log_decision(log_line_, decision, policies, partitions);
-  decision_is_logged_ = true;
 }
 
 void exchange::log_server(std::string_view authority) {
@@ -738,32 +842,38 @@ void exchange::log_key(std::string id, std::string_view outcome) {
 }
 
 void exchange::end_log_line(std::size_t local_octets) {
-  if (!decision_is_logged_) {
-    append_log_decision(log_line_, charged_ ? "admitted" : "", {}, {});
+  std::vector<std::string_view> policies;
+  std::vector<std::string> partitions;
+  for (auto const i : quota_.refused()) {
+    policies.emplace_back(route_of().limits[i].policy->name);
+    partitions.push_back(partition_key_of(quota_.partition(i)));
   }
+  append_log_decision(log_line_, quota_.decision(), policies, partitions);
   logged_response response{
-      .principal = token_ != nullptr ? std::string_view(token_->name) : std::string_view(),
+      .principal =
+          context_.token != nullptr ? std::string_view(context_.token->name) : std::string_view(),
       .key_id = key_id_,
       .key_outcome = key_outcome_,
-      .status = told_status_ != 0 ? told_status_ : status_,
-      .reason = reason_,
-      .request_octets = request_octets_,
-      .response_octets = response_octets_ + (method_ == wire::method::head ? 0 : local_octets),
+      .status = told_status_ != 0 ? told_status_ : context_.status,
+      .reason = told_status_ != 0 ? told_reason_ : context_.reason,
+      .request_octets = context_.request_octets,
+      .response_octets =
+          context_.response_octets + (context_.method == wire::method::head ? 0 : local_octets),
       // The clock of the loop stands still while a request is answered at once.
-      .duration = instant(std::chrono::steady_clock::now().time_since_epoch()) - begun_,
+      .duration = instant(std::chrono::steady_clock::now().time_since_epoch()) - context_.begun,
   };
   if (told_status_ != 0) {
     response.response_octets = told_octets_;  // what came later went to no client
   }
-  if (route_ != nullptr) {
+  if (context_.route != nullptr) {
     response.route = route_of().settings->name;
-    if (route_->pool != nullptr) {
-      response.upstream = route_->pool->settings().settings->name;
+    if (context_.route->pool != nullptr) {
+      response.upstream = context_.route->pool->settings().settings->name;
     }
   }
   response.server = server_;
-  if (answered_at_ != instant::min()) {
-    response.upstream_time = answered_at_ - begun_;
+  if (context_.answered_at != instant::min()) {
+    response.upstream_time = context_.answered_at - context_.begun;
   }
   append_log_response(log_line_, response);
   worker_.write_log(log_line_);

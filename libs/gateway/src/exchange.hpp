@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bridge_call.hpp"
-#include "exchange_service.hpp"
-#include "keyed_request.hpp"
-#include "quota_call.hpp"
-#include "upstream_pool.hpp"
+#include "phases/key_phase.hpp"
+#include "phases/quota.hpp"
+#include "request/bridge_call.hpp"
+#include "request/exchange_service.hpp"
+#include "request/quota_call.hpp"
+#include "request/request_context.hpp"
+#include "upstream/upstream_pool.hpp"
 #include "worker.hpp"
 
-#include <tidegate/http/ip_address.hpp>
-#include <tidegate/ratelimit/advertise.hpp>
-#include <tidegate/ratelimit/problems.hpp>
 #include <tidegate/wire/http1_head.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
@@ -85,30 +84,6 @@ class client_stream {
   ~client_stream() = default;
 };
 
-/// Who asks. Made once for each connection.
-struct client_address {
-  client_address(http::ip_address const& address, std::string_view scheme_of_connection);
-
-  /// The other end of the connection, or what the PROXY protocol says of it.
-  http::ip_address peer;
-  std::uint8_t peer_text_size = 0;
-  /// False where a trusted proxy did not say whom it connects for: what comes then may be anybody's.
-  bool may_name_others = true;
-  std::string_view scheme;
-  /// What an upstream is told about it, when nothing else came before us: X-Forwarded-For,
-  /// X-Forwarded-Proto and Via.
-  std::string forwarding_lines;
-
-  /// For a connection that goes on in HTTP/2, which Via tells.
-  void becomes_http2();
-
-  /// A part of those lines: a connection that is idle keeps no more than it needs.
-  [[nodiscard]] auto peer_text() const -> std::string_view {
-    return std::string_view(forwarding_lines)
-        .substr(std::string_view("X-Forwarded-For: ").size(), peer_text_size);
-  }
-};
-
 /// What is counted and logged, as others do it, when nobody waits for the response any more.
 inline constexpr int client_is_gone = 499;
 
@@ -118,7 +93,9 @@ class exchange final : private upstream_user {
   explicit exchange(worker& on) : worker_(on) {}
 
   /// Decides about a request and begins to answer it, or to forward it. The head is looked at only here.
-  void begin(client_stream& client, wire::request_head const& request, client_address const& from);
+  /// `octets_at_hand` have come behind it, for its body and perhaps for another request.
+  void begin(client_stream& client, wire::request_head const& request, client_address const& from,
+             std::uint64_t octets_at_hand = 0);
   /// The request's body, framed as it came; `content_octets` of it are content.
   void body(std::string_view bytes, std::uint64_t content_octets, bool last);
   /// Nothing more is to be sent to the client: it is gone, or told something else, with `status`.
@@ -131,7 +108,9 @@ class exchange final : private upstream_user {
 
   /// What of the request, or of an answer that has to be complete first, is kept in memory.
   [[nodiscard]] auto held_octets() const -> std::size_t;
-  /// Has the worker know of it.
+  /// That and what waits for its upstream.
+  [[nodiscard]] auto waiting_octets() const -> std::size_t;
+  /// Has the worker know of what is held.
   void count_held() { worker_.count_buffered(counted_, held_octets()); }
 
   /// True while a keyed request goes on for which nobody waits: the exchange must stay.
@@ -148,7 +127,7 @@ class exchange final : private upstream_user {
     over,     ///< it was refused, which ended the exchange
     waiting,  ///< a store was asked; the request goes on when it has answered
   };
-  /// When it waits, `keyed_request::quotas_decided` is called, after which this does not wait again.
+  /// When it waits, `key_phase::admit` is called, after which this does not wait again.
   [[nodiscard]] auto admit_run() -> admission;
   void give_charges_back();
   /// For the access log: which server is asked, and what became of a request with a key, whose id is empty where none
@@ -164,7 +143,7 @@ class exchange final : private upstream_user {
   /// The answer did not come in time. The exchange goes on.
   void tell_unknown(int status, idempotency_config const& how);
   void end_unknown(int status, idempotency_config const& how);  // ends
-  void answer_unreachable();                                    // ends
+  void answer_unreachable(upstream_failure why);                // ends
   void answer_first(int status, std::span<idempotency::response_field const> fields,
                     std::string_view limit_lines, std::string content,
                     bool is_protected);  // ends
@@ -190,8 +169,8 @@ class exchange final : private upstream_user {
  private:
   // For the connection to the upstream.
   void fetch_ahead() const noexcept override {
-    __builtin_prefetch(&begun_, 1);
-    __builtin_prefetch(views_.data(), 1);
+    __builtin_prefetch(&context_.begun, 1);
+    quota_.prefetch();
   }
   void upstream_interim(wire::response_head const& head) override { client_->send_interim(head); }
   void upstream_head(wire::response_head const& head) override;
@@ -206,15 +185,7 @@ class exchange final : private upstream_user {
   [[nodiscard]] auto request_done() const -> bool override { return request_done_; }
   [[nodiscard]] auto client_is_clogged() const -> bool override { return client_->is_clogged(); }
 
-  [[nodiscard]] auto route_of() const -> route const& { return *route_->settings; }
-  void find_partitions(wire::request_head const& request, std::string_view path,
-                       client_address const& from);
-  [[nodiscard]] auto value_of(ratelimit::partition_source const& source, wire::known_field field,
-                              wire::request_head const& request, std::string_view path,
-                              client_address const& from) -> std::string_view;
-  /// Has partitions decided by what they were given for a while.
-  void use_overrides();
-  void find_costs(wire::request_head const& request, std::string_view path);
+  [[nodiscard]] auto route_of() const -> route const& { return context_.route_settings(); }
   /// Whether a server could read the path as another one, whose route, cost or partition is another than
   /// that of `found`.
   [[nodiscard]] auto is_ambiguous(wire::request_head const& request, std::string_view path,
@@ -228,17 +199,15 @@ class exchange final : private upstream_user {
     wire::request_head const& request;
     client_address const& from;
   };
-  /// Nothing to hold: whoever asks sees to that.
+  /// Spends what the request costs; when it is suspended, the store of quotas was asked.
+  [[nodiscard]] auto admit_step() -> step;
+  /// As that; a request that waits is held, and a refusal is sent.
   [[nodiscard]] auto admit(holdable const* what) -> admission;
-  [[nodiscard]] auto shared_charge_of(std::size_t i) const -> store::shared_charge;
-  /// False when the store was asked.
-  [[nodiscard]] auto decide_shared() -> bool;
-  [[nodiscard]] auto decide_without_store(store::store_error const& why) -> bool;
+  /// Asks the store of quotas whether what the request costs may be spent.
+  void ask_quota_store();
   void hold(holdable const& what);
   void quotas_answered(store::spend_answer const& answer);
   void go_on();
-  /// Gives back `units` of the charge, or takes more.
-  void settle_charge(std::size_t i, std::int64_t units);
   [[nodiscard]] auto begin_keyed(wire::request_head const& request, std::string_view path,
                                  client_address const& from) -> bool;
   /// How a head goes on to an upstream.
@@ -252,28 +221,21 @@ class exchange final : private upstream_user {
                              forwarding const& how);
   /// The client that is to be answered, or null; the exchange is over with that.
   [[nodiscard]] auto end_keyed(std::size_t local_octets = 0) -> client_stream*;
-  [[nodiscard]] auto is_blocked() -> bool;
   [[nodiscard]] auto is_overloaded() -> bool;
-  /// How the policies stand, for an answer that none of them is the reason of.
-  void look();
-  void look_at_all();
-  /// Counts refusals by quota of partitions that are watched for abuse.
-  void count_refusals();
-  void refuse_by_quota();
-  void refuse_without_store();
-  void refuse(ratelimit::problem_type type, std::string_view content,
-              std::chrono::nanoseconds retry_after, std::string_view content_head = {});
-  /// `given_back`: with what `count: successful` gives back.
-  void advertise_all(bool admitted, bool given_back = false);
-  /// Without `resets`, RateLimit of draft-09 has no `t`.
-  void append_limit_fields(std::string& out, wire::response_head const* origin, int status,
-                           bool resets = true);
-  void append_ratelimit(std::string& out, wire::response_head const* origin, bool is_redirect,
-                        std::span<ratelimit::quota_policy_view const> policies, bool resets);
+  /// Sends `context_.reply`.
+  void respond();
+  void append_limit_fields(std::string& out, wire::response_head const* upstream, int status) {
+    quota_.append_fields(out, context_, quota_service_, upstream, status);
+  }
   void append_forwarding_lines(std::string& lines, wire::request_head const& request,
                                client_address const& from, bool is_trusted);
   void forward(wire::request_head const& request, std::string_view path,
                client_address const& from);
+  /// Sends `request_` to an upstream, or holds it until its body has come: a client that is slow
+  /// takes no connection of the upstream.
+  void send_when_whole(wire::request_head const& request);
+  [[nodiscard]] auto is_held(wire::request_head const& request) const -> bool;
+  void hold_body(std::string_view bytes, std::uint64_t content_octets, bool last);
   void send_upstream(bool fresh);
   /// What OPTIONS asks the gateway itself.
   void answer_options(std::string_view methods);
@@ -311,7 +273,6 @@ class exchange final : private upstream_user {
   void bridge_body(std::string_view content);
   void bridge_done();
 
-  void settle();
   void unload();
   /// Closes the books. Whoever calls it sends the end of the response to the client that it returns, and
   /// touches nothing of the exchange after that: it may serve another request by then.
@@ -321,62 +282,40 @@ class exchange final : private upstream_user {
 
   // For the access log.
   void begin_log_line(wire::request_head const& request, client_address const& from);
-  /// `refused` are the positions of the limits that did not let the request pass.
-  void log_decision(std::string_view decision, std::span<std::size_t const> refused);
   void end_log_line(std::size_t local_octets);
 
-  static_assert(limits_max <= store::quota_table::charges_max);
-
   worker& worker_;
+  value_scratch values_{worker_.lines};
+  quota_service quota_service_{
+      worker_.shared.quotas, worker_.shared.overrides, worker_.quotas, worker_.shared.quota_health,
+      *worker_.metrics,      worker_.jitter,           values_,        worker_.text};
   client_stream* client_ = nullptr;
   worker_runtime* runtime_ = nullptr;
   upstream_connection* upstream_ = nullptr;
-  worker_route const* route_ = nullptr;  // null when none was found
-  bearer_token const* token_ = nullptr;  // who asks, on a route with `auth`
-  wire::method method_ = wire::method::get;
-  int status_ = 0;
+  request_context context_;
+  quota_phase quota_;
   scim_operation scim_operation_ = scim_operation::none;
   bool head_sent_ = false;
   bool request_done_ = false;
-  bool charged_ = false;
-  bool without_store_ = false;  // of quotas, which did not answer
-  bool denied_ = false;         // since it did not
-  /// A source of a partition or scope of which the request has several values.
-  ratelimit::partition_source const* repeated_ = nullptr;
-  std::optional<bool> verdict_;    // of the store of quotas
+  std::optional<step> resumed_;    // what the store of quotas said to a request that waited
   upstream_load* load_ = nullptr;  // in which this exchange is counted
-  double share_ = 1;               // of what remains that is told
-  instant answered_at_;            // when the head of the response came
   bool may_retry_ = false;         // safe, and all of it is in `request_`
   std::int64_t tries_ = 0;
-  std::uint64_t request_octets_ = 0;
-  std::uint64_t response_octets_ = 0;
-  std::size_t counted_ = 0;  // of `held_octets`
-  instant begun_;
-  instant admitted_at_;  // when it was charged
-  std::size_t views_count_ = 0;
-  std::string request_;  // as it is sent to the upstream, while it may be sent again
-  // The partitions of all limits, one after the other.
-  std::string partitions_;
-  std::string partition_keys_;
-  std::string scratch_;  // for a value that is not in the request as it is
-  std::array<store::charge, limits_max> charges_;
-  // With other quotas than those of the policies; null when no partition of this request has one.
-  std::unique_ptr<std::array<std::optional<ratelimit::policy>, limits_max>> overrides_;
-  std::array<store::charged, limits_max> results_;
-  std::array<ratelimit::service_limit_view, limits_max> views_;
-  std::string log_line_;  // so far; empty while nothing is logged
-  bool decision_is_logged_ = false;
-  std::string_view reason_;  // why the gateway answered itself, for the log; a literal
-  std::string_view server_;  // the last that was asked, when that is logged
-  std::string key_id_;       // the same of a request with a key
+  std::uint64_t octets_at_hand_ = 0;  // of the body, or more, when the head came
+  std::uint64_t octets_missing_ = 0;  // of the body of a request that is held; 0: it is not
+  std::size_t counted_ = 0;           // of `held_octets`
+  std::string request_;               // as it is sent to the upstream, while it may be sent again
+  std::string log_line_;              // so far; empty while nothing is logged
+  std::string_view server_;           // the last that was asked, when that is logged
+  std::string key_id_;                // the same of a request with a key
   std::string_view key_outcome_;
   int told_status_ = 0;  // what a client was told before its request was over; 0: nothing
   std::size_t told_octets_ = 0;
+  std::string_view told_reason_;       // of that; a literal
   std::shared_ptr<quota_call> asked_;  // while the store of quotas is waited for
   /// What is replayed when the store of quotas has decided about its cost.
   std::pair<std::shared_ptr<idempotency::stored_response const>, std::int64_t> replayed_;
-  std::shared_ptr<keyed_request> keyed_;   // a request with an Idempotency-Key, until its end
+  std::shared_ptr<key_phase> keyed_;   // a request with an Idempotency-Key, until its end
   std::shared_ptr<service_call> service_;  // a request to a service of our own, until its end
   std::unique_ptr<bridge_call> bridge_;    // while an answer has to be changed
 };

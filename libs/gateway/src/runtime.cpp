@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime.hpp"
 
-#include "describe.hpp"
-#include "field_names.hpp"
+#include <tidegate/config/describe.hpp>
 
 #include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/ratelimit/problems.hpp>
@@ -72,8 +71,8 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
   route out{&settings, cost_table(settings.cost), {}, {}, {}, {}, {}, {}};
   if (settings.idempotency) {
     out.scope_fields = fields_of(settings.idempotency->scope);
+    out.key_owner = ratelimit::partition_rule(settings.idempotency->scope);
     add_other_names(out.other_names, settings.idempotency->scope);
-    out.other_names.emplace_back(attempt_name);
     out.tells_paths_apart = has_path(settings.idempotency->scope);
   }
   for (auto const position : settings.limits) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/config/config.hpp>
 #include <tidegate/engine/socket.hpp>
 #include <tidegate/engine/tls.hpp>
-#include <tidegate/gateway/config.hpp>
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/ratelimit/overload.hpp>
 #include <tidegate/ratelimit/write.hpp>
@@ -19,6 +19,10 @@
 #include <vector>
 
 namespace tidegate::gateway {
+
+class upstream_pool;
+struct policy_metrics;
+struct route_metrics;
 
 /// Numbers for the names of policies that stay the same over reloads, so that counters do too.
 class policy_ids {
@@ -67,6 +71,16 @@ struct route {
   bool watches_abuse = false;  ///< a policy does
   /// The path is part of a partition or of the scope of keys: each spelling of it is another one.
   bool tells_paths_apart = false;
+  /// Of the sources of `idempotency.scope`, for the digest by which an operator is shown who owns a key.
+  ratelimit::partition_rule key_owner{{}};
+};
+
+/// A route as one thread uses it.
+struct worker_route {
+  route const* settings;
+  upstream_pool* pool;  // null for a service of our own
+  route_metrics* counts;
+  std::vector<policy_metrics*> policies;  // in the order of its limits
 };
 
 /// Appends the status line of HTTP/1.1, and Content-Type and Content-Length of what follows the head.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/gateway/server.hpp>
 
-#include "access_log.hpp"
-#include "admin.hpp"
-#include "config_effective.hpp"
-#include "config_values.hpp"
+#include <tidegate/config/effective.hpp>
+#include <tidegate/config/values.hpp>
+#include "admin/admin.hpp"
+#include "observe/access_log.hpp"
 #include "runtime.hpp"
 #include "worker.hpp"
 
@@ -38,8 +38,22 @@ struct worker_thread {
   std::thread thread;
 };
 
+/// A thread with its loop.
+struct admin_thread {
+  std::unique_ptr<engine::loop> loop;
+  std::thread thread;
+};
+
 auto address_of(engine::descriptor const& socket) -> std::string {
   return engine::local_address(socket).value_or(engine::socket_address()).to_string();
+}
+
+[[nodiscard]] auto make_loop() -> result<std::unique_ptr<engine::loop>, std::string> {
+  auto made = engine::loop::make();
+  if (!made) {
+    return failure(engine::to_string(made.error()));
+  }
+  return *std::move(made);
 }
 
 /// The sockets of one address, one for each thread.
@@ -77,6 +91,19 @@ auto sockets_for(std::string_view text, std::size_t count, bool others_may,
   return out;
 }
 
+/// Those that other programs listen on. Gateways of one user share a port, so that one can take
+/// over from another.
+[[nodiscard]] auto addresses_in_use(config const& settings) -> std::set<std::string> {
+  std::set<std::string> found;
+  for (auto const& listen : settings.listen) {
+    auto const address = engine::socket_address::parse(listen.address);
+    if (address && engine::is_listened_on(*address)) {
+      found.insert(listen.address);
+    }
+  }
+  return found;
+}
+
 /// The SCIM service of a configuration; all routes that have one agree on what is in the directory.
 [[nodiscard]] auto find_scim(config const& settings) -> scim_config const* {
   auto const found = std::ranges::find_if(
@@ -90,10 +117,10 @@ auto sockets_for(std::string_view text, std::size_t count, bool others_may,
 
 }  // namespace
 
-/// How many connections of clients there are descriptors for. Half of those that are not open yet are kept for upstreams,
-/// stores, files and the admin address, but not more than these ever need.
-[[nodiscard]] auto connections_possible() -> std::int64_t {
-  constexpr std::int64_t kept_max = 4096;
+/// How many descriptors there are for connections of clients and to upstreams. Some of those that are
+/// not open yet are kept for stores, files and the admin address.
+[[nodiscard]] auto descriptors_possible() -> std::int64_t {
+  constexpr std::int64_t kept_max = 64;
   rlimit limit{};
   std::error_code failed;
   std::filesystem::directory_iterator const first("/proc/self/fd", failed);
@@ -102,7 +129,14 @@ auto sockets_for(std::string_view text, std::size_t count, bool others_may,
   }
   auto const open = std::distance(first, std::filesystem::directory_iterator());
   auto const left = static_cast<std::int64_t>(limit.rlim_cur) - open;
-  return std::max<std::int64_t>(left - std::min(left / 2, kept_max), 1);
+  return std::max<std::int64_t>(left - std::min(left / 8, kept_max), 2);
+}
+
+/// How many of them connections of clients may take: half is kept for upstreams, but not more than
+/// these ever need.
+[[nodiscard]] auto connections_possible(std::int64_t descriptors) -> std::int64_t {
+  constexpr std::int64_t kept_max = 4096;
+  return descriptors - std::min(descriptors / 2, kept_max);
 }
 
 /// Whether people are to know that there are fewer than they have asked for. Where they have not said how many, half of the default
@@ -173,10 +207,19 @@ struct server::state {
   }
 
   /// Outlives the stores that use it.
-  [[nodiscard]] auto to_events() const -> store_health::report {
-    return [events = shared.events.get()](log_level level, std::string_view line) {
-      events->write(level, line);
+  [[nodiscard]] auto to_events() const -> store::store_health::report {
+    return [events = shared.events.get()](bool fails, std::string_view line) {
+      events->write(fails ? log_level::warning : log_level::info, line);
     };
+  }
+
+  /// Null where quotas are in memory.
+  [[nodiscard]] auto open_quotas(runtime const& used, engine::loop& on) const
+      -> result<std::unique_ptr<store::quota_store>, std::string> {
+    if (used.settings.quota_store.kind == store_kind::memory) {
+      return nullptr;
+    }
+    return open.quotas(used.settings, on);
   }
 
   /// Opens the store of idempotency keys when the first route needs it.
@@ -202,12 +245,8 @@ struct server::state {
                     " requests with keys are unknown: look them up and resolve them by "
                     "/api/v1/idempotency/unknown");
     }
-    on.post([this, &on, keys = shared.idempotency] {
-      sweeps = std::make_unique<sweeper>(on, *keys);
-      if (admin) {
-        admin->use(keys);
-      }
-    });
+    on.post(
+        [this, &on, keys = shared.idempotency] { sweeps = std::make_unique<sweeper>(on, *keys); });
     return {};
   }
 
@@ -337,6 +376,7 @@ struct server::state {
   policy_ids ids;
   upstream_loads loads;
   std::vector<worker_thread> threads;
+  admin_thread admin_runs;
   std::unique_ptr<config_desk> desk;
   std::unique_ptr<admin_service> admin;
   std::vector<std::string> addresses;
@@ -368,7 +408,20 @@ auto check_files(config const& settings) -> std::vector<config_fault> {
   // Each alone, so that all that is wrong is said at once.
   policy_ids ids;
   upstream_loads loads;
+  auto const check_address = [&](std::string const& path, std::string const& text) {
+    auto const address = engine::socket_address::parse(text);
+    if (!address) {
+      return;  // it is a fault of the file, which has been said
+    }
+    if (auto const checked = engine::check_listening(*address); !checked) {
+      add(path, "cannot listen on " + text + ": " + engine::to_string(checked.error()));
+    }
+  };
+  if (settings.admin) {
+    check_address("admin.address", settings.admin->address);
+  }
   for (auto const& listen : settings.listen) {
+    check_address("listen[" + listen.address + "].address", listen.address);
     config part;
     part.listen.push_back(listen);
     if (auto const made = runtime::make(std::move(part), ids, loads); !made) {
@@ -421,29 +474,31 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
   TIDEGATE_TRY(auto file, access_log::open(used->settings.access_log));
 
   for (std::size_t i = 0; i < count; ++i) {
-    auto loop = engine::loop::make();
-    if (!loop) {
-      return failure(engine::to_string(loop.error()));
-    }
+    TIDEGATE_TRY(auto loop, make_loop());
     auto counts = std::make_shared<worker_metrics>();
     made->shared.metrics.push_back(counts);
     auto& each = made->threads.emplace_back();
-    each.loop = *std::move(loop);
+    each.loop = std::move(loop);
     each.works = std::make_unique<worker>(*each.loop, made->shared, std::move(counts),
                                           made->log.add_source(),
                                           randomness[i % 4] + i * 0x9e3779b97f4a7c15);
     each.works->use(used);
     made->shared.workers.push_back(each.works.get());
-    if (used->settings.quota_store.kind != store_kind::memory) {
-      TIDEGATE_TRY(each.works->quotas, made->open.quotas(used->settings, *each.loop));
-    }
+    TIDEGATE_TRY(each.works->quotas, made->open_quotas(*used, *each.loop));
   }
   made->quota_place = used->settings.quota_store;
   TIDEGATE_TRY_VOID(made->see_to_idempotency(*used));
   TIDEGATE_TRY_VOID(made->see_to_directory(*used));
   TIDEGATE_TRY_VOID(made->see_to_bridges(*used));
+  // Before any of them is bound, so that what is found is of others.
+  auto const in_use = addresses_in_use(used->settings);
   for (auto const& listen : used->settings.listen) {
+    auto const passed_before = passed.size();
     TIDEGATE_TRY(auto sockets, sockets_for(listen.address, count, true, passed));
+    if (in_use.contains(listen.address) && passed.size() == passed_before) {
+      made->shared.report("another process listens on " + listen.address +
+                          " too: connections are spread over both, and each has its own quotas");
+    }
     made->addresses.push_back(address_of(sockets.each.front()));
     if (auto const bound = engine::local_address(sockets.each.front())) {
       made->shared.listeners.push_back({listen.address, *bound});
@@ -461,9 +516,12 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
     made->desk = std::make_unique<config_desk>([&of = *made](config_desk::errand what) {
       return what == config_desk::errand::reload ? of.reload() : of.look_at_reload();
     });
-    made->admin = std::make_unique<admin_service>(
-        *made->threads.front().loop, std::move(sockets.each.front()), made->shared,
-        *made->threads.front().works, settings_of_admin, *made->desk);
+    TIDEGATE_TRY(made->admin_runs.loop, make_loop());
+    control seen{*made->admin_runs.loop,   made->shared,           nullptr, used,
+                 made->shared.idempotency, made->shared.scim.get()};
+    TIDEGATE_TRY(seen.quotas, made->open_quotas(*used, seen.loop));
+    made->admin = std::make_unique<admin_service>(std::move(seen), std::move(sockets.each.front()),
+                                                  settings_of_admin, *made->desk);
   }
   made->effective = used->settings.effective;
   made->drain_delay = used->settings.drain_delay;
@@ -475,7 +533,8 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
   }
   made->log.use(std::move(file));
   auto& shared = made->shared;
-  shared.connections_max = connections_possible();
+  shared.descriptors = descriptors_possible();
+  shared.connections_max = connections_possible(shared.descriptors);
   if (is_worth_telling(used->settings, shared.connections_max)) {
     shared.report("http.max-connections is " + std::to_string(used->settings.http.max_connections) +
                   ", but the limit of open files leaves room for " +
@@ -486,10 +545,17 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
   for (auto& each : made->threads) {
     each.thread = std::thread([&each] { each.loop->run(); });
   }
+  if (made->admin) {
+    made->admin_runs.thread = std::thread([&on = *made->admin_runs.loop] { on.run(); });
+  }
   return std::unique_ptr<server>(new server(std::move(made)));
 }
 
 server::~server() {
+  if (state_->admin) {
+    state_->admin_runs.loop->stop();
+    state_->admin_runs.thread.join();
+  }
   for (auto& each : state_->threads) {
     each.loop->stop();
   }
@@ -622,8 +688,10 @@ auto server::state::take_over(config next) -> result<void, std::string> {
   for (auto& each : threads) {
     each.loop->post([&each, used] { each.works->use(used); });
   }
-  if (admin && used->settings.admin) {
-    threads.front().loop->post([this, used] { admin->use(used->settings.admin->tokens); });
+  if (admin) {
+    // Nothing that waits in a loop owns the store, whose last answers go to loops.
+    admin_runs.loop->post([this, used, keys = std::weak_ptr(shared.idempotency),
+                           scim = shared.scim.get()] { admin->use(used, keys.lock(), scim); });
   }
   effective = used->settings.effective;
   drain_delay = used->settings.drain_delay;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker.hpp"
 
-#include "access_log_line.hpp"
+#include "connection/listener.hpp"
 #include "exchange.hpp"
-#include "late_records.hpp"
-#include "listener.hpp"
-#include "upstream_pool.hpp"
+#include "observe/access_log_line.hpp"
+#include "services/change_retry_queue.hpp"
+#include "upstream/upstream_pool.hpp"
 
 #include <tidegate/http/date.hpp>
 
@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -31,8 +33,8 @@ worker::worker(engine::loop& on, shared_state& shared_by_all,
     : loop(on),
       shared(shared_by_all),
       metrics(std::move(counts)),
-      log_source_(lines),
-      random_(randomness | 1) {
+      jitter(randomness),
+      log_source_(lines) {
   exchanges_.reserve(exchanges_max);
   loop.when_out_of_memory([this] { note_out_of_memory(); });
 }
@@ -84,16 +86,8 @@ void worker::count_round_trips() {
 }
 
 void worker::note_unknown(std::string_view what) {
-  constexpr std::chrono::seconds pause{10};
-  auto said = shared.unknown_noted.load(std::memory_order_relaxed);
-  if (!shared.report || loop.now() < said + pause ||
-      !shared.unknown_noted.compare_exchange_strong(said, loop.now())) {
-    ++shared.unknown_not_noted;
-    return;
-  }
-  auto const more = shared.unknown_not_noted.exchange(0);
-  shared.report("the outcome of a request is unknown: " + std::string(what) +
-                (more == 0 ? "" : "; " + std::to_string(more) + " more since the last such line"));
+  shared.events->write_limited("outcome unknown", log_level::warning,
+                               "the outcome of a request is unknown: " + std::string(what));
 }
 
 void worker::release(worker_runtime& used) {
@@ -146,6 +140,41 @@ auto worker::add_client() -> std::optional<client_place> {
   return place;
 }
 
+auto worker::close_idle_upstream() -> bool {
+  return std::ranges::any_of(runtimes_, [](auto const& runtime) {
+    return std::ranges::any_of(runtime->pools, [](auto const& pool) { return pool->close_idle(); });
+  });
+}
+
+auto worker::has_room_for_upstream() -> bool {
+  auto const for_clients =
+      std::min(current->settings->settings.http.max_connections, shared.connections_max);
+  auto const max = std::max<std::int64_t>(shared.descriptors - for_clients, 1);
+  auto const is_full = [&] {
+    return shared.upstream_connections.load(std::memory_order_relaxed) >= max;
+  };
+  if (!is_full()) {
+    return true;
+  }
+  while (close_idle_upstream()) {
+    if (!is_full()) {
+      return true;
+    }
+  }
+  // For the next request: those of other threads.
+  for (auto* const other : shared.workers) {
+    if (other != this) {
+      other->loop.post([other] { (void)other->close_idle_upstream(); });
+    }
+  }
+  if (may_note(shared.descriptors_noted)) {
+    shared.report("there are " + std::to_string(max) +
+                  " connections to upstreams, as many as the limit of open files leaves room for: "
+                  "requests that need another one get 503 (see ulimit -n, LimitNOFILE=)");
+  }
+  return false;
+}
+
 void worker::remove_client(client_place at) {
   clients.erase(at);
   metrics->connections_open.subtract();
@@ -166,10 +195,28 @@ auto worker::may_note(std::atomic<instant>& noted) const -> bool {
 void worker::note_out_of_memory() noexcept {
   metrics->out_of_memory.add();
   try {
+    shed_largest();
     if (may_note(shared.memory_noted)) {
       shared.report("there was no memory for a request; its connection was closed");
     }
   } catch (std::bad_alloc const&) {  // neither for this
+  }
+}
+
+void worker::shed_largest() {
+  std::size_t most = 0;
+  for (auto const* const client : clients) {
+    most = std::max(most, client != nullptr ? client->waiting_octets() : 0);
+  }
+  if (most == 0) {
+    return;
+  }
+  for (auto at = clients.begin(); at != clients.end();) {
+    auto* const client = *at++;  // it may go
+    if (client != nullptr && client->waiting_octets() >= most - most / 2) {
+      metrics->connections_shed.add();
+      client->drop();
+    }
   }
 }
 
@@ -180,11 +227,8 @@ void worker::recount(std::size_t& counted, std::size_t octets) {
   if (change <= 0 || all <= current->settings->settings.http.max_buffered) {
     return;
   }
-  // The clients for which most waits may be on any thread.
-  for (auto* const each : shared.workers) {
-    if (!each->sheds_.exchange(true, std::memory_order_relaxed)) {
-      each->loop.post([each] { each->shed(); });
-    }
+  if (shared.shed_wishes.fetch_add(1) == 0) {
+    begin_to_shed();
   }
 }
 
@@ -211,36 +255,131 @@ auto worker::share_of_buffers(std::size_t least, std::size_t most) const -> std:
   return std::clamp(share, least, most);
 }
 
-void worker::shed() {
-  sheds_.store(false, std::memory_order_relaxed);
-  auto const max = current->settings->settings.http.max_buffered;
-  auto const is_too_much = [&] { return shared.buffered.load(std::memory_order_relaxed) > max; };
-  if (!is_too_much()) {
-    return;
-  }
-  // As long as there is too much, somebody has more than an equal share of it.
-  auto const share = static_cast<std::size_t>(
-      max / std::max<std::int64_t>(shared.connections.load(std::memory_order_relaxed), 1));
-  std::vector<std::pair<std::size_t, client_connection*>> found;
-  for (auto* const client : clients) {
-    auto const octets = client != nullptr ? client->waiting_octets() : 0;
-    if (octets > share) {
-      found.emplace_back(octets, client);
+/// A client as it is ranked.
+struct worker::slow_client {
+  double cost;  ///< what waits for it, multiplied by the time for which it has been waited for
+  std::size_t octets;
+  client_connection* client;  ///< for its own thread only
+};
+
+/// Goes from thread to thread: first to rank the clients of all of them, then to drop those at the
+/// top. So no thread drops a client that reads while another one has clients that do not.
+struct worker::shed_round {
+  explicit shed_round(shared_state& in) : of(in) {}
+  shed_round(shed_round const&) = delete;
+  auto operator=(shed_round const&) -> shed_round& = delete;
+  ~shed_round() {
+    if (!has_ended) {  // there was no memory for going on
+      of.shed_wishes.store(0);
     }
   }
-  std::ranges::sort(found, std::greater());
-  for (auto const& [octets, client] : found) {
-    if (!is_too_much()) {
+
+  shared_state& of;
+  instant at{};                  ///< the time by which clients are ranked
+  std::uint64_t wishes_met = 1;  ///< those that came later ask for another round
+  std::vector<slow_client> found;
+  double cost_min = 0;  ///< of those that are dropped
+  bool has_dropped = false;
+  bool has_ended = false;
+};
+
+auto worker::has_too_much() const -> bool {
+  return shared.buffered.load(std::memory_order_relaxed) >
+         current->settings->settings.http.max_buffered;
+}
+
+void worker::begin_to_shed() {
+  std::shared_ptr<shed_round> round;
+  try {
+    round = std::make_shared<shed_round>(shared);
+  } catch (std::bad_alloc const&) {
+    shared.shed_wishes.store(0);
+    throw;
+  }
+  start(round);
+}
+
+void worker::start(std::shared_ptr<shed_round> const& round) {
+  round->at = loop.now();
+  round->found.clear();
+  round->has_dropped = false;
+  round->cost_min = std::numeric_limits<double>::infinity();
+  auto* const first = shared.workers.front();
+  first->loop.post([first, round] { first->rank_clients(round, 0); });
+}
+
+/// Those of this thread for whom more waits than half of an equal share: others are not the reason.
+auto worker::find_slow(instant now) const -> std::vector<slow_client> {
+  auto const share = current->settings->settings.http.max_buffered /
+                     std::max<std::int64_t>(shared.connections.load(std::memory_order_relaxed), 1);
+  std::vector<slow_client> found;
+  for (auto* const client : clients) {
+    auto const octets = client != nullptr ? client->waiting_octets() : 0;
+    if (octets > static_cast<std::size_t>(share / 2)) {
+      // Where none is waited for, those for which most waits come first.
+      auto const waited = std::max<std::chrono::nanoseconds>(now - client->waiting_since(now),
+                                                             std::chrono::milliseconds(1));
+      found.push_back({static_cast<double>(octets) * std::chrono::duration<double>(waited).count(),
+                       octets, client});
+    }
+  }
+  std::ranges::sort(found, std::greater(), &slow_client::cost);
+  return found;
+}
+
+void worker::rank_clients(std::shared_ptr<shed_round> const& round, std::size_t at) {
+  std::ranges::copy(find_slow(round->at), std::back_inserter(round->found));
+  if (at + 1 < shared.workers.size()) {
+    auto* const next = shared.workers[at + 1];
+    next->loop.post([next, round, at] { next->rank_clients(round, at + 1); });
+    return;
+  }
+  auto too_much = shared.buffered.load(std::memory_order_relaxed) -
+                  current->settings->settings.http.max_buffered;
+  if (too_much <= 0) {
+    end_or_repeat(round);
+    return;
+  }
+  std::ranges::sort(round->found, std::greater(), &slow_client::cost);
+  for (auto each = round->found.begin(); each != round->found.end() && too_much > 0; ++each) {
+    round->cost_min = each->cost;
+    too_much -= static_cast<std::int64_t>(each->octets);
+  }
+  drop_slowest(round, at);  // and then those before this one
+}
+
+void worker::drop_slowest(std::shared_ptr<shed_round> const& round, std::size_t at) {
+  for (auto const& each : find_slow(round->at)) {
+    if (each.cost < round->cost_min || !has_too_much()) {
       break;
     }
     metrics->connections_shed.add();
-    client->drop();
+    round->has_dropped = true;
+    each.client->drop();
   }
-  if (!found.empty() && may_note(shared.shed_noted)) {
-    shared.report("more than " + std::to_string(max) +
-                  " octets wait for clients (http.max-buffered): those for which most waits are "
-                  "closed");
+  if (at > 0) {
+    auto* const next = shared.workers[at - 1];
+    next->loop.post([next, round, at] { next->drop_slowest(round, at - 1); });
+    return;
   }
+  if (round->has_dropped && may_note(shared.shed_noted)) {
+    shared.report("more than " + std::to_string(current->settings->settings.http.max_buffered) +
+                  " octets wait for clients (http.max-buffered): those for which most has waited "
+                  "for longest are closed");
+  }
+  end_or_repeat(round);
+}
+
+void worker::end_or_repeat(std::shared_ptr<shed_round> const& round) {
+  bool again = round->has_dropped && has_too_much();
+  while (!again) {
+    if (shared.shed_wishes.compare_exchange_strong(round->wishes_met, 0)) {
+      round->has_ended = true;
+      return;
+    }
+    again = has_too_much();
+  }
+  start(round);
 }
 
 auto worker::take_exchange() -> std::unique_ptr<exchange> {
@@ -255,7 +394,12 @@ auto worker::take_exchange() -> std::unique_ptr<exchange> {
 void worker::give_back(std::unique_ptr<exchange> done) {
   if (done->is_detached()) {
     auto* const name = done.get();
-    detached_.emplace(name, std::move(done));
+    try {
+      detached_.emplace(name, std::move(done));
+    } catch (std::bad_alloc const&) {
+      (void)done.release();  // lost: it is still being used
+      return;
+    }
     shared.detached.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -273,7 +417,7 @@ void worker::write_log(std::string_view line) {
 void worker::log_malformed(http::ip_address const& client, std::string_view protocol, int status) {
   std::string line;
   append_log_client(line, std::chrono::system_clock::now(), client, protocol);
-  append_log_no_request(line);
+  append_log_no_request(line, current->settings->settings.access_log.query);
   append_log_decision(line, "", {}, {});
   append_log_response(line, {.status = status, .reason = reason_of_unreadable(status)});
   write_log(line);
@@ -292,19 +436,11 @@ void worker::reclaim(exchange& done) {
   }
 }
 
-void worker::record_later(idempotency::change change) {
-  if (!late_records_) {
-    late_records_ = std::make_unique<late_records>(loop, shared.idempotency);
+void worker::retry_later(idempotency::change change) {
+  if (!retry_queue_) {
+    retry_queue_ = std::make_unique<change_retry_queue>(loop, shared.idempotency);
   }
-  late_records_->add(std::move(change));
-}
-
-auto worker::random() noexcept -> std::uint64_t {
-  // xorshift64*: spreads jitter, protects nothing.
-  random_ ^= random_ >> 12;
-  random_ ^= random_ << 25;
-  random_ ^= random_ >> 27;
-  return random_ * 0x2545f4914f6cdd1d;
+  retry_queue_->add(std::move(change));
 }
 
 auto worker::wall_clock() -> std::chrono::sys_seconds {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "access_log.hpp"
-#include "guarded_clock.hpp"
-#include "key_scope.hpp"
-#include "metrics.hpp"
-#include "running_keys.hpp"
+#include <tidegate/config/key_scope.hpp>
+#include <tidegate/scim_server/service.hpp>
+#include <tidegate/store/store_health.hpp>
+#include "observe/access_log.hpp"
+#include "observe/metrics.hpp"
 #include "runtime.hpp"
-#include "scim_service.hpp"
-#include "store_health.hpp"
-#include "upstream_reports.hpp"
-#include "waiting_room.hpp"
+#include "services/guarded_clock.hpp"
+#include "services/jitter_source.hpp"
+#include "services/running_keys.hpp"
+#include "services/duplicate_waiters.hpp"
+#include "upstream/upstream_reports.hpp"
 
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/gateway/event_log.hpp>
@@ -40,9 +41,31 @@
 namespace tidegate::gateway {
 
 class exchange;
-class late_records;
+class change_retry_queue;
 class listener;
 class upstream_pool;
+
+/// How a client takes what waits for it.
+class reading_pace {
+ public:
+  /// It took `taken` octets, and `waiting` wait now. What is little beside those is no progress: a
+  /// client that takes an octet now and then is as slow as one that takes nothing.
+  void note(std::size_t taken, std::size_t waiting, instant now) noexcept {
+    taken_ += taken;
+    if (!waits_ || taken_ >= waiting / 8) {
+      since_ = now;
+      taken_ = 0;
+    }
+    waits_ = waiting > 0;
+  }
+  /// When it last made progress, or something began to wait.
+  [[nodiscard]] auto since() const noexcept -> instant { return since_; }
+
+ private:
+  instant since_{};
+  std::size_t taken_ = 0;
+  bool waits_ = false;
+};
 
 /// A connection of a client, whatever it speaks.
 class client_connection {
@@ -53,17 +76,11 @@ class client_connection {
   virtual void drop() = 0;
   /// What is in memory because the client does not take or give the rest.
   [[nodiscard]] virtual auto waiting_octets() const -> std::size_t { return 0; }
+  /// Since when it has been waited for to take or give some of that; `now` when it is not.
+  [[nodiscard]] virtual auto waiting_since(instant now) const -> instant { return now; }
 
  protected:
   ~client_connection() = default;
-};
-
-/// A route as one thread uses it.
-struct worker_route {
-  route const* settings;
-  upstream_pool* pool;  // null for a service of our own
-  route_metrics* counts;
-  std::vector<policy_metrics*> policies;  // in the order of its limits
 };
 
 /// A configuration as one thread uses it: with its own connections to upstreams and its own counters.
@@ -85,15 +102,27 @@ struct idempotency_state {
         clock(*clock_owner),
         store(std::move(in)) {}
 
+  /// What came of a change: null when it was made.
+  void note(store::store_error const* error) {
+    if (error != nullptr && error->fault == store::store_fault::full) {
+      is_full.store(true, std::memory_order_relaxed);
+    } else {
+      health.note(error);
+    }
+  }
+
   idempotency::secret secret;
   std::string folder;                          ///< for content that is too large for memory
   std::shared_ptr<guarded_clock> clock_owner;  ///< the store has it too
   guarded_clock& clock;
-  waiting_room room;
-  store_health health{
+  duplicate_waiters waiters;
+  store::store_health health{
       {"the store of idempotency keys fails ({}): requests with keys do as "
        "on-store-failure says",
        "the store of idempotency keys works again"}};
+  /// Whether it has no room for new keys by its own bound. It works all the same: strangers can
+  /// fill it, and must not have the gateway taken for one that fails.
+  std::atomic<bool> is_full{false};
   running_keys running;
   seen_hosts hosts;
   /// Goes first: its last answers use the others.
@@ -128,10 +157,15 @@ struct shared_state {
   std::vector<listener_place> listeners;  ///< from the start on
   std::vector<worker*> workers;           ///< each is touched on its own thread only
   std::atomic<bool> draining{false};
-  std::atomic<std::int64_t> connections{0};         // of clients, on all threads
-  std::atomic<std::int64_t> detached{0};            // exchanges that go on without their client
-  std::int64_t connections_max = 0;                 ///< by descriptors; from the start on
+  std::atomic<std::int64_t> connections{0};           // of clients, on all threads
+  std::atomic<std::int64_t> detached{0};              // exchanges that go on without their client
+  std::int64_t connections_max = 0;                   ///< by descriptors; from the start on
+  std::int64_t descriptors = 0;                       ///< for clients and upstreams; the same
+  std::atomic<std::int64_t> upstream_connections{0};  // on all threads
+  std::atomic<instant> descriptors_noted{
+      instant::min()};                              ///< when people were told that none is left
   std::atomic<std::int64_t> buffered{0};            // octets that wait for clients, on all threads
+  std::atomic<std::uint64_t> shed_wishes{0};        // that it be less; 0: nothing is done for it
   std::atomic<instant> shed_noted{instant::min()};  ///< when people were told last
   std::atomic<instant> memory_noted{instant::min()};  ///< the same, of a want of memory
 
@@ -139,13 +173,10 @@ struct shared_state {
   std::mutex drain_mutex;
   std::condition_variable drain_changed;
   std::size_t workers_draining = 0;
-  store_health quota_health{
+  store::store_health quota_health{
       {"the store of quotas does not answer ({}): each policy does as its "
        "on-store-failure says",
        "the store of quotas answers again"}};
-  /// When people were told of an unknown outcome, and of how many they were not since then.
-  std::atomic<instant> unknown_noted{instant::min()};
-  std::atomic<std::uint64_t> unknown_not_noted{0};
   std::function<void(std::string_view)> report;  ///< a warning in `events`
   std::shared_ptr<event_log> events;             ///< never null
   upstream_reports upstreams;
@@ -182,11 +213,24 @@ class worker {
   /// that slow readers of long answers are slowed down and not closed.
   [[nodiscard]] auto share_of_buffers(std::size_t least, std::size_t most) const -> std::size_t;
 
+  /// Whether bodies may be kept until they are whole: with more than half of `http.max-buffered` in
+  /// use they pass through as they come.
+  [[nodiscard]] auto may_hold_bodies() const -> bool {
+    return shared.buffered.load(std::memory_order_relaxed) <=
+           current->settings->settings.http.max_buffered / 2;
+  }
+
   /// Enters one more connection of a client, which whoever asks puts at its place. Nothing when there are as
   /// many as there may be.
   using client_place = std::list<client_connection*>::iterator;
   [[nodiscard]] auto add_client() -> std::optional<client_place>;
   void remove_client(client_place at);
+
+  /// Whether there is a descriptor for one more connection to an upstream: others that rest are
+  /// closed for it, but what is kept for clients, stores and the admin address stays.
+  [[nodiscard]] auto has_room_for_upstream() -> bool;
+  /// Closes one connection to an upstream that rests. False when none does.
+  auto close_idle_upstream() -> bool;
 
   /// An exchange for one request; it goes back when it is over.
   [[nodiscard]] auto take_exchange() -> std::unique_ptr<exchange>;
@@ -194,8 +238,8 @@ class worker {
   /// An exchange that went on without its client is over.
   void reclaim(exchange& done);
   /// Counts what waits in memory because a client is slow. `counted` is what was counted of it before, and becomes
-  /// `octets`. When all of it together is more than `http.max-buffered`, clients for which most waits are dropped, at the
-  /// end of this turn or later.
+  /// `octets`. When all of it together is more than `http.max-buffered`, clients are dropped in a
+  /// later turn: of all threads, those for which most has waited for longest.
   void count_buffered(std::size_t& counted, std::size_t octets) {
     if (counted != octets) [[unlikely]] {
       recount(counted, octets);
@@ -227,12 +271,9 @@ class worker {
   };
   /// Counts a text that several clients may wait for once.
   [[nodiscard]] auto hold_text(std::string_view text) -> held_text;
-  /// Drops clients as long as too much waits for them.
-  void shed();
-
   /// Makes a change as soon as the store lets it. What cannot be kept that long becomes an unknown outcome
   /// by itself.
-  void record_later(idempotency::change change);
+  void retry_later(idempotency::change change);
   void release(worker_runtime& used);
   /// Has metrics say how often the store of quotas was written to.
   void count_round_trips();
@@ -245,7 +286,7 @@ class worker {
   /// For a request whose head could not be read.
   void log_malformed(http::ip_address const& client, std::string_view protocol, int status);
 
-  [[nodiscard]] auto random() noexcept -> std::uint64_t;
+  [[nodiscard]] auto random() noexcept -> std::uint64_t { return jitter.next(); }
   /// `Date: Sun, 06 Nov 1994 08:49:37 GMT` and the end of line, of this second.
   [[nodiscard]] auto date_line() -> std::string_view;
   [[nodiscard]] auto wall_clock() -> std::chrono::sys_seconds;
@@ -262,6 +303,7 @@ class worker {
   std::shared_ptr<worker_metrics> metrics;
   worker_runtime* current = nullptr;
   access_log::source* log = nullptr;  // while requests are logged
+  jitter_source jitter;
 
   // Used by whoever runs, and by nobody after it returns to the loop.
   static constexpr std::size_t input_octets_max = 64 * 1024;
@@ -284,20 +326,31 @@ class worker {
     std::size_t counted = 0;
   };
   void note_out_of_memory() noexcept;
+  /// Drops the clients for which most waits, without memory: all with at least half of the most.
+  void shed_largest();
   /// Once in a while: true when people are to be told something.
   [[nodiscard]] auto may_note(std::atomic<instant>& noted) const -> bool;
   void recount(std::size_t& counted, std::size_t octets);
   void let_text_go(void const* text) noexcept;
 
+  // Dropping clients for which too much waits.
+  struct shed_round;
+  struct slow_client;
+  void begin_to_shed();
+  void start(std::shared_ptr<shed_round> const& round);
+  void rank_clients(std::shared_ptr<shed_round> const& round, std::size_t at);
+  void drop_slowest(std::shared_ptr<shed_round> const& round, std::size_t at);
+  void end_or_repeat(std::shared_ptr<shed_round> const& round);
+  [[nodiscard]] auto find_slow(instant now) const -> std::vector<slow_client>;
+  [[nodiscard]] auto has_too_much() const -> bool;
+
   std::unordered_map<void const*, text_count> texts_;  // that wait for clients
-  std::atomic<bool> sheds_{false};                     // is about to
   std::vector<std::unique_ptr<worker_runtime>> runtimes_;
   std::vector<std::unique_ptr<listener>> listeners_;
   std::vector<std::unique_ptr<exchange>> exchanges_;  // for reuse
   access_log::source& log_source_;
   std::unordered_map<exchange*, std::unique_ptr<exchange>> detached_;
-  std::unique_ptr<late_records> late_records_;
-  std::uint64_t random_;
+  std::unique_ptr<change_retry_queue> retry_queue_;
   std::uint64_t round_trips_ = 0;  // that were counted
   instant date_until_{instant::min()};
   std::string date_line_;

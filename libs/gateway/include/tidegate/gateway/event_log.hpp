@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/config/log_level.hpp>
+
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,12 +13,6 @@
 #include <thread>
 
 namespace tidegate::gateway {
-
-enum class log_level : std::uint8_t { error, warning, info, debug };
-
-/// `error`, `warning`, `info`, `debug`
-[[nodiscard]] auto name_of(log_level level) noexcept -> std::string_view;
-[[nodiscard]] auto log_level_named(std::string_view name) noexcept -> std::optional<log_level>;
 
 /// What the gateway says about itself, for people: one line each, with time and level.
 ///
@@ -51,6 +48,12 @@ class event_log {
   void warning(std::string_view text) { write(log_level::warning, text); }
   void info(std::string_view text) { write(log_level::info, text); }
   void debug(std::string_view text) { write(log_level::debug, text); }
+
+  /// For lines that may come often. The first of a kind is written at once. Of those that come
+  /// within `pause` of it, the last is written when the pause ends, or this does, with how many
+  /// more there were. `kind` is a literal.
+  void write_limited(std::string_view kind, log_level level, std::string_view text,
+                     std::chrono::nanoseconds pause = std::chrono::seconds(10));
 
   /// Lines that could not be written so far.
   [[nodiscard]] auto dropped() const -> std::uint64_t;

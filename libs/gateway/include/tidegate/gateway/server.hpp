@@ -2,9 +2,9 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/config/config.hpp>
 #include <tidegate/engine/activation.hpp>
 #include <tidegate/engine/loop.hpp>
-#include <tidegate/gateway/config.hpp>
 #include <tidegate/gateway/event_log.hpp>
 #include <tidegate/scim/model.hpp>
 #include <tidegate/store/directory.hpp>

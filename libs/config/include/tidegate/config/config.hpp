@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/result.hpp>
+#include <tidegate/base/sha256.hpp>
+#include <tidegate/config/log_level.hpp>
+#include <tidegate/config/route.hpp>
+#include <tidegate/http/ip_address.hpp>
+#include <tidegate/idempotency/fingerprint.hpp>
+#include <tidegate/idempotency/key.hpp>
+#include <tidegate/idempotency/policy.hpp>
+#include <tidegate/ratelimit/abuse.hpp>
+#include <tidegate/ratelimit/advertise.hpp>
+#include <tidegate/ratelimit/fields.hpp>
+#include <tidegate/ratelimit/partition.hpp>
+#include <tidegate/ratelimit/policy.hpp>
+#include <tidegate/scim/list_request.hpp>
+#include <tidegate/scim/resource.hpp>
+#include <tidegate/store/quota_store.hpp>
+
+#include <chrono>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What an operator says of the gateway: the tree that `parse_config` makes of a YAML file and
+/// `config_from_flags` of a command line. Every value in it was checked, what was left out has its
+/// default, and names are resolved to positions. docs/reference/config.md describes each option.
+namespace tidegate::gateway {
+
+struct tls_files {
+  std::string certificate;  ///< PEM, with the chain
+  std::string key;          ///< PEM
+  auto operator==(tls_files const&) const -> bool = default;
+};
+
+/// `listen`
+struct listener_config {
+  std::string address;  ///< `127.0.0.1:8080`, `[::1]:8080`, `:8080`, `unix:/path`: never a name
+  std::optional<tls_files> tls;
+  bool http2 = true;
+  bool proxy_protocol = false;
+  auto operator==(listener_config const&) const -> bool = default;
+};
+
+/// One server of an upstream: an `http` or `https` URL without a path.
+struct upstream_server {
+  bool tls = false;
+  std::string host;  ///< a name or an address; IPv6 without its brackets
+  std::uint16_t port = 0;
+  auto operator==(upstream_server const&) const -> bool = default;
+};
+
+/// `http://127.0.0.1:3000`
+[[nodiscard]] auto to_string(upstream_server const& server) -> std::string;
+
+/// `upstreams.NAME.tls`, for servers with `https`.
+struct upstream_tls {
+  bool verify = true;
+  std::optional<std::string> ca;  ///< PEM; the system's when it is missing
+  std::optional<std::string>
+      server_name;  ///< for SNI and verification; the URL's when it is missing
+  auto operator==(upstream_tls const&) const -> bool = default;
+};
+
+/// `upstreams.NAME.overload`; at least one of the two is there.
+struct overload_config {
+  std::optional<std::int64_t> max_in_flight;
+  std::optional<std::chrono::nanoseconds> target_latency;
+  auto operator==(overload_config const&) const -> bool = default;
+};
+
+/// `upstreams.NAME`
+struct upstream_config {
+  std::string name;
+  std::vector<upstream_server> servers;  ///< at least one
+  std::chrono::nanoseconds connect_timeout{0};
+  std::chrono::nanoseconds timeout{0};       ///< until the head of the response
+  std::chrono::nanoseconds idle_timeout{0};  ///< between bytes
+  std::int64_t retries = 0;                  ///< of requests that are safe to retry
+  upstream_tls tls;
+  std::optional<overload_config> overload;
+  auto operator==(upstream_config const&) const -> bool = default;
+};
+
+/// What is counted of a policy.
+enum class counted : std::uint8_t {
+  all,
+  successful,  ///< responses from 400 on are given back
+};
+
+/// What to do while the store of quotas does not answer.
+enum class store_failure : std::uint8_t { local, allow, deny };
+
+/// `policies.NAME`
+struct policy_config {
+  std::string name;          ///< printable ASCII: clients see it
+  ratelimit::policy policy;  ///< quota, window, unit, algorithm, burst
+  ratelimit::partition_rule partition;
+  ratelimit::advertisement advertisement;  ///< `max-advertised-rate` and `jitter`
+  bool shadow = false;                     ///< counted, never refuses and not in the fields
+  counted count = counted::all;
+  std::optional<ratelimit::abuse_settings> abuse;
+  store::counting counting = store::counting::exact;  ///< where gateways share quotas
+  store_failure on_store_failure = store_failure::local;
+};
+
+/// `routes[].idempotency` with a mode other than `off`.
+struct idempotency_config {
+  bool required = false;             ///< a request without a key is refused
+  std::vector<std::string> methods;  ///< none of them is safe
+  std::vector<ratelimit::partition_source> scope;
+  /// Nothing else in `scope` tells clients apart, so that every request has an owner of its keys.
+  bool owned_by_address = false;
+  bool anonymous =
+      true;  ///< requests without anything of `scope` that names a client may have keys
+  idempotency::key_options key;
+  idempotency::fingerprint_rule fingerprint;
+  idempotency::policy policy;
+  std::int64_t max_body = 0;
+  std::int64_t max_response = 0;
+  std::chrono::nanoseconds max_execution{0};
+  bool pass_on_store_failure = false;
+  std::int64_t replay_cost = 0;
+  bool seal = true;
+  std::string documentation;
+};
+
+/// One of `routes[].auth.bearer-tokens`.
+struct bearer_token {
+  std::string name;        ///< the principal; unique in its route
+  sha256_digest digest{};  ///< of the token's bytes
+  std::string tenant;      ///< whose data it sees
+  bool read_only = false;  ///< only for methods that are safe
+  auto operator==(bearer_token const&) const -> bool = default;
+};
+
+/// `routes[].auth`
+struct auth_config {
+  std::vector<bearer_token> tokens;  ///< at least one
+  auto operator==(auth_config const&) const -> bool = default;
+};
+
+/// `admin`
+struct admin_config {
+  std::string address;  ///< as of a listener
+  /// Who may use it. None: whoever reaches it, and the address is of the loopback interface or a path.
+  std::vector<bearer_token> tokens{};
+  auto operator==(admin_config const&) const -> bool = default;
+};
+
+/// The options of a route with `service: scim`.
+struct scim_config {
+  scim::pagination_options pagination;
+  std::vector<std::string> schemas;  ///< files with schemas and resource types
+  std::vector<std::string> indexes;  ///< attributes that are indexed besides those that always are
+  std::chrono::nanoseconds scan_budget{0};  ///< of a page, for what has no index
+  std::int64_t max_body = 0;
+  std::int64_t bulk_max_operations = 0;
+  std::int64_t bulk_max_payload = 0;
+  std::string public_url;  ///< without a slash at its end; empty: as the request says
+  bool unique_group_names = false;
+  scim::unknown_attributes unknown = scim::unknown_attributes::ignore;
+  auto operator==(scim_config const&) const -> bool = default;
+};
+
+/// What answers the requests of a route.
+enum class route_service : std::uint8_t { upstream, echo, scim };
+
+/// One of `routes`; the first that matches a request takes it.
+struct route_config {
+  std::string name;  ///< unique; the match as it is written when the operator gave none
+  request_match match;
+  route_service service = route_service::upstream;
+  std::size_t upstream = 0;  ///< position in `config::upstreams`, for `route_service::upstream`
+  std::vector<std::size_t> limits;  ///< positions in `config::policies`, in the order of the fields
+  cost_config cost;
+  std::optional<auth_config> auth;
+  std::optional<idempotency_config> idempotency;
+  std::optional<scim_config> scim;  ///< for `route_service::scim`
+  /// `bridge: scim-cursor`: the upstream has pages by index only, and clients get these.
+  std::optional<scim::pagination_options> bridge;
+};
+
+/// `fields`
+struct fields_config {
+  std::optional<ratelimit::draft> ratelimit = ratelimit::draft::draft_09;  ///< missing for `none`
+  bool legacy = false;                                                     ///< X-RateLimit-* too
+  auto operator==(fields_config const&) const -> bool = default;
+};
+
+/// `client-address`: the field in which trusted proxies say who asked them.
+enum class client_address_field : std::uint8_t { x_forwarded_for, forwarded };
+
+/// `http`: what a client may ask for, and how long it may take.
+struct http_config {
+  std::chrono::nanoseconds header_timeout{0};
+  std::chrono::nanoseconds body_timeout{0};
+  std::chrono::nanoseconds idle_timeout{0};
+  std::int64_t max_header_size = 0;
+  std::int64_t max_headers = 0;
+  std::int64_t max_uri = 0;
+  std::optional<std::int64_t> max_body;
+  std::int64_t max_connections = 0;
+  bool refuses_ambiguous_paths = true;
+  std::int64_t max_buffered = 0;
+  auto operator==(http_config const&) const -> bool = default;
+};
+
+/// `access-log`: one line of JSON for each request.
+struct access_log_config {
+  enum class destination : std::uint8_t { off, standard_output, file };
+  destination to = destination::off;
+  std::string file;    ///< for `destination::file`
+  bool query = false;  ///< the query of the request too, which may hold secrets
+  auto operator==(access_log_config const&) const -> bool = default;
+};
+
+/// `console.directory`: what the admin address lets people do with the directory.
+enum class directory_access : std::uint8_t { off, read, write };
+
+enum class store_kind : std::uint8_t { memory, sqlite, redis, postgres };
+
+/// Where state is kept: one of `stores`.
+struct store_place {
+  store_kind kind = store_kind::memory;
+  std::string where{};  ///< a file of SQLite, or the URL of a server
+  auto operator==(store_place const&) const -> bool = default;
+};
+
+/// One option as a configuration has it, for people to look at.
+struct effective_option {
+  std::string path;    ///< `policies.burst.quota`, `routes[/v1/**].match.path`
+  std::string value;   ///< as it is written; what is secret or very long is not in it
+  std::string origin;  ///< `FILE:LINE:COLUMN`, `command line` or `default`
+  /// The option is looked at when the gateway starts, and not again.
+  bool at_start = false;
+  /// Of the whole value, where `value` does not have it: tells two apart that look the same.
+  sha256_digest fingerprint{};
+  auto operator==(effective_option const&) const -> bool = default;
+};
+
+/// So many options of a configuration are kept for people to look at.
+inline constexpr std::size_t effective_options_max = 10'000;
+
+/// One thing that is wrong with a configuration, and where.
+struct config_fault {
+  std::string file;
+  std::size_t line = 1;    ///< from 1 on
+  std::size_t column = 1;  ///< in bytes, from 1 on
+  std::string message;     ///< what is wrong and what is allowed
+  auto operator<=>(config_fault const&) const = default;
+};
+
+/// `FILE:LINE:COLUMN: MESSAGE`; of a flag of the command line, `--FLAG: MESSAGE`.
+[[nodiscard]] auto to_string(config_fault const& fault) -> std::string;
+
+/// The whole of it. Paths of files are relative to the working directory: those of a configuration file
+/// were relative to its folder.
+struct config {
+  std::vector<listener_config> listen;  ///< at least one
+  std::optional<admin_config> admin;
+  directory_access console_directory = directory_access::read;
+  std::optional<std::int64_t> workers;  ///< event loops; missing for `auto`, one for each core
+  std::string data;                     ///< folder of what outlives a request
+  std::string secrets;                  ///< file that keys are derived from
+  std::int64_t quota_partitions = 0;    ///< `stores.quota-partitions`: how many are kept in memory
+  store_place quota_store;
+  store_place idempotency_store;
+  std::int64_t idempotency_size =
+      0;  ///< octets of all keys and responses; 0: the server bounds them
+  std::int64_t idempotency_replicas = 0;  ///< that have to have a change, of Redis
+  store_place directory_store;
+  std::vector<upstream_config> upstreams;
+  std::vector<policy_config> policies;
+  std::vector<route_config> routes;
+  fields_config fields;
+  std::vector<http::cidr> trusted_proxies;
+  client_address_field client_address = client_address_field::x_forwarded_for;
+  http_config http;
+  std::chrono::nanoseconds drain_delay{0};  ///< from SIGTERM until listeners close
+  access_log_config access_log;
+  log_level log = log_level::info;          ///< what is said on standard error
+  std::vector<effective_option> effective;  ///< all of it again, option by option
+  /// What is allowed and most likely not meant: a route that no request reaches, a policy of no route.
+  std::vector<config_fault> warnings;
+};
+
+/// Where the option of that path in `effective` is written, for a fault about it; the beginning of the file when it
+/// has its default.
+[[nodiscard]] auto place_of(config const& settings, std::string_view path) -> config_fault;
+
+/// So many policies a route may have, and so many sources a partition.
+inline constexpr std::size_t limits_max = 16;
+inline constexpr std::size_t sources_max = 16;
+/// So many tokens the admin address may have.
+inline constexpr std::size_t admin_tokens_max = 64;
+
+/// What is read at most of a configuration.
+inline constexpr std::size_t config_octets_max = 1024 * 1024;
+
+/// Reads the YAML of a configuration. Reads no file: `file_name` is for the faults, and its folder is what
+/// relative paths in `text` are relative to.
+///
+/// All faults are collected, in the order of the text, up to a hundred.
+[[nodiscard]] auto parse_config(std::string_view text, std::string_view file_name)
+    -> result<config, std::vector<config_fault>>;
+
+/// The flags of `tidegate serve` that stand for a configuration file.
+struct serve_flags {
+  std::string upstream;                      ///< a URL
+  std::optional<std::string> listen{};       ///< `HOST:PORT`
+  std::optional<std::string> admin{};        ///< `HOST:PORT` of the loopback interface
+  std::vector<std::string> limits{};         ///< `100/1m by header:x-api-key`
+  std::optional<std::string> idempotency{};  ///< `required`, `optional` or `off`
+};
+
+/// The same configuration as a file with one upstream, one route `/**` and one policy for each limit would
+/// make. The faults name the flag instead of a file, and the character of its value.
+///
+/// A limit is `QUOTA/WINDOW`, then ` by ` and sources with `,` between them; without sources it is one for
+/// each client address.
+[[nodiscard]] auto config_from_flags(serve_flags const& flags)
+    -> result<config, std::vector<config_fault>>;
+
+/// JSON Schema (2020-12) of the file, for editors.
+[[nodiscard]] auto config_json_schema() -> std::string;
+
+/// docs/reference/config.md: every option with its default, what is allowed and what it does.
+[[nodiscard]] auto config_reference() -> std::string;
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/config/describe.hpp>
+
+#include <tidegate/config/key_scope.hpp>
+#include <tidegate/idempotency/problems.hpp>
+#include <tidegate/json/string.hpp>
+#include <tidegate/ratelimit/fields.hpp>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::gateway {
+
+namespace {
+
+auto has_window(policy_config const& policy) -> bool {
+  return policy.policy.unit() != ratelimit::quota_unit::concurrent_requests;
+}
+
+auto name_of(ratelimit::algorithm algorithm) -> std::string_view {
+  switch (algorithm) {
+    case ratelimit::algorithm::fixed: return "fixed";
+    case ratelimit::algorithm::sliding: return "sliding";
+    case ratelimit::algorithm::gcra: break;
+  }
+  return "gcra";
+}
+
+void append_html(std::string& out, std::string_view text) {
+  for (auto const c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += c;
+    }
+  }
+}
+
+auto names_of(std::span<ratelimit::partition_source const> sources) -> std::vector<std::string> {
+  std::vector<std::string> names;
+  for (auto const& source : sources) {
+    names.push_back(to_string(source));
+  }
+  return names;
+}
+
+auto json_list(std::span<std::string const> texts) -> std::string {
+  std::string out = "[";
+  for (auto const& text : texts) {
+    out += out.size() == 1 ? "" : ",";
+    json::append_string(out, text);
+  }
+  return out + "]";
+}
+
+auto joined(std::span<std::string const> texts, std::string const& between = ", ") -> std::string {
+  std::string out;
+  for (auto const& text : texts) {
+    out += (out.empty() ? "" : between) + text;
+  }
+  return out;
+}
+
+auto uses_keys(config const& settings) -> bool {
+  return std::ranges::any_of(settings.routes,
+                             [](auto const& route) { return route.idempotency.has_value(); });
+}
+
+/// What a client can be told about a key, and what it means.
+constexpr std::array all_codes = {
+    idempotency::problem_code::key_missing,      idempotency::problem_code::key_malformed,
+    idempotency::problem_code::key_too_old,      idempotency::problem_code::scope_missing,
+    idempotency::problem_code::digest_mismatch,  idempotency::problem_code::key_reused,
+    idempotency::problem_code::in_flight,        idempotency::problem_code::outcome_unknown,
+    idempotency::problem_code::result_expired,   idempotency::problem_code::response_not_replayable,
+    idempotency::problem_code::body_too_large,   idempotency::problem_code::too_many_keys,
+    idempotency::problem_code::store_unavailable};
+
+/// Which content makes two requests the same, by `routes[].idempotency.fingerprint`.
+auto fingerprint_as_json(idempotency::fingerprint_rule const& rule) -> std::string {
+  if (!rule.pointers().empty()) {
+    std::vector<std::string> texts;
+    for (auto const& pointer : rule.pointers()) {
+      texts.emplace_back(pointer.text());
+    }
+    return "{\"json\":" + json_list(texts) + "}";
+  }
+  return rule == idempotency::fingerprint_rule::none()   ? "\"none\""
+         : rule == idempotency::fingerprint_rule::json() ? "\"json\""
+                                                         : "\"body\"";
+}
+
+auto fingerprint_as_html(idempotency::fingerprint_rule const& rule) -> std::string {
+  std::string out = "its method, path and query";
+  if (!rule.pointers().empty()) {
+    out += " and these values of its JSON content:";
+    for (auto const& pointer : rule.pointers()) {
+      out += &pointer == rule.pointers().data() ? " <code>" : ", <code>";
+      append_html(out, pointer.text());
+      out += "</code>";
+    }
+  } else if (rule == idempotency::fingerprint_rule::json()) {
+    out += " and its JSON content, whatever the order of members and the white space";
+  } else if (!(rule == idempotency::fingerprint_rule::none())) {
+    out += " and every octet of its content";
+  }
+  return out;
+}
+
+void append_keys_as_json(std::string& out, config const& settings) {
+  out += ",\"idempotency\":{\"routes\":[";
+  auto const* between = "";
+  for (auto const& route : settings.routes) {
+    if (!route.idempotency) {
+      continue;
+    }
+    auto const& keys = *route.idempotency;
+    out += between;
+    between = ",";
+    out += "{\"route\":";
+    json::append_string(out, route.name);
+    out += std::string(",\"required\":") + (keys.required ? "true" : "false") +
+           ",\"methods\":" + json_list(keys.methods) +
+           ",\"scope\":" + json_list(names_of(keys.scope)) + ",\"per-host\":true,\"key-format\":";
+    json::append_string(out, idempotency::name_of(keys.key.format));
+    out += ",\"key-length-max\":" + std::to_string(keys.key.length_max) +
+           ",\"replayed-for\":" + std::to_string(keys.policy.ttl.count()) + ",\"remembered-for\":" +
+           std::to_string((keys.policy.ttl + keys.policy.tombstone).count()) +
+           ",\"anonymous\":" + (keys.anonymous ? "\"allow\"" : "\"refuse\"") +
+           ",\"fingerprint\":" + fingerprint_as_json(keys.fingerprint) +
+           ",\"in-flight\":" + (keys.policy.wait_in_flight ? "\"wait\"" : "\"conflict\"");
+    if (keys.key.age_max) {
+      out += ",\"key-age-max\":" +
+             std::to_string(
+                 std::chrono::duration_cast<std::chrono::seconds>(*keys.key.age_max).count());
+    }
+    out += ",\"replay-cost\":" + std::to_string(keys.replay_cost) + "}";
+  }
+  out += "],\"errors\":[";
+  between = "";
+  for (auto const code : all_codes) {
+    out += between;
+    between = ",";
+    out += "{\"code\":";
+    json::append_string(out, idempotency::name_of(code));
+    out += ",\"status\":" + std::to_string(idempotency::status_of(code)) + ",\"title\":";
+    json::append_string(out, idempotency::title_of(code));
+    out += "}";
+  }
+  out += "]}";
+}
+
+void append_keys_as_html(std::string& out, config const& settings) {
+  out +=
+      "<h1>Idempotency-Key</h1>\n<p>A request with a key can be sent again: it is carried out "
+      "once, and "
+      "the first answer is given again.</p>\n";
+  for (auto const& route : settings.routes) {
+    if (!route.idempotency) {
+      continue;
+    }
+    auto const& keys = *route.idempotency;
+    out += "<h2>";
+    append_html(out, route.name);
+    out += "</h2>\n<p>A key is " + std::string(keys.required ? "required" : "taken") + " with ";
+    append_html(out, joined(keys.methods));
+    out += ". It is a String of at most " + std::to_string(keys.key.length_max) + " characters";
+    if (keys.key.format != idempotency::key_format::any) {
+      out += " that is a ";
+      out += idempotency::name_of(keys.key.format);
+    }
+    if (keys.key.age_max) {
+      out += ", made at most " +
+             std::to_string(
+                 std::chrono::duration_cast<std::chrono::seconds>(*keys.key.age_max).count()) +
+             " seconds ago";
+    }
+    out += ". ";
+    out += "The same key for another host or with another value of ";
+    append_html(out, joined(names_of(keys.scope)));
+    out += " is another key.";
+    if (!keys.owned_by_address) {
+      auto named = keys.scope;
+      std::erase_if(named, [](auto const& source) { return !names_client(source.kind); });
+      out += " A request without ";
+      append_html(out, joined(names_of(named), " and "));
+      out += keys.anonymous ? " owns its key together with all others of that kind."
+                            : " cannot have a key: it is refused.";
+    }
+    out += "</p>\n<p>A request with the same key is the same request when it has the same of " +
+           fingerprint_as_html(keys.fingerprint) +
+           "; else it is refused with 422. While the first one is carried out, another " +
+           (keys.policy.wait_in_flight
+                ? "waits for its answer."
+                : "is refused with 409; with <code>Prefer: wait=SECONDS</code> it waits for the "
+                  "answer.") +
+           " An answer is given again for " + std::to_string(keys.policy.ttl.count()) +
+           " seconds; the key is remembered for " +
+           std::to_string((keys.policy.ttl + keys.policy.tombstone).count()) +
+           ". An answer that is given again costs " +
+           (keys.replay_cost == 0 ? "nothing" : std::to_string(keys.replay_cost)) + ".</p>\n";
+  }
+  out += "<h2>Errors</h2>\n<dl>\n";
+  for (auto const code : all_codes) {
+    out += "<dt id=\"" + std::string(idempotency::name_of(code)) + "\"><code>" +
+           std::string(idempotency::name_of(code)) + "</code> (" +
+           std::to_string(idempotency::status_of(code)) + ")</dt><dd>";
+    append_html(out, idempotency::title_of(code));
+    out += "</dd>\n";
+  }
+  out += "</dl>\n";
+}
+
+/// The route counts what is sent to it.
+auto is_limited(route_config const& route, config const& settings) -> bool {
+  return std::ranges::any_of(route.limits,
+                             [&](auto position) { return !settings.policies[position].shadow; });
+}
+
+auto limits_of(route_config const& route, config const& settings) -> std::vector<std::string> {
+  std::vector<std::string> names;
+  for (auto const position : route.limits) {
+    if (!settings.policies[position].shadow) {
+      names.push_back(settings.policies[position].name);
+    }
+  }
+  return names;
+}
+
+/// What a request costs, in the order in which the rules are tried (draft-07, section 2.2).
+void append_costs_as_json(std::string& out, config const& settings) {
+  out += ",\"routes\":[";
+  auto const* between = "";
+  for (auto const& route : settings.routes) {
+    if (!is_limited(route, settings)) {
+      continue;
+    }
+    out += between;
+    between = ",";
+    out += "{\"route\":";
+    json::append_string(out, route.name);
+    out += ",\"path\":";
+    json::append_string(out, route.match.path);
+    if (!route.match.methods.empty()) {
+      out += ",\"methods\":" + json_list(route.match.methods);
+    }
+    if (!route.match.host.empty()) {
+      out += ",\"host\":";
+      json::append_string(out, route.match.host);
+    }
+    out += ",\"limits\":" + json_list(limits_of(route, settings)) +
+           ",\"cost\":{\"default\":" + std::to_string(route.cost.otherwise) + ",\"rules\":[";
+    auto const* between_rules = "";
+    for (auto const& rule : route.cost.rules) {
+      out += std::string(between_rules) + "{\"methods\":" + json_list(rule.match.methods) +
+             ",\"path\":";
+      between_rules = ",";
+      json::append_string(out, rule.match.path);
+      out += ",\"cost\":" + std::to_string(rule.cost) + "}";
+    }
+    out += "]}}";
+  }
+  out += "]";
+}
+
+void append_costs_as_html(std::string& out, config const& settings) {
+  out +=
+      "<h1>What requests cost</h1>\n<p>Of policies that count requests, in units. Of the rules of "
+      "a route the first that fits is taken.</p>\n";
+  for (auto const& route : settings.routes) {
+    if (!is_limited(route, settings)) {
+      continue;
+    }
+    out += "<h2>";
+    append_html(out, route.name);
+    out += "</h2>\n<p>Counted by ";
+    append_html(out, joined(limits_of(route, settings)));
+    out += ".</p>\n<ul>\n";
+    for (auto const& rule : route.cost.rules) {
+      out += "<li><code>";
+      append_html(out, joined(rule.match.methods) + " " + rule.match.path);
+      out += "</code>: " + std::to_string(rule.cost) + "</li>\n";
+    }
+    out += "<li>" + std::string(route.cost.rules.empty() ? "Every request" : "All others") + ": " +
+           std::to_string(route.cost.otherwise) + "</li>\n</ul>\n";
+  }
+}
+
+/// How units may be spent within the window (draft-07, sections 2.2 and 2.3).
+auto distribution_of(policy_config const& policy) -> std::string {
+  switch (policy.policy.algorithm()) {
+    case ratelimit::algorithm::fixed:
+      return "A window begins with the first request in it; within it the quota may be spent in "
+             "any way.";
+    case ratelimit::algorithm::sliding:
+      return "Windows follow one another. What was spent in the one before counts in proportion "
+             "to how much of it is less than a window ago.";
+    case ratelimit::algorithm::gcra: break;
+  }
+  return "At most " + std::to_string(policy.policy.burst()) +
+         " at once; units come back one by one, evenly over the window.";
+}
+
+auto what_counts(policy_config const& policy) -> std::string {
+  std::string out;
+  switch (policy.policy.unit()) {
+    case ratelimit::quota_unit::content_bytes:
+      out = "The content of requests and responses counts, in octets.";
+      break;
+    case ratelimit::quota_unit::concurrent_requests:
+      return "A request counts until its response has ended.";
+    default: out = "Requests count with what they cost.";
+  }
+  return out + (policy.count == counted::successful
+                    ? " A request whose response has a status from 400 on costs nothing."
+                    : " All of them count, whatever the status of the response.");
+}
+
+}  // namespace
+
+void append_policy_members(std::string& out, policy_config const& policy) {
+  out += R"("name":)";
+  json::append_string(out, policy.name);
+  out += ",\"quota\":" + std::to_string(policy.policy.quota()) + ",\"unit\":";
+  json::append_string(out, ratelimit::name_of(policy.policy.unit()));
+  if (has_window(policy)) {
+    out += ",\"window\":" + std::to_string(policy.policy.window().count()) + ",\"algorithm\":";
+    json::append_string(out, name_of(policy.policy.algorithm()));
+  }
+  out += std::string(",\"enforced\":") + (policy.shadow ? "false" : "true") +
+         ",\"partition\":" + ratelimit::describe_as_json(policy.partition) +
+         ",\"count\":" + (policy.count == counted::successful ? "\"successful\"" : "\"all\"");
+  if (has_window(policy) && policy.policy.algorithm() == ratelimit::algorithm::gcra) {
+    out += ",\"burst\":" + std::to_string(policy.policy.burst());
+  }
+}
+
+auto describe_as_json(config const& settings) -> std::string {
+  std::string out = R"({"policies":[)";
+  auto const* between = "";
+  for (auto const& policy : settings.policies) {
+    out += between;
+    between = ",";
+    out += "{";
+    append_policy_members(out, policy);
+    out += "}";
+  }
+  out += "]";
+  append_costs_as_json(out, settings);
+  if (uses_keys(settings)) {
+    append_keys_as_json(out, settings);
+  }
+  return out + "}\n";
+}
+
+auto describe_as_html(config const& settings) -> std::string {
+  std::string out =
+      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Limits of this "
+      "API</title>\n"
+      "<style>body{font:16px/1.5 sans-serif;max-width:46em;margin:2em auto;padding:0 1em}"
+      "@media(prefers-color-scheme:dark){body{background:#111;color:#eee}}</style>\n"
+      "<h1>Limits of this API</h1>\n";
+  for (auto const& policy : settings.policies) {
+    if (policy.shadow) {
+      continue;
+    }
+    out += "<h2>";
+    append_html(out, policy.name);
+    out += "</h2>\n<p>" + std::to_string(policy.policy.quota()) + " ";
+    out += ratelimit::name_of(policy.policy.unit());
+    if (has_window(policy)) {
+      out += " in " + std::to_string(policy.policy.window().count()) + " seconds (";
+      out += name_of(policy.policy.algorithm());
+      out += ")";
+    }
+    out += ". " + what_counts(policy);
+    if (has_window(policy)) {
+      out += " " + distribution_of(policy);
+    }
+    out += "</p>\n<p>";
+    append_html(out, ratelimit::describe(policy.partition));
+    out += "</p>\n";
+  }
+  append_costs_as_html(out, settings);
+  if (uses_keys(settings)) {
+    append_keys_as_html(out, settings);
+  }
+  return out + "</html>\n";
+}
+
+}  // namespace tidegate::gateway

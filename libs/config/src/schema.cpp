@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The JSON Schema and the reference, both written from the table of options.
+#include <tidegate/config/config.hpp>
+
+#include "options.hpp"
+
+#include <tidegate/json/string.hpp>
+
+#include <algorithm>
+
+namespace tidegate::gateway {
+
+namespace {
+
+auto json(std::string_view text) -> std::string {
+  std::string out;
+  json::append_string(out, text);
+  return out;
+}
+
+// ---- JSON Schema ----
+
+auto string_like(std::string_view pattern) -> std::string {
+  return R"({"type":"string","pattern":)" + json(pattern) + "}";
+}
+
+auto number_schema(option const& rule) -> std::string {
+  std::string out = R"({"type":"integer","minimum":)" + std::to_string(rule.min);
+  if (rule.max != std::numeric_limits<std::int64_t>::max()) {
+    out += R"(,"maximum":)" + std::to_string(rule.max);
+  }
+  return out + "}";
+}
+
+/// The forms that one value may have, each a schema.
+auto value_schemas(option const& rule) -> std::vector<std::string> {
+  switch (rule.type) {
+    case option_type::section:
+    case option_type::choice: return {};
+    case option_type::boolean: return {R"({"type":"boolean"})"};
+    case option_type::integer: return {number_schema(rule)};
+    case option_type::duration: return {string_like("^[0-9]+(ms|s|m|h|d)$")};
+    case option_type::size:
+    case option_type::quota:
+      return {number_schema(rule), string_like("^[0-9]+(KiB|MiB|GiB|TiB)?$")};
+    case option_type::rate: return {string_like("^[0-9]+/[0-9]*(ms|s|m|h|d)$")};
+    case option_type::url: return {string_like("^https?://")};
+    case option_type::path: return {string_like("^/")};
+    case option_type::method: return {string_like("^[^a-z ]+$")};
+    case option_type::source:
+      return {
+          string_like("^(client-ip|method|host|path|route|principal|(header|query|cookie):.+)$")};
+    case option_type::pointer: return {string_like("^(/.*)?$")};
+    case option_type::reference: return {string_like("^(/|https?://)[^#]*$")};
+    case option_type::store: {
+      std::vector<std::string> schemas;
+      for (auto const form : split_words(rule.forms)) {
+        std::string begin;
+        for (char const c : beginning_of(form)) {
+          begin += c == '+' ? "\\+" : std::string(1, c);
+        }
+        schemas.push_back(string_like("^" + begin + ".+"));
+      }
+      return schemas;
+    }
+    case option_type::digest: return {string_like("^[0-9a-f]{64}$")};
+    case option_type::name:
+    case option_type::policy_name:
+    case option_type::upstream_name: return {string_like("^[!-~]([ -~]*[!-~])?$")};
+    case option_type::file:
+    case option_type::address:
+    case option_type::network:
+    case option_type::host: return {R"({"type":"string","minLength":1})"};
+  }
+  return {};
+}
+
+auto words_schema(std::string_view words) -> std::string {
+  std::string out;
+  for (auto const word : split_words(words)) {
+    out += out.empty() ? "" : ",";
+    out += word == "true" || word == "false" ? std::string(word) : json(word);
+  }
+  return R"({"enum":[)" + out + "]}";
+}
+
+auto any_of(std::vector<std::string> const& schemas) -> std::string {
+  if (schemas.size() == 1) {
+    return schemas.front();
+  }
+  std::string out;
+  for (auto const& schema : schemas) {
+    out += (out.empty() ? "" : ",") + schema;
+  }
+  return R"({"anyOf":[)" + out + "]}";
+}
+
+auto array_of(std::string const& items) -> std::string {
+  return R"({"type":"array","items":)" + items + "}";
+}
+
+auto map_of(std::string const& values) -> std::string {
+  return R"({"type":"object","additionalProperties":)" + values + "}";
+}
+
+auto option_schema(option const& rule) -> std::string;
+
+/// `"properties":{...},"required":[...],"additionalProperties":false`
+auto members_schema(std::string_view path) -> std::string {
+  std::string properties;
+  std::string required;
+  for (auto const* const rule : options_under(path)) {
+    properties += properties.empty() ? "\n" : ",\n";
+    properties += json(rule->key()) + ":" + option_schema(*rule);
+    if (rule->available == availability::required) {
+      required += (required.empty() ? "" : ",") + json(rule->key());
+    }
+  }
+  return R"("type":"object","properties":{)" + properties + R"(},"required":[)" + required +
+         R"(],"additionalProperties":false)";
+}
+
+auto option_schema(option const& rule) -> std::string {
+  // YAML reads `default: 5` as a number and `default: true` as a boolean; JSON says so by the type.
+  bool const bare = rule.type == option_type::boolean || rule.initial == "true" ||
+                    rule.initial == "false" ||
+                    (rule.type == option_type::integer && !rule.initial.empty() &&
+                     rule.initial.front() >= '0' && rule.initial.front() <= '9');
+  auto const initial = rule.initial.empty() ? std::string()
+                                            : R"(,"default":)" + (bare ? std::string(rule.initial)
+                                                                       : json(rule.initial));
+  if (rule.available == availability::later) {
+    return R"({"not":{},"description":)" +
+           json(std::string(rule.doc) + " Not available in this version.") + "}";
+  }
+  auto schemas = value_schemas(rule);
+  if (!rule.words.empty()) {
+    schemas.push_back(words_schema(rule.words));
+  }
+  if (!options_under(rule.path).empty()) {
+    schemas.push_back("{" + members_schema(rule.path) + "}");
+  }
+  auto whole = any_of(schemas);
+  switch (rule.form) {
+    case option_form::one: break;
+    case option_form::list: whole = array_of(whole); break;
+    case option_form::one_or_list: whole = any_of({whole, array_of(whole)}); break;
+    case option_form::named: whole = map_of(whole); break;
+    case option_form::patterns: whole = any_of({whole, map_of(whole)}); break;
+  }
+  return R"({"description":)" + json(rule.doc) + initial + "," + whole.substr(1);
+}
+
+// ---- reference ----
+
+/// How the path is written for people: `policies.NAME.quota`, `routes[].match`.
+auto written_path(option const& rule) -> std::string {
+  auto const dot = rule.path.rfind('.');
+  if (dot == std::string_view::npos) {
+    return std::string(rule.path);
+  }
+  auto const& parent = option_at(rule.path.substr(0, dot));
+  auto out = written_path(parent);
+  if (parent.form == option_form::named) {
+    out += ".NAME";
+  } else if (parent.form == option_form::list || parent.form == option_form::one_or_list) {
+    out += "[]";
+  }
+  return out + "." + std::string(rule.key());
+}
+
+auto written_values(option const& rule) -> std::string {
+  auto out = allowed_values(rule);
+  if (rule.type != option_type::section && !options_under(rule.path).empty()) {
+    out += "; or a mapping";
+  }
+  switch (rule.form) {
+    case option_form::one: break;
+    case option_form::list: out = "a list of: " + out; break;
+    case option_form::one_or_list: out += "; or a list"; break;
+    case option_form::named: out = "a mapping from names to: " + out; break;
+    case option_form::patterns: out += "; or a mapping from patterns"; break;
+  }
+  // A bar would end the cell of the table.
+  for (auto at = out.find('|'); at != std::string::npos; at = out.find('|', at + 2)) {
+    out.insert(at, "\\");
+  }
+  return out;
+}
+
+}  // namespace
+
+auto config_json_schema() -> std::string {
+  return R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"
+         "\n"
+         R"("title":"Configuration of Tidegate",)"
+         "\n" +
+         members_schema("") + "}\n";
+}
+
+auto config_reference() -> std::string {
+  std::string out =
+      "# Configuration\n"
+      "\n"
+      "<!-- Generated: `tidegate schema --markdown > docs/reference/config.md`. -->\n"
+      "\n"
+      "One file in YAML. `tidegate check -c FILE` says what is wrong with it, and where; `tidegate "
+      "schema` prints a JSON\n"
+      "Schema for editors. Unknown keys, duplicate keys and values that cannot be are refused, "
+      "never ignored. Paths of\n"
+      "files are relative to the folder of the configuration. Anchors and aliases may be used; "
+      "merge keys and tags not.\n";
+  std::string later;
+  for (auto const& rule : options()) {
+    if (rule.available == availability::later) {
+      later += "- `" + written_path(rule) + "`: " + std::string(rule.doc) + "\n";
+      continue;
+    }
+    if (rule.path.find('.') == std::string_view::npos) {
+      out += "\n## `" + std::string(rule.path) +
+             "`\n\n| option | allowed | default | meaning |\n|---|---|---|---|\n";
+    }
+    auto const initial = rule.available == availability::required ? std::string("required")
+                         : rule.initial.empty()                   ? std::string("none")
+                                                : "`" + std::string(rule.initial) + "`";
+    out += "| `" + written_path(rule) + "` | " + written_values(rule) + " | " + initial + " | " +
+           std::string(rule.doc) + (rule.at_start ? " Changed by a new start only." : "") + " |\n";
+  }
+  if (!later.empty()) {
+    out += "\n## Not available in this version\n\nThese are refused:\n\n" + later;
+  }
+  return out;
+}
+
+}  // namespace tidegate::gateway

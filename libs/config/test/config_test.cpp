@@ -1,0 +1,1040 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/config/config.hpp>
+
+#include "options.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace tidegate::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// The configuration, or one without anything after the faults were shown.
+auto parsed(std::string_view text, std::string_view file = "dir/t.yaml") -> config {
+  auto made = parse_config(text, file);
+  if (!made) {
+    for (auto const& fault : made.error()) {
+      ADD_FAILURE() << to_string(fault);
+    }
+    return {};
+  }
+  return *std::move(made);
+}
+
+/// The faults as `LINE:COLUMN: MESSAGE`.
+auto faults(std::string_view text) -> std::vector<std::string> {
+  std::vector<std::string> found;
+  auto const made = parse_config(text, "t");
+  if (!made) {
+    for (auto const& fault : made.error()) {
+      found.push_back(to_string(fault).substr(2));
+    }
+  }
+  return found;
+}
+
+/// A configuration with `more` at its end that is right but for that.
+auto with(std::string_view more) -> std::string {
+  return "routes: [{match: {path: /**}, service: echo}]\n" + std::string(more);
+}
+
+/// One with a route whose idempotency is `options`.
+auto with_keys(std::string_view options) -> std::string {
+  return "upstreams: {a: 'http://127.0.0.1:1'}\n"
+         "routes: [{match: {path: /**}, upstream: a, idempotency: {" +
+         std::string(options) + "}}]\n";
+}
+
+/// A route that lets in who has one of these tokens.
+auto with_tokens(std::string const& tokens) -> std::string {
+  return "routes: [{match: {path: /}, service: echo, auth: {bearer-tokens: [" + tokens + "]}}]\n";
+}
+
+/// One with a SCIM service and its options.
+auto with_scim(std::string const& options) -> std::string {
+  return "routes: [{match: {path: /**}, service: scim, " + options + "}]\n";
+}
+
+/// The same with a policy whose options are `options`.
+auto with_policy(std::string_view options) -> std::string {
+  return with("policies:\n  p: {" + std::string(options) + "}\n");
+}
+
+constexpr std::string_view whole_example = R"(
+listen: ["127.0.0.1:8080", {address: "[::1]:8443", tls: {certificate: c.pem, key: /etc/k.pem}, http2: false, proxy-protocol: true}]
+admin: "127.0.0.1:9901"
+workers: auto
+stores:
+  quota: memory
+upstreams:
+  orders: http://127.0.0.1:3000
+  secure:
+    servers: ["https://a.example", "https://[2001:db8::1]:8443/"]
+    connect-timeout: 500ms
+    timeout: 5s
+    idle-timeout: 5m
+    retries: 0
+    tls: {verify: false, ca: ca.pem, server-name: B.example}
+    http2: false
+    overload: {max-in-flight: 200, target-latency: 250ms}
+policies:
+  burst: {quota: 100, window: 1m, algorithm: sliding, partition: [header:X-Api-Key]}
+  daily: {quota: 10000, window: 1d, algorithm: fixed, partition: [header:x-api-key]}
+  bytes: {quota: 50MiB, window: 1h, unit: content-bytes, partition: [client-ip]}
+  slots: {quota: 20, unit: concurrent-requests, partition: [client-ip]}
+  all:
+    {quota: 10, window: 10s, algorithm: gcra, burst: 20, partition: [host, path], partition-key: hashed,
+     enforce: shadow, count: successful, jitter: 2s, max-advertised-rate: 10/s,
+     abuse: {refusals: 5, within: 30s, block: 1h}, on-store-failure: deny}
+routes:
+  - match: {path: /v1/**, methods: [GET, POST], host: API.example.com}
+    upstream: orders
+    limits: [burst, daily, slots]
+    cost: {default: 1, "POST /v1/search": 5}
+  - match: {path: /echo}
+    name: mirror
+    service: echo
+    cost: 3
+fields: {ratelimit: draft-07, legacy: true}
+trusted-proxies: [10.0.0.0/8, "2001:db8::/32", 192.0.2.1]
+http: {header-timeout: 5s, max-header-size: 16KiB, max-body: 10MiB, max-uri: 2048}
+access-log: log/access.json
+)";
+
+/// The warnings as `LINE:COLUMN: MESSAGE`.
+auto warnings(std::string_view text) -> std::vector<std::string> {
+  std::vector<std::string> found;
+  for (auto const& warning : parsed(text, "t").warnings) {
+    found.push_back(to_string(warning).substr(2));
+  }
+  return found;
+}
+
+TEST(gateway_config_warnings, name_routes_that_no_request_reaches) {
+  EXPECT_THAT(
+      warnings("routes:\n"
+               "- {match: {path: /a/**}, service: echo}\n"
+               "- {match: {path: /a/b, methods: [GET]}, service: echo}\n"
+               "- {match: {path: /b}, service: echo}\n"
+               "- {match: {path: /b, host: x.example}, service: echo, name: named}\n"
+               "- {match: {path: /**}, service: echo}\n"),
+      ElementsAre(
+          testing::StartsWith("3:3: never reached: the route \"/a/**\" in line 2 takes all"),
+          testing::StartsWith("5:3: never reached: the route \"/b\" in line 4 takes all")));
+}
+
+TEST(gateway_config_warnings, name_routes_that_others_cover_together) {
+  EXPECT_THAT(
+      warnings("routes:\n"
+               "- {match: {path: /v1/**, methods: [GET, HEAD]}, service: echo}\n"
+               "- {match: {path: /v1/**, methods: [POST], host: a.example}, service: echo}\n"
+               "- {match: {path: /v1/x, methods: [GET, POST]}, service: echo}\n"
+               "- {match: {path: /v1/*, methods: [POST]}, service: echo}\n"
+               "- {match: {path: /v1/y, methods: [HEAD, POST, GET]}, service: echo}\n"
+               "- {match: {path: /v1/z}, service: echo}\n"),
+      ElementsAre(testing::StartsWith(
+          "6:3: never reached: the routes \"GET,HEAD /v1/**\" in line 2 and \"POST /v1/*\" "
+          "in line 5 take all of its requests")));
+}
+
+TEST(gateway_config, reads_text_in_quotes) {
+  EXPECT_THAT(warnings("routes: [{match: {path: '/it''s'}, name: \"a \\\"b\\\" \\\\\", service: "
+                       "echo}] # it's \"\nlog-level: \"in\\\n  fo\"\n"),
+              testing::IsEmpty());
+}
+
+TEST(gateway_config_warnings, name_policies_of_no_route) {
+  EXPECT_THAT(warnings("policies: {a: {quota: 1, window: 1s}, b: {quota: 1, window: 1s}}\n"
+                       "routes: [{match: {path: /**}, service: echo, limits: [b]}]\n"),
+              ElementsAre("1:12: the policy \"a\" is in the limits of no route"));
+}
+
+TEST(gateway_config_warnings, are_none_where_everything_is_used) {
+  EXPECT_THAT(warnings(with("")), testing::IsEmpty());
+}
+
+TEST(gateway_config, tells_where_an_option_is_written) {
+  auto const made = parsed(with("data: x\naccess-log: {file: log}\n"), "dir:1/t.yaml");
+  auto const place = place_of(made, "access-log.file");
+  EXPECT_EQ(place.file, "dir:1/t.yaml");
+  EXPECT_EQ(place.line, 3U);
+  EXPECT_EQ(place.column, 20U);
+  EXPECT_EQ(place_of(made, "workers").line, 1U);
+}
+
+TEST(gateway_config, reads_every_part_of_an_example) {
+  auto const made = parsed(whole_example);
+  ASSERT_EQ(made.listen.size(), 2U);
+  EXPECT_EQ(made.listen[0], (listener_config{"127.0.0.1:8080", std::nullopt, true, false}));
+  EXPECT_EQ(made.listen[1],
+            (listener_config{"[::1]:8443", tls_files{"dir/c.pem", "/etc/k.pem"}, false, true}));
+  EXPECT_EQ(made.admin, (admin_config{"127.0.0.1:9901"}));
+  EXPECT_EQ(made.workers, std::nullopt);
+  EXPECT_EQ(made.data, "dir/data");
+  EXPECT_EQ(made.secrets, "dir/data/secrets.key");
+
+  ASSERT_EQ(made.upstreams.size(), 2U);
+  EXPECT_EQ(made.upstreams[0], (upstream_config{.name = "orders",
+                                                .servers = {{false, "127.0.0.1", 3000}},
+                                                .connect_timeout = 1s,
+                                                .timeout = 30s,
+                                                .idle_timeout = 60s,
+                                                .retries = 1,
+                                                .tls = {},
+                                                .overload = std::nullopt}));
+  EXPECT_EQ(made.upstreams[1],
+            (upstream_config{.name = "secure",
+                             .servers = {{true, "a.example", 443}, {true, "2001:db8::1", 8443}},
+                             .connect_timeout = 500ms,
+                             .timeout = 5s,
+                             .idle_timeout = 5min,
+                             .retries = 0,
+                             .tls = {false, "dir/ca.pem", "b.example"},
+                             .overload = overload_config{200, 250ms}}));
+
+  ASSERT_EQ(made.routes.size(), 2U);
+  EXPECT_EQ(made.routes[0].name, "GET,POST api.example.com/v1/**");
+  EXPECT_EQ(made.routes[0].match, (request_match{"/v1/**", {"GET", "POST"}, "api.example.com"}));
+  EXPECT_EQ(made.routes[0].service, route_service::upstream);
+  EXPECT_EQ(made.routes[0].upstream, 0U);
+  EXPECT_THAT(made.routes[0].limits, ElementsAre(0, 1, 3));
+  EXPECT_EQ(made.routes[0].cost, (cost_config{1, {{{"/v1/search", {"POST"}}, 5}}}));
+  EXPECT_EQ(made.routes[1].name, "mirror");
+  EXPECT_EQ(made.routes[1].service, route_service::echo);
+  EXPECT_EQ(made.routes[1].cost, (cost_config{3, {}}));
+
+  EXPECT_EQ(made.fields, (fields_config{ratelimit::draft::draft_07, true}));
+  ASSERT_EQ(made.trusted_proxies.size(), 3U);
+  EXPECT_EQ(to_string(made.trusted_proxies[0]), "10.0.0.0/8");
+  EXPECT_EQ(to_string(made.trusted_proxies[1]), "2001:db8::/32");
+  EXPECT_EQ(to_string(made.trusted_proxies[2]), "192.0.2.1/32");
+  EXPECT_EQ(made.http, (http_config{5s, 30s, 60s, 16 * 1024, 100, 2048, 10 * 1024 * 1024, 20000,
+                                    true, 64 << 20}));
+  EXPECT_EQ(made.access_log,
+            (access_log_config{access_log_config::destination::file, "dir/log/access.json"}));
+}
+
+TEST(gateway_config, reads_every_option_of_a_policy) {
+  auto const made = parsed(whole_example);
+  ASSERT_EQ(made.policies.size(), 5U);
+  auto const& burst = made.policies[0];
+  EXPECT_EQ(burst.name, "burst");
+  EXPECT_EQ(burst.policy.quota(), 100);
+  EXPECT_EQ(burst.policy.window(), 60s);
+  EXPECT_EQ(burst.policy.algorithm(), ratelimit::algorithm::sliding);
+  ASSERT_EQ(burst.partition.sources().size(), 1U);
+  EXPECT_EQ(to_string(burst.partition.sources()[0]), "header:x-api-key");
+  EXPECT_FALSE(burst.shadow);
+  EXPECT_FALSE(burst.abuse.has_value());
+  EXPECT_EQ(burst.advertisement.max_rate, std::nullopt);
+  EXPECT_EQ(made.policies[2].policy.quota(), 50 * 1024 * 1024);
+  EXPECT_EQ(made.policies[2].policy.unit(), ratelimit::quota_unit::content_bytes);
+  EXPECT_EQ(made.policies[3].policy.unit(), ratelimit::quota_unit::concurrent_requests);
+
+  auto const& all = made.policies[4];
+  EXPECT_EQ(all.policy.algorithm(), ratelimit::algorithm::gcra);
+  EXPECT_EQ(all.policy.burst(), 20);
+  EXPECT_EQ(all.partition.form(), ratelimit::partition_key_form::hashed);
+  EXPECT_TRUE(all.shadow);
+  EXPECT_EQ(all.count, counted::successful);
+  EXPECT_EQ(all.advertisement.jitter, 2s);
+  EXPECT_EQ(all.advertisement.max_rate, *ratelimit::rate::make(10, 1s));
+  ASSERT_TRUE(all.abuse.has_value());
+  EXPECT_EQ(all.abuse->refusals, 5U);
+  EXPECT_EQ(all.abuse->within, 30s);
+  EXPECT_EQ(all.abuse->block, 1h);
+  EXPECT_EQ(all.on_store_failure, store_failure::deny);
+}
+
+TEST(gateway_config, says_what_the_console_may_do_with_the_directory) {
+  EXPECT_EQ(parsed(with("")).console_directory, directory_access::read);
+  EXPECT_EQ(parsed(with("console: {}\n")).console_directory, directory_access::read);
+  EXPECT_EQ(parsed(with("console: {directory: write}\n")).console_directory,
+            directory_access::write);
+  EXPECT_EQ(parsed(with("console: {directory: off}\n")).console_directory, directory_access::off);
+}
+
+TEST(gateway_config, fills_in_the_defaults) {
+  auto const made = parsed(with_policy("quota: 1, window: 1s, abuse: {}"), "t.yaml");
+  EXPECT_THAT(made.listen,
+              ElementsAre(listener_config{"127.0.0.1:8080", std::nullopt, true, false}));
+  EXPECT_EQ(made.admin, std::nullopt);
+  EXPECT_EQ(made.data, "data");
+  EXPECT_EQ(made.secrets, "data/secrets.key");
+  EXPECT_EQ(made.quota_partitions, 1'000'000);
+  EXPECT_EQ(made.fields, fields_config{});
+  EXPECT_EQ(made.http, (http_config{10s, 30s, 60s, 32 * 1024, 100, 8 * 1024, std::nullopt, 20000,
+                                    true, 64 << 20}));
+  EXPECT_EQ(made.access_log, access_log_config{});
+  auto const& policy = made.policies.at(0);
+  EXPECT_EQ(to_string(policy.partition.sources()[0]), "client-ip");
+  EXPECT_EQ(policy.partition.form(), ratelimit::partition_key_form::none);
+  EXPECT_EQ(policy.abuse->refusals, 50U);
+  EXPECT_EQ(policy.on_store_failure, store_failure::local);
+}
+
+TEST(gateway_config, reads_every_option_of_idempotency) {
+  auto const made = parsed(with_keys(
+      "mode: required, methods: [PUT], scope: [header:x-tenant, client-ip], anonymous: refuse, "
+      "accept-unquoted: true, key-format: uuidv7, key-length-max: 36, key-age-max: 2h, "
+      "fingerprint: {json: [/a, /b/0]}, ttl: 1h, tombstone: 2d, in-flight: wait, "
+      "waiters-max: 3, keys-max: 4, max-body: 2KiB, max-response: 3KiB, max-execution: 1m, "
+      "store-5xx: true, "
+      "upstream-deduplicates: true, on-unknown-outcome: retry, on-store-failure: pass, "
+      "replay-cost: 2, seal: false, documentation: 'https://docs.example/keys'"));
+  ASSERT_EQ(made.routes.size(), 1U);
+  ASSERT_TRUE(made.routes[0].idempotency);
+  auto const& keys = *made.routes[0].idempotency;
+  EXPECT_TRUE(keys.required);
+  EXPECT_THAT(keys.methods, ElementsAre("PUT"));
+  EXPECT_EQ(keys.scope.size(), 2U);
+  EXPECT_FALSE(keys.anonymous);
+  EXPECT_TRUE(keys.key.accept_unquoted);
+  EXPECT_EQ(keys.key.format, idempotency::key_format::uuidv7);
+  EXPECT_EQ(keys.key.length_max, 36U);
+  EXPECT_EQ(keys.key.age_max, 2h);
+  EXPECT_FALSE(keys.fingerprint == idempotency::fingerprint_rule::json());
+  EXPECT_FALSE(keys.fingerprint.streams());
+  EXPECT_EQ(keys.policy.ttl, 1h);
+  EXPECT_EQ(keys.policy.tombstone, 48h);
+  EXPECT_TRUE(keys.policy.wait_in_flight);
+  EXPECT_EQ(keys.policy.waiters_max, 3U);
+  EXPECT_EQ(keys.policy.keys_max, 4U);
+  EXPECT_EQ(keys.max_body, 2048);
+  EXPECT_EQ(keys.max_response, 3072);
+  EXPECT_EQ(keys.max_execution, 1min);
+  EXPECT_TRUE(keys.policy.store_5xx);
+  EXPECT_TRUE(keys.policy.upstream_deduplicates);
+  EXPECT_TRUE(keys.policy.retry_unknown);
+  EXPECT_TRUE(keys.pass_on_store_failure);
+  EXPECT_EQ(keys.replay_cost, 2);
+  EXPECT_FALSE(keys.seal);
+  EXPECT_EQ(keys.documentation, "https://docs.example/keys");
+}
+
+TEST(gateway_config, refuses_keys_without_an_owner_unless_a_route_says_otherwise) {
+  EXPECT_FALSE(parsed(with_keys("mode: required")).routes[0].idempotency->anonymous);
+  EXPECT_TRUE(
+      parsed(with_keys("mode: required, anonymous: allow")).routes[0].idempotency->anonymous);
+  EXPECT_EQ(parsed(with_keys("mode: required")).idempotency_size, std::int64_t{1} << 30);
+  EXPECT_EQ(
+      parsed(with_keys("mode: required") + "stores: {idempotency-size: 2MiB}\n").idempotency_size,
+      2 << 20);
+}
+
+TEST(gateway_config, warns_of_keys_that_belong_to_a_credential) {
+  auto const warnings =
+      parsed(with_keys("mode: required, scope: [path, header:x-api-key]")).warnings;
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].line, 2U);
+  EXPECT_THAT(warnings[0].message,
+              testing::StartsWith("scope: \"header:x-api-key\" is a credential"));
+  EXPECT_EQ(parsed(with_keys("mode: required")).warnings.size(), 1U);
+  EXPECT_THAT(parsed(with_keys("mode: off")).warnings, testing::IsEmpty());
+  EXPECT_THAT(parsed(with_keys("mode: required, scope: [header:x-customer]")).warnings,
+              testing::IsEmpty());
+}
+
+TEST(gateway_config, has_no_idempotency_unless_a_route_says_so) {
+  EXPECT_FALSE(parsed(with_keys("mode: off")).routes[0].idempotency);
+  EXPECT_FALSE(parsed(with("")).routes[0].idempotency);
+  EXPECT_EQ(parsed(with("")).idempotency_store,
+            (store_place{store_kind::sqlite, "dir/data/idempotency.db"}));
+  EXPECT_EQ(parsed(with("stores: {idempotency: memory}\n")).idempotency_store, store_place{});
+  EXPECT_EQ(parsed(with("stores: {idempotency: 'sqlite:x/k.db'}\n")).idempotency_store,
+            (store_place{store_kind::sqlite, "dir/x/k.db"}));
+}
+
+TEST(gateway_config, takes_the_url_of_a_server_as_it_is) {
+  auto const made = parsed(with(
+      "stores: {quota: 'redis+cluster://a:1,b:2', idempotency: 'postgres://u:p@h/d', directory: "
+      "'postgres://h:5432/d?sslmode=require'}\n"));
+  EXPECT_EQ(made.quota_store, (store_place{store_kind::redis, "redis+cluster://a:1,b:2"}));
+  EXPECT_EQ(made.idempotency_store, (store_place{store_kind::postgres, "postgres://u:p@h/d"}));
+  EXPECT_EQ(made.directory_store,
+            (store_place{store_kind::postgres, "postgres://h:5432/d?sslmode=require"}));
+  EXPECT_EQ(parsed(with("")).quota_store, store_place{});
+}
+
+TEST(gateway_config, has_keys_as_the_draft_says_unless_a_route_says_otherwise) {
+  auto const keys = *parsed(with_keys("mode: optional")).routes[0].idempotency;
+  EXPECT_FALSE(keys.required);
+  EXPECT_THAT(keys.methods, ElementsAre("POST", "PATCH"));
+  EXPECT_EQ(keys.policy.ttl, 24h);
+  EXPECT_EQ(keys.max_execution, 10min);
+  EXPECT_EQ(keys.documentation, "/.well-known/tidegate");
+}
+
+TEST(gateway_config, takes_an_access_log_as_a_value_or_as_a_mapping) {
+  using enum access_log_config::destination;
+  auto const log = [](std::string const& written) {
+    return parsed(with("access-log: " + written + "\n")).access_log;
+  };
+  EXPECT_EQ(log("off"), access_log_config{});
+  EXPECT_EQ(log("a.log"), (access_log_config{file, "dir/a.log"}));
+  EXPECT_EQ(log("{file: /a.log}"), (access_log_config{file, "/a.log"}));
+  EXPECT_EQ(log("{file: stdout, query: true}"), (access_log_config{standard_output, "", true}));
+}
+
+TEST(gateway_config, takes_an_admin_address_with_tokens) {
+  auto const digest = std::string(64, '0');
+  EXPECT_EQ(parsed(with("admin: {address: '0.0.0.0:1', tokens: [{name: a, sha256: '" + digest +
+                        "', read-only: true}]}\n"))
+                .admin,
+            (admin_config{"0.0.0.0:1", {{"a", sha256_digest{}, "", true}}}));
+  for (auto const* const local : {"127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1",
+                                  "localhost:1", "unix:/run/a.sock"}) {
+    EXPECT_TRUE(parsed(with("admin: '" + std::string(local) + "'\n")).admin) << local;
+  }
+}
+
+TEST(gateway_config, takes_one_value_for_a_list_of_one_and_words_for_nothing) {
+  auto const made = parsed(
+      "listen: 'localhost:0'\nadmin: off\naccess-log: stdout\nworkers: 2\nsecrets: /s\ndata: d/\n"
+      "policies: {p: {quota: 1, window: 1s, partition: [], abuse: off, max-advertised-rate: "
+      "none}}\n"
+      "routes: [{match: {methods: GET}, service: echo, limits: p}]\ntrusted-proxies: 10.0.0.1\n");
+  EXPECT_EQ(made.listen.at(0).address, "127.0.0.1:0");
+  EXPECT_EQ(made.admin, std::nullopt);
+  EXPECT_EQ(made.workers, 2);
+  EXPECT_EQ(made.secrets, "/s");
+  EXPECT_EQ(made.access_log.to, access_log_config::destination::standard_output);
+  EXPECT_FALSE(made.access_log.query);
+  EXPECT_TRUE(made.policies.at(0).partition.sources().empty());
+  EXPECT_EQ(made.routes.at(0).match.path, "/**");
+  EXPECT_THAT(made.routes.at(0).limits, ElementsAre(0));
+  EXPECT_EQ(made.trusted_proxies.size(), 1U);
+}
+
+TEST(gateway_config, takes_aliases_for_whole_values) {
+  auto const made = parsed(
+      "policies: {a: &p {quota: 1, window: 1s}, b: *p}\n"
+      "routes: [{match: {path: /}, service: echo, limits: [a, b]}]\n");
+  EXPECT_EQ(made.policies.at(1).policy.quota(), 1);
+}
+
+struct fault_row {
+  char const* name;
+  std::string text;
+  std::vector<std::string> places_and_messages;  ///< beginnings
+};
+
+class gateway_config_faults : public testing::TestWithParam<fault_row> {};
+
+TEST_P(gateway_config_faults, are_said_with_their_place) {
+  auto const found = faults(GetParam().text);
+  auto const& wanted = GetParam().places_and_messages;
+  ASSERT_EQ(found.size(), wanted.size()) << testing::PrintToString(found);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_THAT(found[i], testing::StartsWith(wanted[i]));
+  }
+}
+
+auto const fault_rows = std::vector<fault_row>{
+    // ---- YAML ----
+    {"an_empty_file", "", {"1:1: \"routes\" is missing; allowed: a list of mappings"}},
+    {"a_list", "- a\n", {"1:1: expected a mapping; allowed keys: listen, admin"}},
+    {"a_word", "word", {"1:1: expected a mapping"}},
+    {"no_yaml", "a: [\n", {"2:1: this is not YAML: a ] or a comma is missing; the line: \"a: [\""}},
+    {"an_open_mapping", "a: {b: c\n", {"2:1: this is not YAML: a } or a comma is missing"}},
+    {"a_quote_that_is_not_closed",
+     "routes:\n- {match: {path: \"/**}, service: echo}\n",
+     {"2:18: this is not YAML: a quote that begins here is not closed; the line: \"- {match: "
+      "{path: "
+      "\"/**}, service: echo}\""}},
+    {"a_quote_that_is_not_closed_at_the_end",
+     "routes: [{match: {path: /**}, service: echo}]\n# caf\xc3\xa9\nlisten: '127.0.0.1:1\n",
+     {"3:9: this is not YAML: a quote that begins here is not closed; the line: \"listen: "
+      "'127.0.0.1:1\""}},
+    {"a_quote_that_the_next_one_closes",
+     "listen: \"127.0.0.1:1\nroutes: [{match: {path: \"/**\"}, service: echo}]\n",
+     {"1:9: this is not YAML: a quote that begins here is not closed in its line, but by the next "
+      "one, in line 2; the line: \"listen: \"127.0.0.1:1\""}},
+    {"what_closes_nothing", "a: }\n", {"1:4: this is not YAML: a ] or } that closes nothing"}},
+    {"bad_indent", "a: b\n c: d\n", {"2:3: this is not YAML: a colon is not expected here"}},
+    {"an_indentation_that_does_not_fit",
+     "routes:\n  - match: {path: /}\n   service: echo\n",
+     {"3:4: this is not YAML: the indentation does not fit the lines above: what belongs together "
+      "begins in the same column; the line: \"   service: echo\""}},
+    {"a_tab_before_a_list",
+     "routes:\n\t- match: {path: /}\n",
+     {"2:2: this is not YAML: tabs cannot indent; use spaces; the line: \""}},
+    {"a_tab_before_a_key",
+     "policies:\n  p:\n\tquota: 1\n",
+     {"3:2: this is not YAML: tabs cannot indent; use spaces"}},
+    {"a_tab_behind_spaces",
+     "policies:\n  p:\n  \tquota: 1\n",
+     {"3:9: this is not YAML: tabs cannot indent; use spaces"}},
+    {"a_star",
+     "routes: [{match: {path: *}}]\n",
+     {"1:26: this is not YAML: a value that begins with * must be in quotes"}},
+    {"an_ampersand", "a: &\n", {"1:5: this is not YAML: a value that begins with & must be in"}},
+    {"an_at_sign", "a: @b\n", {"1:4: this is not YAML: a value that begins with @ must be in"}},
+    {"a_backslash", "a: \"b\\q\"\n", {"1:8: this is not YAML: a backslash in double quotes must"}},
+    {"two_documents", with("---\nx: 1\n"), {"2:1: a configuration is one document"}},
+    {"a_tag", with("data: !!str 5\n"), {"2:7: tags such as !!str are not taken"}},
+    {"a_merge_key", with("http: {<<: {}}\n"), {"2:8: merge keys are not taken"}},
+    {"a_key_that_is_a_list", with("[a]: 1\n"), {"2:1: a key must be text"}},
+    {"an_alias_inside_its_anchor", "a: &x [*x]\n", {"1:8: an alias cannot stand inside"}},
+    {"no_anchor", "a: *x\n", {"1:4: this is not YAML: a value that begins with * must be in"}},
+    {"a_variable",
+     with("upstreams: {a: '${API_URL}'}\n"),
+     {"2:16: \"${API_URL}\": variables are not replaced by their values in this version"}},
+    {"a_variable_of_a_file",
+     with("data: x${file:secret}y\n"),
+     {"2:7: \"${file:secret}\": variables are not replaced"}},
+    {"a_control_character", "a: b\nc: \x01\n", {"2:4: a control character"}},
+    {"utf_16", std::string("\xff\xfe", 2), {"1:1: a control character, or no UTF-8"}},
+    {"an_octet_of_zero", std::string("a: \0", 4), {"1:4: a control character"}},
+    // ---- keys ----
+    {"an_unknown_key",
+     with("lisen: x\n"),
+     {"2:1: unknown key \"lisen\"; did you mean \"listen\"?"}},
+    {"an_underscore",
+     with("access_log: off\n"),
+     {"2:1: unknown key \"access_log\"; did you mean \"access-log\"? allowed: listen"}},
+    {"nothing_like_it", with("zzzzzz: x\n"), {"2:1: unknown key \"zzzzzz\"; allowed: listen"}},
+    {"what_comes_later",
+     "routes: [{match: {path: /**, headers: {}}, service: echo, cors: {}, upgrade: [websocket]}]\n",
+     {"1:30: \"headers\" is not available in this version; allowed: path, methods, host",
+      "1:59: \"cors\" is not available in this version; allowed: name, match, upstream, service, "
+      "limits, cost, idempotency, auth, bridge, and more with \"service: scim\"",
+      "1:69: \"upgrade\" is not available in this version"}},
+    {"what_others_have",
+     "routes: [{match: {path: /**}, service: echo, headers: {}, jwt: {}}]\n",
+     {"1:46: \"headers\" is not available in this version",
+      "1:59: \"jwt\" is not available in this version"}},
+    {"what_an_upstream_has_later",
+     with("upstreams: {a: {servers: ['http://x'], health: {path: /}, outlier: off}}\n"),
+     {"2:40: \"health\" is not available in this version; allowed: servers",
+      "2:59: \"outlier\" is not available in this version"}},
+    {"an_unknown_key_of_scim",
+     "routes: [{match: {path: /a/**}, service: scim, max-page-sise: 1}]\n",
+     {"1:48: unknown key \"max-page-sise\"; did you mean \"max-page-size\"? allowed: name, match"}},
+    {"a_duplicate_key",
+     with("data: a\ndata: b\n"),
+     {"3:1: duplicate key \"data\"; it is already in line 2"}},
+    {"a_duplicate_name",
+     with("upstreams:\n  a: http://x\n  a: http://y\n"),
+     {"4:3: duplicate name \"a\"; it is already in line 3"}},
+    {"no_value", with("http:\n"), {"2:1: \"http\" has no value"}},
+    {"no_value_inside", with_policy("quota: , window: 1s"), {"3:7: \"quota\" has no value"}},
+    {"several_at_once",
+     "workers: x\nhttp: {max-urii: 1}\nroutes: []\n",
+     {"1:10: workers: \"x\"", "2:8: unknown key \"max-urii\"", "3:9: routes: an empty list"}},
+    // ---- values that YAML 1.1 would take for something else ----
+    {"on",
+     with("fields: {legacy: on}\n"),
+     {"2:18: legacy: \"on\" is no boolean; allowed: true or false"}},
+    {"yes", with("fields: {legacy: yes}\n"), {"2:18: legacy: \"yes\" is no boolean"}},
+    {"true_in_quotes",
+     with("fields: {legacy: \"true\"}\n"),
+     {"2:18: legacy: \"true\" is no boolean but text in quotes"}},
+    {"hexadecimal", with("workers: 0x10\n"), {"2:10: workers: \"0x10\" is no decimal number"}},
+    {"underscores", with("workers: 1_000\n"), {"2:10: workers: \"1_000\" is no decimal number"}},
+    {"octal", with("workers: 010\n"), {"2:10: workers: \"010\" is no decimal number"}},
+    {"a_sign", with("workers: +1\n"), {"2:10: workers: \"+1\" is no decimal number"}},
+    {"a_fraction", with("workers: 1.5\n"), {"2:10: workers: \"1.5\" is no decimal number"}},
+    {"an_exponent", with("workers: 1e3\n"), {"2:10: workers: \"1e3\" is no decimal number"}},
+    {"a_number_in_quotes",
+     with("workers: '4'\n"),
+     {"2:10: workers: \"4\" is no number but text in quotes"}},
+    {"out_of_range",
+     with("workers: 0\n"),
+     {"2:10: workers: \"0\" is out of range; allowed: auto or a number, 1 to 1024"}},
+    {"too_large_for_anything", with("workers: 99999999999999999999\n"), {"2:10: workers: "}},
+    // ---- durations, sizes, rates ----
+    {"a_duration_without_unit",
+     with("http: {idle-timeout: 60}\n"),
+     {"2:22: idle-timeout: \"60\" is no duration; allowed: a duration such as 500ms"}},
+    {"a_fraction_of_a_second",
+     with("http: {idle-timeout: 1.5s}\n"),
+     {"2:22: idle-timeout: \"1.5s\""}},
+    {"a_negative_duration", with("http: {idle-timeout: -1s}\n"), {"2:22: idle-timeout: \"-1s\""}},
+    {"a_duration_of_nothing",
+     with("http: {idle-timeout: 0s}\n"),
+     {"2:22: idle-timeout: \"0s\" is out of range; allowed: a duration such as 500ms, 10s, 5m or "
+      "24h, 1ms to 1d"}},
+    {"an_endless_duration",
+     with("http: {idle-timeout: 999999999999d}\n"),
+     {"2:22: idle-timeout: "}},
+    {"a_size_in_kilobytes", with("http: {max-uri: 8KB}\n"), {"2:17: max-uri: \"8KB\" is no size"}},
+    {"a_rate_of_nothing",
+     with_policy("quota: 1, window: 1s, max-advertised-rate: 0/s"),
+     {"3:50: max-advertised-rate: \"0/s\" is no rate"}},
+    {"a_rate_without_time",
+     with_policy("quota: 1, window: 1s, max-advertised-rate: 10"),
+     {"3:50: max-advertised-rate: \"10\" is no rate"}},
+    // ---- listening ----
+    {"an_address_without_port",
+     with("listen: 127.0.0.1\n"),
+     {"2:9: listen: an address ends in a colon and a port"}},
+    {"a_name_to_listen_on", with("listen: example.com:80\n"), {"2:9: listen: the host is an IPv4"}},
+    {"ipv6_without_brackets", with("listen: '::1:80'\n"), {"2:9: listen: the host is an IPv4"}},
+    {"a_port_out_of_range", with("listen: ':65536'\n"), {"2:9: listen: an address ends in"}},
+    {"the_same_address_twice",
+     with("listen: [':80', ':80']\n"),
+     {"2:17: listen: \":80\" is there twice"}},
+    {"admin_where_clients_are",
+     with("listen: ':80'\nadmin: ':80'\n"),
+     {"3:8: admin: the gateway listens on \":80\" too"}},
+    {"a_console_that_may_do_anything",
+     with("console: {directory: all}\n"),
+     {"2:22: directory: \"all\" is unknown; allowed: read, write or off"}},
+    {"admin_without_tokens_where_others_reach_it",
+     with("admin: '0.0.0.0:9901'\n"),
+     {"2:8: admin: others reach \"0.0.0.0:9901\", so it needs tokens; allowed: {address: "
+      "\"0.0.0.0:9901\", tokens: [{name: NAME, sha256: DIGEST}]}"}},
+    {"admin_of_ipv6_without_tokens",
+     with("admin: {address: '[::]:9901'}\n"),
+     {"2:18: admin: others reach \"[::]:9901\", so it needs tokens"}},
+    {"admin_without_an_address",
+     with("admin: {tokens: [{name: a, sha256: " + std::string(64, 'a') + "}]}\n"),
+     {"2:8: \"address\" is missing"}},
+    {"admin_with_no_tokens_in_its_list",
+     with("admin: {address: '127.0.0.1:1', tokens: []}\n"),
+     {"2:41: tokens: an empty list lets nobody in"}},
+    {"admin_with_a_token_twice",
+     with("admin: {address: ':1', tokens: [{name: a, sha256: " + std::string(64, 'a') +
+          "}, {name: a, sha256: " + std::string(64, 'b') + "}]}\n"),
+     {"2:125: name: \"a\" is there twice"}},
+    {"admin_with_a_tenant",
+     with("admin: {address: ':1', tokens: [{name: a, tenant: t, sha256: " + std::string(64, 'a') +
+          "}]}\n"),
+     {"2:43: unknown key \"tenant\""}},
+    {"nowhere_to_listen", with("listen: []\n"), {"2:9: listen: an empty list"}},
+    {"tls_without_key",
+     with("listen: {address: ':80', tls: {certificate: a}}\n"),
+     {"2:31: \"key\" is missing"}},
+    {"proxy_protocol_from_nobody",
+     with("listen: {address: ':80', proxy-protocol: true}\n"),
+     {"2:42: proxy-protocol: believed only from trusted-proxies"}},
+    {"proxy_protocol_through_a_path",
+     with("trusted-proxies: [10.0.0.0/8]\nlisten: {address: 'unix:/s', proxy-protocol: true}\n"),
+     {"3:46: proxy-protocol: who connects through a path has no address that could be trusted"}},
+    {"an_access_log_without_a_file",
+     with("access-log: {query: true}\n"),
+     {"2:13: \"file\" is missing"}},
+    {"http2_towards_upstreams",
+     with("upstreams: {u: {servers: ['http://a'], http2: true}}\n"),
+     {"2:47: http2: \"true\" is not available in this version; allowed: false"}},
+    {"a_relative_socket", with("listen: unix:x\n"), {"2:9: listen: the path of a socket"}},
+    // ---- upstreams ----
+    {"no_url", with("upstreams: {a: localhost:3000}\n"), {"2:16: upstreams: a server is a URL"}},
+    {"a_url_with_a_path",
+     with("upstreams: {a: http://x/y}\n"),
+     {"2:16: upstreams: a server has no path"}},
+    {"a_url_with_a_password",
+     with("upstreams: {a: 'http://u:p@x'}\n"),
+     {"2:16: upstreams: a server has no user name"}},
+    {"a_url_without_host", with("upstreams: {a: 'http://'}\n"), {"2:16: upstreams: "}},
+    {"a_url_with_port_0", with("upstreams: {a: 'http://x:0'}\n"), {"2:16: upstreams: "}},
+    {"servers_missing", with("upstreams: {a: {retries: 1}}\n"), {"2:16: \"servers\" is missing"}},
+    {"no_servers", with("upstreams: {a: {servers: []}}\n"), {"2:26: servers: an empty list"}},
+    {"servers_no_list",
+     with("upstreams: {a: {servers: http://x}}\n"),
+     {"2:26: servers: expected a list"}},
+    {"a_server_twice",
+     with("upstreams: {a: {servers: [http://x, 'http://x:80']}}\n"),
+     {"2:37: servers: \"http://x:80\" is there twice"}},
+    {"tls_for_http",
+     with("upstreams: {a: {servers: [http://x], tls: {verify: false}}}\n"),
+     {"2:43: tls: none of the servers is https://"}},
+    {"too_many_sources",
+     with(
+         "policies: {p: {quota: 1, window: 1s, partition: [header:a, header:b, header:c, header:d, "
+         "header:e, header:f, header:g, header:h, header:i, header:j, header:k, header:l, "
+         "header:m, "
+         "header:n, header:o, header:p, header:q]}}\n"),
+     {"2:210: partition: too many sources; allowed: 16"}},
+    {"overload_of_nothing",
+     with("upstreams: {a: {servers: [http://x], overload: {}}}\n"),
+     {"2:48: overload: nothing to go by; allowed: max-in-flight, target-latency"}},
+    {"a_name_that_is_no_name",
+     with("upstreams: {'caf\xc3\xa9': http://x}\n"),
+     {"2:13: \"caf\xc3\xa9\" is no name; allowed: printable ASCII"}},
+    // ---- policies ----
+    {"a_policy_name_with_a_tab",
+     with("policies: {\"a\\tb\": {quota: 1, window: 1s}}\n"),
+     {"2:12: \"a\tb\" is no name"}},
+    {"an_empty_policy_name",
+     with("policies: {'': {quota: 1, window: 1s}}\n"),
+     {"2:12: \"\" is no name"}},
+    {"a_policy_that_is_a_word",
+     with("policies: {p: x}\n"),
+     {"2:15: expected a mapping for \"policies\"; allowed keys: quota"}},
+    {"quota_and_window_missing",
+     with_policy("unit: requests"),
+     {"3:6: \"quota\" is missing", "3:6: \"window\" is missing"}},
+    {"a_quota_of_nothing",
+     with_policy("quota: 0, window: 1s"),
+     {"3:14: quota: \"0\" is out of range"}},
+    {"a_quota_of_16_digits",
+     with_policy("quota: 1000000000000000, window: 1s"),
+     {"3:14: quota: \"1000000000000000\" is out of range; allowed: a number, 1 to "
+      "999999999999999"}},
+    {"a_size_of_requests",
+     with_policy("quota: 1MiB, window: 1s"),
+     {"3:14: quota: a size is for unit content-bytes"}},
+    {"half_a_second",
+     with_policy("quota: 1, window: 500ms"),
+     {"3:25: window: \"500ms\" is out of range; allowed: a duration such as 10s, 5m, 24h or 7d, 1s "
+      "to 366d"}},
+    {"one_and_a_half_seconds",
+     with_policy("quota: 1, window: 1500ms"),
+     {"3:25: window: not in whole seconds"}},
+    {"a_window_of_two_years",
+     with_policy("quota: 1, window: 730d"),
+     {"3:25: window: \"730d\" is out of range; allowed: a duration such as 10s, 5m, 24h or 7d, 1s "
+      "to 366d"}},
+    {"a_bearer_token_in_every_response",
+     with_policy("quota: 1, window: 1s, partition: [path, header:authorization], partition-key: "
+                 "plain"),
+     {"3:85: partition-key: \"plain\" would tell \"header:authorization\", which is a credential, "
+      "in every response; allowed: none, hashed"}},
+    {"a_cookie_in_every_response",
+     with_policy("quota: 1, window: 1s, partition: [cookie:user], partition-key: plain"),
+     {"3:70: partition-key: \"plain\" would tell \"cookie:user\""}},
+    {"an_api_key_of_the_query_in_every_response",
+     with_policy("quota: 1, window: 1s, partition: [query:api_key], partition-key: plain"),
+     {"3:72: partition-key: \"plain\" would tell \"query:api_key\""}},
+    {"a_window_for_slots",
+     with_policy("quota: 1, unit: concurrent-requests, window: 1s"),
+     {"3:44: window: not for concurrent-requests"}},
+    {"an_algorithm_for_slots",
+     with_policy("quota: 1, unit: concurrent-requests, algorithm: gcra"),
+     {"3:44: algorithm: not for concurrent-requests"}},
+    {"an_unknown_unit",
+     with_policy("quota: 1, window: 1s, unit: request"),
+     {"3:35: unit: \"request\" is unknown; did you mean \"requests\"? allowed: requests, "
+      "content-bytes "
+      "or concurrent-requests"}},
+    {"an_unknown_algorithm",
+     with_policy("quota: 1, window: 1s, algorithm: leaky"),
+     {"3:40: algorithm: \"leaky\" is unknown; allowed: fixed, sliding or gcra"}},
+    {"a_burst_that_nothing_uses",
+     with_policy("quota: 1, window: 1s, burst: 5"),
+     {"3:29: burst: only for algorithm gcra"}},
+    {"a_burst_for_centuries",
+     with_policy("quota: 1, window: 366d, algorithm: gcra, burst: 1000"),
+     {"3:55: the burst must be at least 1 and drain within ten years"}},
+    {"an_unknown_source",
+     with_policy("quota: 1, window: 1s, partition: [ip]"),
+     {"3:41: partition: \"ip\" is no source; allowed: client-ip, header:NAME"}},
+    {"a_source_twice",
+     with_policy("quota: 1, window: 1s, partition: [host, host]"),
+     {"3:47: partition: \"host\" is there twice"}},
+    {"the_principal_of_a_route_without_tokens",
+     "policies: {p: {quota: 1, window: 1s, partition: [principal]}}\n"
+     "routes: [{match: {path: /}, service: echo, limits: [p]}]\n",
+     {"2:53: limits: \"principal\" says nothing on a route without \"auth\""}},
+    {"enforce_false",
+     with_policy("quota: 1, window: 1s, enforce: false"),
+     {"3:38: enforce: \"false\" is unknown; allowed: true or shadow"}},
+    {"abuse_true",
+     with_policy("quota: 1, window: 1s, abuse: true"),
+     {"3:36: expected a mapping for \"abuse\"; allowed keys: refusals, within, block"}},
+    // ---- routes ----
+    {"no_routes", "routes: []\n", {"1:9: routes: an empty list"}},
+    {"routes_no_list", "routes: {}\n", {"1:9: routes: expected a list"}},
+    {"a_route_without_match", "routes: [{service: echo}]\n", {"1:10: \"match\" is missing"}},
+    {"nothing_answers", "routes: [{match: {path: /}}]\n", {"1:10: nothing answers this route"}},
+    {"two_answer",
+     "upstreams: {a: http://x}\nroutes: [{match: {path: /}, upstream: a, service: echo}]\n",
+     {"2:42: a route has either"}},
+    {"an_unknown_upstream",
+     "upstreams: {orders: http://x}\nroutes: [{match: {path: /}, upstream: order}]\n",
+     {"2:39: there is no upstream \"order\"; did you mean \"orders\"? allowed: orders"}},
+    {"no_upstreams",
+     "routes: [{match: {path: /}, upstream: x}]\n",
+     {"1:39: there is no upstream \"x\"; allowed: none is defined"}},
+    {"an_unknown_policy",
+     "routes: [{match: {path: /}, service: echo, limits: [p]}]\n",
+     {"1:53: there is no policy \"p\""}},
+    {"a_policy_with_faults_is_known",
+     "policies: {p: {quota: x, window: 1s}}\n"
+     "routes: [{match: {path: /}, service: echo, limits: [p]}]\n",
+     {"1:23: quota: \"x\" is no quota"}},
+    {"a_limit_twice",
+     "policies: {p: {quota: 1, window: 1s}}\n"
+     "routes: [{match: {path: /}, service: echo, limits: [p, p]}]\n",
+     {"2:56: limits: \"p\" is there twice"}},
+    {"a_path_without_slash",
+     "routes: [{match: {path: v1}, service: echo}]\n",
+     {"1:25: path: \"v1\" is no path pattern: a path begins with /"}},
+    {"a_path_with_a_query", "routes: [{match: {path: '/a?b'}, service: echo}]\n", {"1:25: path: "}},
+    {"a_method_in_lower_case",
+     "routes: [{match: {methods: [get]}, service: echo}]\n",
+     {"1:29: methods: \"get\" is no method; allowed: a method in upper case"}},
+    {"no_methods",
+     "routes: [{match: {methods: []}, service: echo}]\n",
+     {"1:28: methods: an empty list matches nothing"}},
+    {"a_host_with_a_port",
+     "routes: [{match: {host: 'a:80'}, service: echo}]\n",
+     {"1:25: host: \"a:80\" has a port"}},
+    {"the_same_match",
+     "routes:\n- {match: {path: /}, service: echo}\n- {match: {path: /}, service: echo}\n",
+     {"3:3: never reached: the route in line 2 has the same match"}},
+    {"the_same_name",
+     "routes:\n- {match: {path: /}, name: a, service: echo}\n"
+     "- {match: {path: /b}, name: a, service: echo}\n",
+     {"3:29: name: the route in line 2 is called \"a\" too"}},
+    {"a_cost_above_a_quota",
+     "policies: {p: {quota: 4, window: 1s}}\n"
+     "routes: [{match: {path: /}, service: echo, limits: p, cost: 5}]\n",
+     {"2:61: cost: 5 is more than policy \"p\" ever admits; allowed: up to 4"}},
+    {"a_cost_of_a_pattern_above_a_quota",
+     "policies: {p: {quota: 4, window: 1s}}\n"
+     "routes: [{match: {path: /}, service: echo, limits: p, cost: {default: 1, POST /: 5}}]\n",
+     {"2:82: cost: 5 is more than"}},
+    {"a_cost_pattern_without_path",
+     "routes: [{match: {path: /}, service: echo, cost: {POST: 2, defalt: 1, GET /a*: 1}}]\n",
+     {"1:51: cost: \"POST\" is no pattern",
+      "1:60: cost: \"defalt\" is no pattern; did you mean \"default\"?",
+      "1:71: cost: \"GET /a*\" is no pattern: * stands for a whole segment"}},
+    {"a_negative_cost",
+     "routes: [{match: {path: /}, service: echo, cost: -1}]\n",
+     {"1:50: cost: \"-1\" is no decimal number"}},
+    {"equal_quotas_in_draft_07",
+     "fields: {ratelimit: draft-07}\n"
+     "policies: {a: {quota: 4, window: 1s}, b: {quota: 4, window: 1m}}\n"
+     "routes: [{match: {path: /}, service: echo, limits: [a, b]}]\n",
+     {"3:56: limits: \"b\" has the same quota as \"a\", and draft-07"}},
+    // ---- the rest ----
+    {"an_unknown_draft",
+     with("fields: {ratelimit: draft-08}\n"),
+     {"2:21: ratelimit: \"draft-08\" is unknown; did you mean \"draft-09\"?"}},
+    {"no_network",
+     with("trusted-proxies: [10.0.0.0/33]\n"),
+     {"2:19: trusted-proxies: \"10.0.0.0/33\" is no network"}},
+    {"bits_behind_the_prefix",
+     with("trusted-proxies: [10.0.0.1/8]\n"),
+     {"2:19: trusted-proxies: \"10.0.0.1/8\" has bits behind its prefix; did you mean "
+      "\"10.0.0.0/8\"?"}},
+    {"an_empty_path", with("data: ''\n"), {"2:7: data: \"\" is no path"}},
+    // ---- stores ----
+    {"quotas_where_they_cannot_be",
+     with("stores: {quota: 'postgres://h/d'}\n"),
+     {"2:17: quota: \"postgres://h/d\" is no store; allowed: memory, redis://HOST:PORT, "
+      "rediss://HOST:PORT, redis+cluster://HOST:PORT,..., rediss+cluster://HOST:PORT,..., "
+      "redis+sentinel://HOST:PORT,.../NAME or rediss+sentinel://HOST:PORT,.../NAME"}},
+    {"a_directory_where_it_cannot_be",
+     with("stores: {directory: 'redis://h:1'}\n"),
+     {"2:21: directory: \"redis://h:1\" is no store; allowed: sqlite:FILE or "
+      "postgres://HOST:PORT/DATABASE"}},
+    {"a_store_as_libraries_want_it",
+     with("stores: {directory: 'host=db user=u password=s3cret'}\n"),
+     {"2:21: directory: \"host\" is no store"}},
+    {"a_store_with_a_slash_too_few",
+     with("stores: {quota: 'redis:/:s3cret@db'}\n"),
+     {"2:17: quota: \"redis\" is no store"}},
+    {"a_server_without_a_host",
+     with("stores: {idempotency: 'redis://'}\n"),
+     {"2:23: idempotency: \"redis://\" is no store"}},
+    {"a_size_of_keys_that_their_server_bounds",
+     with("stores: {idempotency: 'redis://a:1', idempotency-size: 1MiB}\n"),
+     {"2:56: idempotency-size: only where \"idempotency\" is in memory or in SQLite; Redis is "
+      "bounded "
+      "by its maxmemory, PostgreSQL by its disk"}},
+    {"replicas_of_a_file",
+     with("stores: {idempotency-replicas: 1}\n"),
+     {"2:32: idempotency-replicas: only where \"idempotency\" is in Redis"}},
+    {"a_lease_of_what_drains",
+     with_policy("quota: 1, window: 1s, algorithm: gcra, counting: lease"),
+     {"3:56: counting: gcra cannot be counted by lease; allowed: exact"}},
+    // ---- scim ----
+    {"scim_at_one_path",
+     "routes: [{match: {path: /scim}, service: scim}]\n",
+     {"1:18: service: scim has many paths; allowed: one that ends with /**"}},
+    {"options_of_scim_without_it",
+     "routes: [{match: {path: /}, service: echo, max-page-size: 9, bulk: {}}]\n",
+     {"1:44: max-page-size: only for \"service: scim\"", "1:62: bulk: only for \"service: scim\""}},
+    {"a_tenant_without_scim",
+     with_tokens("{name: a, tenant: t, sha256: " + std::string(64, 'a') + "}"),
+     {"1:77: tenant: only for \"service: scim\""}},
+    {"a_page_larger_than_the_largest",
+     with_scim("default-page-size: 200, max-page-size: 100"),
+     {"1:65: default-page-size: more than max-page-size"}},
+    {"a_method_of_paging_that_is_off",
+     with_scim("pagination: index, default-method: cursor"),
+     {"1:81: default-method: \"cursor\" is not one of \"pagination\""}},
+    {"a_fraction_of_a_second_for_cursors",
+     with_scim("cursor-timeout: 1500ms"),
+     {"1:62: cursor-timeout: not in whole seconds"}},
+    {"a_public_url_without_a_host",
+     with_scim("public-url: /scim"),
+     {"1:58: public-url: \"/scim\" is no base; allowed: a URL without a query"}},
+    {"two_views_of_one_directory",
+     "routes: [{match: {path: /a/**}, service: scim}, {match: {path: /b/**}, service: scim, "
+     "indexes: title}]\n",
+     {"1:81: service: the route \"/a/**\" has the same directory"}},
+    {"a_directory_in_the_file_of_keys",
+     with("stores: {idempotency: 'sqlite:f', directory: 'sqlite:f'}\n"),
+     {"2:46: directory: the file of \"idempotency\" too"}},
+    // ---- auth ----
+    {"auth_without_tokens",
+     "routes: [{match: {path: /}, service: echo, auth: {}}]\n",
+     {"1:50: \"bearer-tokens\" is missing"}},
+    {"auth_that_lets_nobody_in", with_tokens(""), {"1:66: bearer-tokens: an empty list"}},
+    {"a_token_without_a_digest",
+     with_tokens("{name: a}"),
+     {"1:67: \"sha256\" is missing; allowed: 64 hexadecimal digits"}},
+    {"a_digest_in_upper_case",
+     with_tokens("{name: a, sha256: " + std::string(64, 'A') + "}"),
+     {"1:85: sha256: this is no digest of SHA-256"}},
+    {"a_token_twice",
+     with_tokens("{name: a, sha256: " + std::string(64, 'a') +
+                 "}, {name: a, sha256: " + std::string(64, 'a') + "}"),
+     {"1:159: name: \"a\" is there twice", "1:170: sha256: the token of \"a\" too"}},
+    // ---- idempotency ----
+    {"a_store_without_a_file",
+     with("stores: {idempotency: 'sqlite:'}\n"),
+     {"2:23: idempotency: \"sqlite:\" is no store"}},
+    {"keys_without_an_upstream",
+     "routes: [{match: {path: /}, service: echo, idempotency: {mode: required}}]\n",
+     {"1:57: idempotency: not for \"service: echo\""}},
+    {"a_safe_method_with_keys",
+     with_keys("mode: optional, methods: [GET]"),
+     {"2:83: methods: GET is safe and needs no key"}},
+    {"a_scope_of_what_every_request_has",
+     with_keys("mode: optional, scope: [method, host, path, route]"),
+     {"2:81: scope: nothing in it tells one client from another; allowed: principal, header:NAME"}},
+    {"a_scope_of_nothing",
+     with_keys("mode: optional, anonymous: allow, scope: []"),
+     {"2:99: scope: nothing in it tells one client from another"}},
+    {"no_method_with_keys",
+     with_keys("mode: optional, methods: []"),
+     {"2:83: methods: an empty list"}},
+    {"an_age_of_keys_that_do_not_say_it",
+     with_keys("mode: required, key-age-max: 1h"),
+     {"2:87: key-age-max: only a UUID of version 7 says when it was made"}},
+    {"a_retry_that_could_do_a_thing_twice",
+     with_keys("mode: required, on-unknown-outcome: retry"),
+     {"2:94: on-unknown-outcome: retry could do a thing twice"}},
+    {"a_pointer_without_a_slash",
+     with_keys("mode: required, fingerprint: {json: [a]}"),
+     {"2:95: json: \"a\" is no JSON pointer"}},
+    {"no_pointers",
+     with_keys("mode: required, fingerprint: {json: []}"),
+     {"2:87: fingerprint: allowed: 1 to 32 JSON pointers"}},
+    {"half_seconds_of_memory",
+     with_keys("mode: required, ttl: 1500ms"),
+     {"2:79: ttl: not in whole seconds"}},
+    {"a_documentation_with_a_fragment",
+     with_keys("mode: required, documentation: '/a#b'"),
+     {"2:89: documentation: \"/a#b\" is no URL or absolute path"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(table, gateway_config_faults, testing::ValuesIn(fault_rows),
+                         [](auto const& row) { return std::string(row.param.name); });
+
+TEST(gateway_config, writes_a_fault_as_compilers_do) {
+  EXPECT_EQ(to_string(config_fault{"a/b.yaml", 3, 7, "wrong"}), "a/b.yaml:3:7: wrong");
+}
+
+TEST(gateway_config, is_equal_in_draft_07_only_where_clients_would_see_it) {
+  EXPECT_THAT(
+      faults("fields: {ratelimit: draft-07}\n"
+             "policies: {a: {quota: 4, window: 1s}, b: {quota: 4, window: 1m, enforce: shadow}, c: "
+             "{quota: 4, unit: concurrent-requests}}\n"
+             "routes: [{match: {path: /}, service: echo, limits: [a, b, c]}]\n"),
+      ElementsAre());
+}
+
+TEST(gateway_config, checks_costs_against_the_burst_and_only_for_requests) {
+  EXPECT_THAT(
+      faults("policies: {a: {quota: 4, window: 1s, algorithm: gcra, burst: 9}, b: {quota: 1, "
+             "unit: concurrent-requests}}\n"
+             "routes: [{match: {path: /}, service: echo, limits: [a, b], cost: 9}]\n"),
+      ElementsAre());
+}
+
+TEST(gateway_config, is_bounded_in_size_depth_and_aliases) {
+  EXPECT_THAT(faults(std::string(config_octets_max + 1, ' ')),
+              ElementsAre("1:1: the file is larger than 1MiB"));
+  EXPECT_THAT(faults(std::string(40, '[') + std::string(40, ']')),
+              ElementsAre(HasSubstr("1:33: nested too deeply")));
+  EXPECT_EQ(faults(std::string(100'000, '[')).size(), 1U);
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 12; ++i) {
+    auto const last = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last;
+    for (int j = 0; j < 9; ++j) {
+      bomb += ", " + last;
+    }
+    bomb += "]\n";
+  }
+  EXPECT_THAT(faults(bomb), ElementsAre(HasSubstr("too much: at most 100000 values")));
+}
+
+TEST(gateway_config, stops_after_a_hundred_faults) {
+  std::string text = "routes: []\n";
+  for (int i = 0; i < 500; ++i) {
+    text += "k" + std::to_string(i) + ": 1\n";
+  }
+  EXPECT_EQ(faults(text).size(), 100U);
+}
+
+/// Puts a mapping, which is never right for a value, where `rule` stands; else a number.
+auto text_with_nonsense(option const& rule) -> std::string {
+  auto const nonsense = options_under(rule.path).empty() && rule.form != option_form::patterns
+                            ? std::string("{nonsense: 1}")
+                            : std::string("[[1]]");
+  std::string text = nonsense;
+  auto path = rule.path;
+  while (!path.empty()) {
+    auto const dot = path.rfind('.');
+    auto const parent = dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
+    auto const key = path.substr(dot == std::string_view::npos ? 0 : dot + 1);
+    text = "{" + std::string(key) + ": " + text + "}";
+    if (!parent.empty() && option_at(parent).form == option_form::named) {
+      text = "{name: " + text + "}";
+    } else if (!parent.empty() && option_at(parent).form == option_form::list) {
+      text = "[" + text + "]";
+    }
+    path = parent;
+  }
+  return text;
+}
+
+TEST(gateway_config, looks_at_every_option_of_the_table) {
+  for (auto const& rule : options()) {
+    auto const text = text_with_nonsense(rule);
+    bool seen = false;
+    for (auto const& fault : faults(text)) {
+      seen = seen ||
+             fault.find(rule.available == availability::later ? "not available" : "expected") !=
+                 std::string::npos;
+    }
+    EXPECT_TRUE(seen) << rule.path << " in " << text << testing::PrintToString(faults(text));
+  }
+}
+
+TEST(gateway_config, has_a_reference_that_says_what_the_table_says) {
+  std::ifstream file(TIDEGATE_SOURCE_DIR "/docs/reference/config.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(text.str(), config_reference())
+      << "run: tidegate schema --markdown > docs/reference/config.md";
+}
+
+TEST(gateway_config, has_a_schema_with_every_option) {
+  auto const schema = config_json_schema();
+  EXPECT_THAT(schema,
+              testing::StartsWith(R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"));
+  for (auto const& rule : options()) {
+    EXPECT_THAT(schema, HasSubstr("\"" + std::string(rule.key()) + "\":{")) << rule.path;
+  }
+  EXPECT_EQ(std::count(schema.begin(), schema.end(), '{'),
+            std::count(schema.begin(), schema.end(), '}'));
+}
+
+}  // namespace
+}  // namespace tidegate::gateway
