@@ -6,7 +6,7 @@
 #include "progress.hpp"
 
 #include <tidegate/client/session.hpp>
-#include <tidegate/http/json_string.hpp>
+#include <tidegate/json/string.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -107,7 +107,7 @@ class json_line {
  public:
   void text(std::string_view name, std::string_view value) {
     begin(name);
-    http::append_json_string(out_, value);
+    json::append_string(out_, value);
   }
   /// A number, a truth value or JSON that is made already.
   void raw(std::string_view name, std::string_view value) {
@@ -119,7 +119,7 @@ class json_line {
  private:
   void begin(std::string_view name) {
     out_.append(out_.size() == 1 ? "" : ",");
-    http::append_json_string(out_, name);
+    json::append_string(out_, name);
     out_.push_back(':');
   }
   std::string out_ = "{";
@@ -140,9 +140,9 @@ class json_line {
   std::string fields = "[";
   for (std::size_t i = 0; i < answer.fields.size(); ++i) {
     fields.append(i == 0 ? "[" : ",[");
-    http::append_json_string(fields, answer.fields[i].name);
+    json::append_string(fields, answer.fields[i].name);
     fields.push_back(',');
-    http::append_json_string(fields, answer.fields[i].value);
+    json::append_string(fields, answer.fields[i].value);
     fields.push_back(']');
   }
   line.raw("fields", fields + "]");
@@ -403,7 +403,7 @@ void add_call_command(CLI::App& app, int& status) {
   auto const settings = std::make_shared<call_settings>();
   command
       ->add_option("URL", settings->wanted.url,
-                   "http:// or https://; without either: http for this machine, else https")
+                   "With http:// or https://; without either: http for this machine, else https")
       ->required();
   command->add_option("-X,--request", settings->method, "The method; GET, or POST with -d");
   command->add_option("-d,--data", settings->data,

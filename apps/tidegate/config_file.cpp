@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config_file.hpp"
 
+#include <tidegate/config/config.hpp>
 #include <tidegate/engine/socket.hpp>
-#include <tidegate/gateway/config.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -45,7 +45,8 @@ class durable_file {
   int descriptor_ = -1;
 };
 
-/// Puts a file in the place of another, or of none, so that after a crash there is the one or the other.
+/// Puts a file in the place of another, or of none, so that after a crash there is the one or the
+/// other.
 [[nodiscard]] auto replace_file(std::string const& name, std::string_view content)
     -> result<void, std::string>;
 /// Gives a file another name and waits until that is on the disk.

@@ -77,8 +77,9 @@ void add_explain_command(CLI::App& app, std::vector<std::string> const& operands
   auto* const command = app.add_subcommand(
       "explain", "Say in words what fields about quotas, waiting and idempotency keys mean");
   auto const settings = std::make_shared<explain_settings>();
-  command->add_option("FIELD", settings->lines,
-                      "'NAME: VALUE', any number of them; -: header lines from standard input");
+  command->add_option(
+      "FIELD", settings->lines,
+      "A field, 'NAME: VALUE'; any number of them; -: header lines from standard input");
   command->add_flag("--json", settings->json, "One JSON object");
   command->footer(
       "Knows RateLimit and RateLimit-Policy (draft-09 and draft-07), Retry-After, X-RateLimit-* "

@@ -10,8 +10,8 @@ class App;
 
 namespace tidegate::app {
 
-/// Adds `tidegate explain`, which sets `status` when it has run. `operands` are the arguments that came after
-/// "--".
+/// Adds `tidegate explain`, which sets `status` when it has run. `operands` are the arguments that
+/// came after "--".
 void add_explain_command(CLI::App& app, std::vector<std::string> const& operands, int& status);
 
 }  // namespace tidegate::app

@@ -9,8 +9,8 @@
 
 namespace tidegate::app {
 
-/// The terminal of standard output while something is drawn over all of it: the other screen, without a cursor, and
-/// keys as they are pressed. The destructor gives it back as it was.
+/// The terminal of standard output while something is drawn over all of it: the other screen,
+/// without a cursor, and keys as they are pressed. The destructor gives it back as it was.
 class full_screen {
  public:
   full_screen() { enter(); }

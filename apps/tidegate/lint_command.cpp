@@ -111,8 +111,8 @@ void take_write(lint_settings const& settings, lint::probe_settings& wanted) {
   return wanted;
 }
 
-/// As the server answers, not as a polite client would have it: no retries and no pacing. A few requests are
-/// no load.
+/// As the server answers, not as a polite client would have it: no retries and no pacing. A few
+/// requests are no load.
 [[nodiscard]] auto session_options_of(lint_settings const& settings) -> client::session_options {
   client::session_options options;
   options.retries.retries_max = 0;
@@ -217,8 +217,9 @@ void add_lint_command(CLI::App& app, int& status) {
   auto* const command = app.add_subcommand(
       "lint", "Send a few requests and report how an API meets the specifications");
   auto const settings = std::make_shared<lint_settings>();
-  command->add_option("URL", settings->url,
-                      "http:// or https://; without either: http for this machine, else https");
+  command->add_option(
+      "URL", settings->url,
+      "With http:// or https://; without either: http for this machine, else https");
   command
       ->add_option("-H,--header", settings->field_lines,
                    "A field, 'NAME: VALUE'; any number of them")

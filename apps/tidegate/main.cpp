@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one binary: takes the command line apart and hands over to a subcommand. It wires; it does not
-// decide.
+// The one binary: takes the command line apart and hands over to a subcommand. It wires; it does
+// not decide.
 #include "call_command.hpp"
 #include "config_command.hpp"
 #include "exit_status.hpp"

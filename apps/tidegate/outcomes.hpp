@@ -14,8 +14,8 @@
 
 namespace tidegate::app {
 
-/// Sends requests and hands what becomes of them, one after the other, to the thread that asks; Ctrl-C is one
-/// of the things that may come.
+/// Sends requests and hands what becomes of them, one after the other, to the thread that asks;
+/// Ctrl-C is one of the things that may come.
 class outcomes {
  public:
   struct outcome {
@@ -23,7 +23,8 @@ class outcomes {
     result<client::response, client::client_error> what;
   };
 
-  /// From here on SIGINT and SIGTERM only end a wait; a second one ends the program. An error is a text.
+  /// From here on SIGINT and SIGTERM only end a wait; a second one ends the program. An error is a
+  /// text.
   [[nodiscard]] static auto open(client::session_options options)
       -> result<std::unique_ptr<outcomes>, std::string>;
   outcomes(outcomes const&) = delete;
@@ -32,8 +33,8 @@ class outcomes {
 
   [[nodiscard]] auto send(client::request wanted, std::uint64_t tag)
       -> result<void, client::client_error>;
-  /// The next outcome. Nothing when none came in this time, somebody has just interrupted, or the descriptor
-  /// `input` can be read, which `has_input` says then.
+  /// The next outcome. Nothing when none came in this time, somebody has just interrupted, or the
+  /// descriptor `input` can be read, which `has_input` says then.
   [[nodiscard]] auto wait(std::chrono::milliseconds time, int input = -1) -> std::optional<outcome>;
   [[nodiscard]] auto has_input() const -> bool { return has_input_; }
 

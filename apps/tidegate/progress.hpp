@@ -18,8 +18,8 @@ struct progress_state {
   std::optional<std::chrono::nanoseconds> next_in;  ///< when something happens again, if it waits
 };
 
-/// Shows on standard error how far work has come: on a terminal a bar that is drawn anew, elsewhere a line
-/// every ten seconds. Nothing is shown of work that is over at once.
+/// Shows on standard error how far work has come: on a terminal a bar that is drawn anew, elsewhere
+/// a line every ten seconds. Nothing is shown of work that is over at once.
 class progress {
  public:
   using clock = std::chrono::steady_clock;
@@ -42,7 +42,8 @@ class progress {
 /// `1 request`, `2 requests`.
 [[nodiscard]] auto counted(std::uint64_t number, std::string_view one) -> std::string;
 
-/// The text of a line, without a bar: `12 of 100 done, 3 under way, 4.0/s, 2 retries, next in 3.2 s`.
+/// The text of a line, without a bar:
+/// `12 of 100 done, 3 under way, 4.0/s, 2 retries, next in 3.2 s`.
 [[nodiscard]] auto describe(progress_state const& state, std::chrono::nanoseconds elapsed)
     -> std::string;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scim_command.hpp"
 
+#include "scim_backup.hpp"
 #include "scim_export.hpp"
 #include "scim_import.hpp"
 #include "scim_settings.hpp"
@@ -66,6 +67,7 @@ void add_export(CLI::App& scim, int& status) {
                    "All but these attributes")
       ->delimiter(',');
   command->add_option("--page-size", settings->page_size, "Of a page; 0: as the server likes")
+      ->type_name("N")
       ->capture_default_str();
   command->footer(
       "Walks by cursor, or by index where the server has none, at the pace that the server "
@@ -101,12 +103,22 @@ void add_import(CLI::App& scim, int& status) {
       ->capture_default_str();
   command->add_option("--rejects", settings->rejects,
                       "Where to write what the server did not take; FILE.rejects");
-  command->add_option("--parallel", settings->parallel, "So many requests at a time")
-      ->check(CLI::Range(std::uint32_t{1}, std::uint32_t{100}))
+  command->add_option("--parallel", settings->parallel, "So many requests at a time, 1 to 100")
+      ->check(CLI::Range(std::uint32_t{1}, std::uint32_t{100}).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      ->add_option("--bulk", settings->bulk,
+                   "So many lines in one request where the server has /Bulk, 0 to 1000; 0: each by "
+                   "itself")
+      ->check(CLI::Range(std::uint32_t{0}, std::uint32_t{1000}).description(""))
+      ->type_name("N")
       ->capture_default_str();
   command->footer(
-      "Each line is a POST with an Idempotency-Key, the same when it is sent again. What is "
-      "settled\n"
+      "Lines of a file go in bulk requests where the server has them, those of standard input one "
+      "by\n"
+      "one as they come. Each request has an Idempotency-Key, the same when it is sent again. What "
+      "is settled\n"
       "is kept in FILE.import until all is; after Ctrl-C, an error or a crash --resume goes on. id "
       "and\n"
       "meta are left out: the server gives them. Rejects of an import before are not written "
@@ -126,6 +138,31 @@ void add_import(CLI::App& scim, int& status) {
                                                                            : format_named(*format);
     settings->conflict = conflict_named(*conflict);
     status = run_scim_import(*settings);
+  });
+}
+
+void add_backup(CLI::App& scim, int& status) {
+  auto* const command =
+      scim.add_subcommand("backup", "Copy the directory of a gateway, also while it runs");
+  auto const settings = std::make_shared<backup_settings>();
+  command->add_option("FILE", settings->to, "The copy, which must not be there")->required();
+  auto* const config = command->add_option("-c,--config", settings->config,
+                                           "The configuration that says where the directory is");
+  auto* const from =
+      command->add_option("--from", settings->from, "The file of the directory itself");
+  from->excludes(config);
+  command->footer(
+      "The copy is the directory at one moment, and a file of SQLite that a gateway can open. "
+      "While\n"
+      "it is made, the log of the directory cannot begin again.\n"
+      "Exit status: 0 the copy is there; 1 it is not, and standard error says why; 2 the command "
+      "line\n"
+      "or the configuration is wrong; 130 interrupted.");
+  command->callback([settings, config, from, &status] {
+    if (config->count() + from->count() == 0) {
+      throw CLI::RequiredError("--config or --from");
+    }
+    status = run_scim_backup(*settings);
   });
 }
 
@@ -150,10 +187,12 @@ auto scim_fields_of(scim_settings const& settings) -> std::vector<client::field>
 }
 
 void add_scim_command(CLI::App& app, int& status) {
-  auto* const scim = app.add_subcommand("scim", "Export and import the resources of SCIM servers");
+  auto* const scim = app.add_subcommand(
+      "scim", "Export and import the resources of SCIM servers, and back up a directory");
   scim->require_subcommand(1);
   add_export(*scim, status);
   add_import(*scim, status);
+  add_backup(*scim, status);
 }
 
 }  // namespace tidegate::app

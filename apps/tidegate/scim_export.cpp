@@ -8,8 +8,8 @@
 
 #include <tidegate/client/scim_range.hpp>
 #include <tidegate/client/scim_walk.hpp>
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/csv.hpp>
-#include <tidegate/scim/json.hpp>
 
 #include <cstdio>
 #include <filesystem>
@@ -24,7 +24,6 @@ namespace {
 using client::scim_place;
 using client::scim_walk;
 using client::walk_request;
-using scim::json;
 using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 using trouble = std::string;  // what to say to people
@@ -33,11 +32,11 @@ using trouble = std::string;  // what to say to people
 constexpr auto between_states = 1s;
 constexpr std::size_t state_octets_max = std::size_t{1} << 20;
 /// Of one resource, as it was in an answer.
-constexpr scim::json_limits line_limits{.octets_max = std::size_t{16} << 20, .depth_max = 32};
+constexpr json::limits line_limits{.octets_max = std::size_t{16} << 20, .depth_max = 32};
 
 /// Where an export is.
 struct export_state {
-  json query;  // what it is an export of
+  json::value query;  // what it is an export of
   scim_place place;
   std::uint64_t octets = 0;
   std::uint64_t resources = 0;
@@ -47,24 +46,24 @@ struct export_state {
 
 [[nodiscard]] auto to_json_text(export_state const& state) -> result<std::string, trouble> {
   auto const text = to_json(state.place);
-  auto place = scim::parse_json(text, {.octets_max = text.size()});
+  auto place = json::parse(text, {.octets_max = text.size()});
   if (!place) {
     return failure("the place cannot be kept: " + to_string(place.error()));
   }
-  scim::json_object out;
+  json::object out;
   out.append("query", state.query);
   out.append("place", *std::move(place));
   out.append("octets", static_cast<std::int64_t>(state.octets));
   out.append("resources", static_cast<std::int64_t>(state.resources));
   out.append("total", static_cast<std::int64_t>(state.total));
   out.append("complete", state.is_complete);
-  auto made = to_string(json(std::move(out))) + "\n";
+  auto made = to_string(json::value(std::move(out))) + "\n";
   return made.size() <= state_octets_max
              ? result<std::string, trouble>(std::move(made))
              : failure(trouble("the place cannot be kept: it is too long"));
 }
 
-[[nodiscard]] auto number_of(json const& from, std::string_view name)
+[[nodiscard]] auto number_of(json::value const& from, std::string_view name)
     -> std::optional<std::uint64_t> {
   auto const* const value = from.find(name);
   auto const* const number = value == nullptr ? nullptr : value->if_integer();
@@ -73,7 +72,7 @@ struct export_state {
 }
 
 [[nodiscard]] auto parse_state(std::string_view text) -> std::optional<export_state> {
-  auto const read = scim::parse_json(text, {.octets_max = state_octets_max});
+  auto const read = json::parse(text, {.octets_max = state_octets_max});
   if (!read) {
     return std::nullopt;
   }
@@ -87,7 +86,7 @@ struct export_state {
   if (query == nullptr || !where || !octets || !resources || !total || complete == nullptr) {
     return std::nullopt;
   }
-  return export_state{*query, *where, *octets, *resources, *total, *complete == json(true)};
+  return export_state{*query, *where, *octets, *resources, *total, *complete == json::value(true)};
 }
 
 [[nodiscard]] auto query_of(export_settings const& settings) -> client::scim_query {
@@ -101,11 +100,11 @@ struct export_state {
 }
 
 /// What must be the same for an export to be resumed. Fields are not kept: they have secrets.
-[[nodiscard]] auto identity_of(export_settings const& settings) -> json {
+[[nodiscard]] auto identity_of(export_settings const& settings) -> json::value {
   auto const list = [](std::vector<std::string> const& names) {
-    return json(scim::json_array(names.begin(), names.end()));
+    return json::value(json::array(names.begin(), names.end()));
   };
-  scim::json_object out;
+  json::object out;
   out.append("url", settings.url);
   out.append("filter", settings.filter);
   out.append("sort_by", settings.sort_by);
@@ -141,8 +140,8 @@ class exporter {
       done = finish();
       is_resumable_ = !done && has_file();
     } else if (has_file() && state_.octets > 0) {
-      // What is there is kept, whatever happened; but where it did not get to the disk, another try that
-      // goes well would prove nothing, and the state from before holds.
+      // What is there is kept, whatever happened; but where it did not get to the disk, another try
+      // that goes well would prove nothing, and the state from before holds.
       is_resumable_ = true;
       if (auto const kept = has_lost_ ? result<void, trouble>() : keep(); !kept && done) {
         done = failure(kept.error());
@@ -211,7 +210,7 @@ class exporter {
       if (!line || is_interrupted_at(number)) {
         return {};
       }
-      auto const resource = scim::parse_json(*line, line_limits);
+      auto const resource = json::parse(*line, line_limits);
       auto const* const id = resource ? resource->find("id") : nullptr;
       if (!resource) {
         return failure(partial_name() + " is not as it was written");
@@ -236,8 +235,8 @@ class exporter {
         fault_ = step.error();
         return failure(to_string(step.error()));
       }
-      if (auto const* const resource = std::get_if<json const*>(&*step)) {
-        scim::append_json(buffer_, **resource);
+      if (auto const* const resource = std::get_if<json::value const*>(&*step)) {
+        json::append(buffer_, **resource);
         buffer_ += '\n';
         ++buffered_;
         continue;
@@ -356,14 +355,14 @@ class exporter {
   template <class Write>
   [[nodiscard]] auto write_rows(Write const& write) -> result<void, trouble> {
     scim::csv_columns columns;
-    TIDEGATE_TRY_VOID(for_each_resource([&](json const& each) -> result<void, trouble> {
+    TIDEGATE_TRY_VOID(for_each_resource([&](json::value const& each) -> result<void, trouble> {
       return columns.add(each) ? result<void, trouble>()
                                : failure(trouble("there are too many columns; --attributes says "
                                                  "which are wanted"));
     }));
     std::string out;
     columns.append_header(out);
-    TIDEGATE_TRY_VOID(for_each_resource([&](json const& each) -> result<void, trouble> {
+    TIDEGATE_TRY_VOID(for_each_resource([&](json::value const& each) -> result<void, trouble> {
       columns.append_row(out, each);
       if (out.size() < (std::size_t{1} << 18)) {
         return {};
@@ -385,7 +384,7 @@ class exporter {
       if (is_interrupted_at(number)) {
         return failure(trouble("interrupted"));
       }
-      auto const resource = scim::parse_json(*line, line_limits);
+      auto const resource = json::parse(*line, line_limits);
       if (!resource) {
         return failure(partial_->name() + " is not as it was written");
       }
@@ -400,7 +399,7 @@ class exporter {
     // Where the resources themselves are on standard output, it has nothing else.
     auto& summary = has_file() ? std::cout : std::cerr;
     if (settings_.json) {
-      scim::json_object out;
+      json::object out;
       out.append("ok", done && !is_interrupted);
       out.append("resources", static_cast<std::int64_t>(state_.resources));
       out.append("total", static_cast<std::int64_t>(state_.total));
@@ -419,7 +418,7 @@ class exporter {
       }
       out.append("interrupted", is_interrupted);
       out.append("resumable", is_resumable_);
-      summary << to_string(json(std::move(out))) << '\n';
+      summary << to_string(json::value(std::move(out))) << '\n';
     } else {
       if (!done) {
         std::cerr << "error: " << done.error() << '\n';

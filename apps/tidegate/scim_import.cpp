@@ -9,8 +9,9 @@
 
 #include <tidegate/base/sha256.hpp>
 #include <tidegate/client/scim_walk.hpp>
-#include <tidegate/http/json_string.hpp>
 #include <tidegate/idempotency/make_key.hpp>
+#include <tidegate/json/parse.hpp>
+#include <tidegate/json/string.hpp>
 #include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/error.hpp>
 #include <tidegate/scim/list_request.hpp>
@@ -39,7 +40,6 @@ namespace tidegate::app {
 namespace {
 
 using client::response;
-using scim::json;
 using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 using trouble = std::string;  // what to say to people
@@ -47,6 +47,10 @@ using trouble = std::string;  // what to say to people
 constexpr auto between_syncs = 1s;
 /// So long after Ctrl-C answers to what is under way are waited for.
 constexpr auto last_wait = 5s;
+/// Of bulk requests; what is around their operations; and of the answers to them.
+constexpr std::size_t bulk_octets_max = std::size_t{1} << 20;
+constexpr std::size_t bulk_frame_octets = 128;
+constexpr std::size_t answer_octets_max = std::size_t{16} << 20;
 
 /// What becomes of a line, as the journal has it.
 enum class settled : char {
@@ -70,8 +74,21 @@ struct counts {
 struct job {
   std::uint64_t line = 0;
   std::string text;
-  json resource{};
+  json::value resource{};
+  bool was_settled = false;  ///< before this run; it is there only to make the same request again
   enum class stage : std::uint8_t { create, find, replace } at = stage::create;
+};
+
+/// Lines of the file that go in one request.
+struct batch {
+  std::vector<job> jobs;
+  std::string operations;  ///< as JSON, with commas between
+};
+
+/// What the server takes in one request; 0: it does not.
+struct bulk_limits {
+  std::size_t operations = 0;
+  std::size_t octets = 0;
 };
 
 [[nodiscard]] auto to_hex(std::span<std::byte const> octets) -> std::string {
@@ -110,12 +127,18 @@ struct job {
   return whole(a) == whole(b) && !fault;
 }
 
-/// Whether an answer of 409 to a first request leaves open what became of it: its key is in use, or nobody knows
-/// how its use ended. Other conflicts are about the resource.
+/// Whether an answer of 409 to a first request leaves open what became of it: its key is in use, or
+/// nobody knows how its use ended. Other conflicts are about the resource.
 [[nodiscard]] auto is_of_key(response const& answer) -> bool {
   constexpr std::string_view problem = "application/problem+json";
   auto const type = answer.fields.find("content-type").value_or("");
   return answer.attempts > 1 || scim::equal_names(type.substr(0, problem.size()), problem);
+}
+
+/// Whether a request that was refused may have been carried out all the same.
+[[nodiscard]] auto may_have_run(response const& answer) -> bool {
+  constexpr std::array harmless = {401, 404, 405};
+  return answer.attempts > 1 || std::ranges::find(harmless, answer.status) == harmless.end();
 }
 
 /// One import, from the command line to its exit status.
@@ -185,6 +208,9 @@ class importer {
     }
     TIDEGATE_TRY_VOID(look_at_rejects());
     if (has_file()) {
+      if (settings_.bulk > 0 && !settings_.resume && !std::filesystem::exists(journal_name())) {
+        TIDEGATE_TRY_VOID(ask_for_bulk());
+      }
       TIDEGATE_TRY_VOID(open_journal());
     } else if (settings_.resume) {
       return failure(trouble("--resume needs a file"));
@@ -221,7 +247,8 @@ class importer {
                : failure("cannot read " + settings_.file + " twice: " + std::strerror(errno));
   }
 
-  /// The file of rejects must not be one that somebody still needs. Looks before anything is written.
+  /// The file of rejects must not be one that somebody still needs. Looks before anything is
+  /// written.
   [[nodiscard]] auto look_at_rejects() const -> result<void, trouble> {
     auto const name = rejects_name();
     if (name.empty()) {
@@ -271,18 +298,56 @@ class importer {
     }
   }
 
+  /// Whether the server has /Bulk, and for how much. One that does not say has not.
+  [[nodiscard]] auto ask_for_bulk() -> result<void, trouble> {
+    client::request wanted{.url = base() + "/ServiceProviderConfig", .fields = fields_};
+    wanted.time_max = longest;
+    if (auto const sent = outcomes_->send(std::move(wanted), 0); !sent) {
+      return {};  // the first line meets the same
+    }
+    std::optional<outcomes::outcome> came;
+    while (!came) {
+      came = outcomes_->wait(progress::tick);
+      if (outcomes_->is_interrupted()) {
+        return failure(trouble("interrupted"));
+      }
+    }
+    bool const is_answered = came->what && came->what->status == 200;
+    auto const read = json::parse(is_answered ? came->what->body : "null");
+    auto const* const bulk = read ? read->find("bulk") : nullptr;
+    auto const* const is_there = bulk != nullptr ? bulk->find("supported") : nullptr;
+    if (is_there == nullptr || *is_there != json::value(true)) {
+      return {};
+    }
+    auto const limit = [&](std::string_view name, std::size_t most) {
+      auto const* const value = bulk->find(name);
+      auto const* const number = value != nullptr ? value->if_integer() : nullptr;
+      return number == nullptr || *number < 0 ? std::size_t{0}
+                                              : std::min(most, static_cast<std::size_t>(*number));
+    };
+    bulk_ = {limit("maxOperations", settings_.bulk), limit("maxPayloadSize", bulk_octets_max)};
+    if (bulk_.operations < 2 || bulk_.octets <= bulk_frame_octets) {
+      bulk_ = {};
+    }
+    return {};
+  }
+
   [[nodiscard]] auto heading() const -> std::string {
-    scim::json_object out;
+    json::object out;
     out.append("url", settings_.url);
     out.append("format", name_of(settings_.format));
     out.append("digest", digest_);
     out.append("seed", seed_);
     out.append("began", static_cast<std::int64_t>(made_.time_since_epoch().count()));
-    return to_string(json(std::move(out))) + "\n";
+    if (bulk_.operations > 0) {
+      out.append("bulkOperations", static_cast<std::int64_t>(bulk_.operations));
+      out.append("bulkOctets", static_cast<std::int64_t>(bulk_.octets));
+    }
+    return to_string(json::value(std::move(out))) + "\n";
   }
 
   [[nodiscard]] auto take_heading(std::string_view line) -> result<void, trouble> {
-    auto const read = scim::parse_json(line);
+    auto const read = json::parse(line);
     auto const text = [&](std::string_view name) {
       auto const* const value = read ? read->find(name) : nullptr;
       auto const* const found = value == nullptr ? nullptr : value->if_string();
@@ -302,6 +367,12 @@ class importer {
     if (text("digest") != digest_) {
       return failure(settings_.file + " has changed since its import began");
     }
+    auto const number = [&](std::string_view name) -> std::size_t {
+      auto const* const value = read->find(name);
+      auto const* const found = value == nullptr ? nullptr : value->if_integer();
+      return found == nullptr || *found < 0 ? 0 : static_cast<std::size_t>(*found);
+    };
+    bulk_ = {number("bulkOperations"), number("bulkOctets")};
     seed_ = text("seed");
     made_ = idempotency::wall_time(std::chrono::milliseconds(*began->if_integer()));
     return {};
@@ -337,18 +408,21 @@ class importer {
     std::optional<clock::time_point> ends;
     bool is_read = false;
     for (;;) {
-      while (!is_read && !is_ending() && jobs_.size() < settings_.parallel) {
+      while (!is_read && !is_ending() && under_way() < settings_.parallel) {
         auto record = reader.next();
         TIDEGATE_TRY_VOID(waited);
         if (!record) {
           stopped_ = record.error();
         } else if (!*record) {
           is_read = !is_ending();
-        } else if (!settled_.contains((*record)->line)) {
+          if (is_read) {
+            TIDEGATE_TRY_VOID(post_batch());
+          }
+        } else if (bulk_.operations > 0 || !settled_.contains((*record)->line)) {
           TIDEGATE_TRY_VOID(begin(**std::move(record)));
         }
       }
-      if (jobs_.empty()) {
+      if (under_way() == 0) {
         break;
       }
       TIDEGATE_TRY_VOID(pass());
@@ -360,9 +434,12 @@ class importer {
         break;
       }
     }
-    is_complete_ = is_read && stopped_.empty() && jobs_.empty();
+    is_complete_ = is_read && stopped_.empty() && under_way() == 0;
     return stopped_.empty() ? result<void, trouble>() : failure(stopped_);
   }
+
+  /// How many requests.
+  [[nodiscard]] auto under_way() const -> std::size_t { return jobs_.size() + batches_.size(); }
 
   /// Whether no more lines are to be begun.
   [[nodiscard]] auto is_ending() const -> bool {
@@ -398,38 +475,92 @@ class importer {
 
   [[nodiscard]] auto begin(scim_record record) -> result<void, trouble> {
     job made{.line = record.line, .text = std::move(record.text)};
+    made.was_settled = settled_.contains(made.line);
     if (!record.resource) {
-      return reject(made, settled::rejected, {.detail = record.resource.error()});
+      return made.was_settled
+                 ? result<void, trouble>()
+                 : reject(made, settled::rejected, {.detail = record.resource.error()});
     }
     made.resource = *std::move(record.resource);
-    return post(std::move(made));
+    return bulk_.operations > 0 ? add_to_batch(std::move(made)) : post(std::move(made));
   }
 
-  [[nodiscard]] auto post(job made) -> result<void, trouble> {
-    auto const digest = sha256::of(seed_ + "\n" + std::to_string(made.line) + "\n" + made.text);
+  /// Which lines go together depends on the file alone: what was under way when the program ended
+  /// is sent again as the same request.
+  [[nodiscard]] auto add_to_batch(job made) -> result<void, trouble> {
+    std::string operation = R"({"method":"POST","path":")" + endpoint() + R"(","bulkId":")" +
+                            std::to_string(made.line) + R"(","data":)" + body_of(made.resource) +
+                            "}";
+    auto const room = bulk_.octets - bulk_frame_octets;
+    if (next_.operations.size() + 1 + operation.size() > room) {
+      TIDEGATE_TRY_VOID(post_batch());
+    }
+    if (operation.size() > room) {  // the server may still take it by itself
+      return made.was_settled ? result<void, trouble>() : post(std::move(made));
+    }
+    next_.operations.append(next_.operations.empty() ? "" : ",").append(operation);
+    next_.jobs.push_back(std::move(made));
+    return next_.jobs.size() == bulk_.operations ? post_batch() : result<void, trouble>();
+  }
+
+  [[nodiscard]] auto post_batch() -> result<void, trouble> {
+    auto made = std::exchange(next_, {});
+    if (std::ranges::all_of(made.jobs, &job::was_settled)) {
+      return {};
+    }
+    auto const line = made.jobs.front().line;
+    client::request wanted{
+        .method = "POST",
+        .url = base() + "/Bulk",
+        .body =
+            R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:BulkRequest"],"Operations":[)" +
+            std::exchange(made.operations, {}) + "]}",
+        .idempotent = true};
+    wanted.key = key_of("bulk\n" + std::to_string(line), wanted.body);
+    if (auto const tag = send(std::move(wanted))) {
+      batches_.emplace(*tag, std::move(made));
+    }
+    return {};
+  }
+
+  [[nodiscard]] auto key_of(std::string const& name, std::string_view content) const
+      -> std::string {
+    auto const digest = sha256::of(seed_ + "\n" + name + "\n" + std::string(content));
     std::array<std::uint8_t, 10> randomness{};
     std::ranges::transform(std::span(digest).first<10>(), randomness.begin(),
                            [](std::byte each) { return std::to_integer<std::uint8_t>(each); });
+    return idempotency::make_key(made_, randomness);
+  }
+
+  [[nodiscard]] auto post(job made) -> result<void, trouble> {
     client::request wanted{.method = "POST",
                            .url = settings_.url,
                            .body = body_of(made.resource),
                            .idempotent = true,
-                           .key = idempotency::make_key(made_, randomness)};
+                           .key = key_of(std::to_string(made.line), made.text)};
     return send(std::move(wanted), std::move(made));
   }
 
   /// The server gives `id` and `meta` (RFC 7643, section 3.1), and wants `schemas`.
-  [[nodiscard]] auto body_of(json resource) const -> std::string {
+  [[nodiscard]] auto body_of(json::value resource) const -> std::string {
     auto& members = *resource.if_object();
     members.erase("id");
     members.erase("meta");
     if (members.find("schemas") == nullptr && !schema_.empty()) {
-      members.append("schemas", scim::json_array{json(schema_)});
+      members.append("schemas", json::array{json::value(schema_)});
     }
     return to_string(resource);
   }
 
   [[nodiscard]] auto send(client::request wanted, job made) -> result<void, trouble> {
+    if (auto const tag = send(std::move(wanted))) {
+      jobs_.emplace(*tag, std::move(made));
+    }
+    return {};
+  }
+
+  /// Its tag. Nothing when it could not be sent, which ends the import.
+  [[nodiscard]] auto send(client::request wanted) -> std::optional<std::uint64_t> {
     wanted.fields = fields_;
     if (!wanted.body.empty()) {
       wanted.fields.push_back({"Content-Type", std::string(scim::scim_json)});
@@ -438,14 +569,16 @@ class importer {
     auto const tag = ++last_tag_;
     if (auto const sent = outcomes_->send(std::move(wanted), tag); !sent) {
       stopped_ = to_string(sent.error());
-      return {};
+      return std::nullopt;
     }
-    jobs_.emplace(tag, std::move(made));
-    return {};
+    return tag;
   }
 
   [[nodiscard]] auto take(std::uint64_t tag, result<response, client::client_error> what)
       -> result<void, trouble> {
+    if (auto found = batches_.extract(tag)) {
+      return take_batch(std::move(found.mapped()), std::move(what));
+    }
     auto made = std::move(jobs_.extract(tag).mapped());
     if (!what) {
       // It is not settled: resumed, it is sent again with the same key.
@@ -470,17 +603,80 @@ class importer {
     if (made.at == job::stage::create && status == 409 && scim::parse_error(what->body)) {
       return take_conflict(std::move(made), refusal);
     }
-    // What is not about this line would be said of all others as well; and a line of which nobody knows
-    // whether it was carried out is not settled.
+    // What is not about this line would be said of all others as well; and a line of which nobody
+    // knows whether it was carried out is not settled.
     constexpr std::array senseless = {401, 404, 405, 408, 425, 429, 501, 502, 503, 504};
-    constexpr std::array harmless = {401, 404, 405};
     bool const is_gone = made.at == job::stage::replace && status == 404;
     bool const is_open = made.at == job::stage::create && status == 409 && is_of_key(*what);
     if (status < 400 || is_open ||
         (std::ranges::find(senseless, status) != senseless.end() && !is_gone)) {
-      may_have_run_ = may_have_run_ || what->attempts > 1 ||
-                      std::ranges::find(harmless, status) == harmless.end();
+      may_have_run_ = may_have_run_ || may_have_run(*what);
       stop(made, to_string(refusal));
+      return {};
+    }
+    return reject(made, settled::rejected, refusal);
+  }
+
+  [[nodiscard]] auto take_batch(batch made, result<response, client::client_error> what)
+      -> result<void, trouble> {
+    auto const& first = made.jobs.front();
+    if (!what) {
+      may_have_run_ = may_have_run_ || what.error().may_have_run;
+      if (what.error().fault != client::client_fault::cancelled) {
+        stop(first, to_string(what.error()));
+      }
+      return {};
+    }
+    auto const answer = json::parse(what->body, {.octets_max = answer_octets_max});
+    auto const* const operations = answer ? answer->find("Operations") : nullptr;
+    auto const* const results = operations != nullptr ? operations->if_array() : nullptr;
+    if (what->status != 200 || results == nullptr) {
+      may_have_run_ = may_have_run_ || may_have_run(*what);
+      stop(first, what->status == 200 ? std::string("the answer to /Bulk is no BulkResponse")
+                                      : to_string(client::refusal_of(what->status, what->body)));
+      return {};
+    }
+    bool const is_replayed = what->fields.find("idempotent-replayed") == "true";
+    std::map<std::string, json::value const*, std::less<>> by_id;
+    for (auto const& each : *results) {
+      auto const* const id = each.find("bulkId");
+      if (id != nullptr && id->if_string() != nullptr) {
+        by_id.emplace(*id->if_string(), &each);
+      }
+    }
+    for (auto& each : made.jobs) {
+      auto const found = by_id.find(std::to_string(each.line));
+      if (!each.was_settled) {
+        TIDEGATE_TRY_VOID(
+            take_result(std::move(each), found == by_id.end() ? nullptr : found->second));
+        replayed_ += is_replayed ? 1U : 0U;
+      }
+    }
+    return {};
+  }
+
+  /// What a bulk request says of a line.
+  [[nodiscard]] auto take_result(job made, json::value const* result_of) -> result<void, trouble> {
+    int status = 0;
+    if (auto const* const value = result_of != nullptr ? result_of->find("status") : nullptr) {
+      // A text in RFC 7644, an object in drafts before it, and some send a number.
+      auto const* const text = value->if_string();
+      status = value->if_integer() != nullptr ? static_cast<int>(*value->if_integer())
+               : text != nullptr              ? std::atoi(text->c_str())
+                                              : 0;
+    }
+    if (status == 200 || status == 201) {
+      return settle(made.line, settled::created);
+    }
+    auto const* const body = result_of != nullptr ? result_of->find("response") : nullptr;
+    auto const refusal = client::refusal_of(status, body != nullptr ? to_string(*body) : "");
+    if (status == 409) {
+      return take_conflict(std::move(made), refusal);
+    }
+    if (status < 400 || status >= 500) {
+      may_have_run_ = true;
+      stop(made, status == 0 ? std::string("the answer to /Bulk says nothing of it")
+                             : to_string(refusal));
       return {};
     }
     return reject(made, settled::rejected, refusal);
@@ -499,7 +695,7 @@ class importer {
           continue;
         }
         std::string filter(name);
-        http::append_json_string(filter += " eq ", *value->if_string());
+        json::append_string(filter += " eq ", *value->if_string());
         client::request wanted{.url = url() + "?"};
         scim::append_list_query(wanted.url, {.count = 2, .filter = std::move(filter)});
         made.at = job::stage::find;
@@ -528,6 +724,15 @@ class importer {
     return send(std::move(wanted), std::move(made));
   }
 
+  /// Of the server, before the endpoint; and the endpoint, with its slash.
+  [[nodiscard]] auto base() const -> std::string {
+    auto const whole = url();
+    return whole.substr(0, whole.find_last_of('/'));
+  }
+  [[nodiscard]] auto endpoint() const -> std::string {
+    auto const whole = url();
+    return whole.substr(whole.find_last_of('/'));
+  }
   [[nodiscard]] auto url() const -> std::string {
     return settings_.url.substr(0, settings_.url.find_first_of("?#"));
   }
@@ -544,7 +749,7 @@ class importer {
     progress_.clear();
     std::cerr << "line " << made.line << ": " << text << '\n';
     if (rejects_) {
-      scim::json_object out;
+      json::object out;
       out.append("line", static_cast<std::int64_t>(made.line));
       if (why.status != 0) {
         out.append("status", why.status);
@@ -556,12 +761,12 @@ class importer {
       if (made.resource.is_null()) {
         // Octets that are no UTF-8 are replaced, so that the line can be read.
         std::string quoted;
-        http::append_json_string(quoted, made.text);
-        out.append("text", *scim::parse_json(quoted, {.octets_max = quoted.size()}));
+        json::append_string(quoted, made.text);
+        out.append("text", *json::parse(quoted, {.octets_max = quoted.size()}));
       } else {
         out.append("resource", made.resource);
       }
-      auto const line = to_string(json(std::move(out))) + "\n";
+      auto const line = to_string(json::value(std::move(out))) + "\n";
       TIDEGATE_TRY_VOID(rejects_->write(line));
       rejects_octets_ += line.size();
     }
@@ -590,7 +795,7 @@ class importer {
     bool const has_rejects = rejects_ && rejects_octets_ > 0;
     // When nothing can have happened there is nothing to resume.
     bool const is_resumable =
-        journal_ && !is_complete_ && (counts_.all > 0 || may_have_run_ || !jobs_.empty());
+        journal_ && !is_complete_ && (counts_.all > 0 || may_have_run_ || under_way() > 0);
     if (journal_ && !is_resumable) {
       std::remove(journal_name().c_str());
     }
@@ -602,7 +807,7 @@ class importer {
         done && is_complete_ && number(settled::rejected) == 0 && number(settled::conflict) == 0;
     auto const retries = outcomes_->activity().retries;
     if (settings_.json) {
-      scim::json_object out;
+      json::object out;
       auto const add = [&out](std::string_view name, std::uint64_t value) {
         out.append(std::string(name), static_cast<std::int64_t>(value));
       };
@@ -623,7 +828,7 @@ class importer {
       }
       out.append("interrupted", is_interrupted);
       out.append("resumable", is_resumable);
-      std::cout << to_string(json(std::move(out))) << '\n';
+      std::cout << to_string(json::value(std::move(out))) << '\n';
     } else {
       if (!done) {
         std::cerr << "error: " << done.error() << '\n';
@@ -663,7 +868,10 @@ class importer {
   counts counts_;
   std::uint64_t replayed_ = 0;
 
-  std::map<std::uint64_t, job> jobs_;  // by their tags, as many as `parallel`
+  bulk_limits bulk_;
+  batch next_;                         // is being filled
+  std::map<std::uint64_t, job> jobs_;  // by their tags; with `batches_`, as many as `parallel`
+  std::map<std::uint64_t, batch> batches_;
   std::uint64_t last_tag_ = 0;
   std::string stopped_;  // why there is no sense in going on
   bool is_complete_ = false;

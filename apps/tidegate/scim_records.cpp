@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scim_records.hpp"
 
+#include <tidegate/json/parse.hpp>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,8 +80,8 @@ auto scim_record_reader::next_line() -> result<std::optional<scim_record>, std::
     if (text.find_first_not_of(" \t") == std::string::npos) {
       continue;
     }
-    scim_record made{.line = line, .text = std::move(text), .resource = scim::json()};
-    auto read = scim::parse_json(made.text, {.octets_max = record_octets_max});
+    scim_record made{.line = line, .text = std::move(text), .resource = json::value()};
+    auto read = json::parse(made.text, {.octets_max = record_octets_max});
     if (!read) {
       made.resource = failure(to_string(read.error()));
     } else if (read->if_object() == nullptr) {
@@ -116,7 +118,7 @@ auto scim_record_reader::next_row() -> result<std::optional<scim_record>, std::s
     auto const& record = **read;
     scim_record made{.line = line_,
                      .text = std::string(rest.substr(0, record.octets)),
-                     .resource = scim::json()};
+                     .resource = json::value()};
     made.text.erase(made.text.find_last_not_of("\r\n") + 1);
     at_ += record.octets;
     if (!header_) {

@@ -4,8 +4,8 @@
 #include "scim_settings.hpp"
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/json/value.hpp>
 #include <tidegate/scim/csv.hpp>
-#include <tidegate/scim/json.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,20 +22,20 @@ struct scim_record {
   std::uint64_t line = 0;  ///< on which it begins, from 1
   std::string text;        ///< as it stands there, without the end of the line
   /// The resource, or what is wrong with the line.
-  result<scim::json, std::string> resource;
+  result<json::value, std::string> resource;
 };
 
-/// Reads a file of resources: lines of JSON, or CSV with a header. Empty lines are left out. A line that is there
-/// is given, also when the next one takes its time.
+/// Reads a file of resources: lines of JSON, or CSV with a header. Empty lines are left out. A line
+/// that is there is given, also when the next one takes its time.
 class scim_record_reader {
  public:
-  /// `wait` is called before something is read from the descriptor `from`: until something can be, which is
-  /// true, or nobody wants it any more.
+  /// `wait` is called before something is read from the descriptor `from`: until something can be,
+  /// which is true, or nobody wants it any more.
   scim_record_reader(int from, scim_format format, std::function<bool()> wait)
       : from_(from), format_(format), wait_(std::move(wait)) {}
 
-  /// Nothing at the end, or when waiting was given up. An error is one behind which nothing can be read; it
-  /// says the line.
+  /// Nothing at the end, or when waiting was given up. An error is one behind which nothing can be
+  /// read; it says the line.
   [[nodiscard]] auto next() -> result<std::optional<scim_record>, std::string>;
 
  private:

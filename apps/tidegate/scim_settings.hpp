@@ -39,6 +39,7 @@ struct import_settings : scim_settings {
   std::string rejects;
   on_conflict conflict = on_conflict::reject;
   std::uint32_t parallel = 8;
+  std::uint32_t bulk = 250;  ///< lines in one request, where the server has /Bulk; 0: one
 };
 
 /// The fields of every request: those of `-H`, and the token. Throws CLI::ValidationError.

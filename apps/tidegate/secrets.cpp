@@ -53,8 +53,8 @@ auto make_secret(std::string const& file) -> result<void, std::string> {
     ::unlink(draft.c_str());
     return failure(text);
   }
-  // A link does not take the place of one that another process has made meanwhile. It is there after a loss
-  // of power when its folder is on the disk.
+  // A link does not take the place of one that another process has made meanwhile. It is there
+  // after a loss of power when its folder is on the disk.
   bool const made =
       (::link(draft.c_str(), file.c_str()) == 0 || errno == EEXIST) && sync_folder_of(file);
   auto const text = "cannot write " + file + ": " + why();

@@ -5,8 +5,9 @@
 #include "exit_status.hpp"
 #include "stores.hpp"
 
+#include <tidegate/config/config.hpp>
 #include <tidegate/engine/activation.hpp>
-#include <tidegate/gateway/config.hpp>
+#include <tidegate/engine/memory_wait.hpp>
 #include <tidegate/gateway/event_log.hpp>
 #include <tidegate/gateway/server.hpp>
 
@@ -31,6 +32,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace tidegate::app {
@@ -126,7 +128,8 @@ auto monotonic_microseconds() -> std::int64_t {
   return std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000;
 }
 
-/// Each connection takes a descriptor or two, and many systems give 1024 unless they are asked for more.
+/// Each connection takes a descriptor or two, and many systems give 1024 unless they are asked for
+/// more.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -135,24 +138,30 @@ void raise_descriptor_limit() {
   }
 }
 
-/// Memory of a large answer is kept for the next one: to give it back and to get it again, page by page, takes
-/// longer than to fill it.
-void keep_memory() {
-  (void)::mallopt(M_TRIM_THRESHOLD, 16 << 20);
-  (void)::mallopt(M_MMAP_THRESHOLD, 4 << 20);
+/// Memory of large answers is kept for the next ones: giving it back and getting it again, page by
+/// page, takes longer than filling it. The bound holds for each heap, since malloc_trim() does not
+/// give back the top of those of threads. Blocks above 640 KiB go back at once. Each heap takes
+/// 64 MiB of addresses, so that threads that allocate little share some.
+void keep_memory(std::int64_t workers) {
+  (void)::mallopt(M_TRIM_THRESHOLD, 4 << 20);
+  (void)::mallopt(M_MMAP_THRESHOLD, 640 << 10);
+  (void)::mallopt(M_ARENA_MAX, static_cast<int>(2 * workers + 2));
 }
 
-/// Gives back to the system what many clients at once needed for a while. The allocator does so by itself only where
-/// nothing lies behind it.
+/// Gives back to the system what many clients at once needed for a while. The allocator does so by
+/// itself only where nothing lies behind it.
 class spare_memory {
  public:
   static constexpr std::chrono::seconds interval{5};
 
   void give_back() {
     constexpr std::int64_t spare_octets_min = 2 << 20;
-    if (spare() > unavoidable_ + spare_octets_min) {
+    auto const before = spare();
+    if (before > unavoidable_ + spare_octets_min) {
       (void)::malloc_trim(0);
-      unavoidable_ = spare();
+      // Other threads free memory meanwhile: what is left is unavoidable once nothing changes.
+      auto const after = spare();
+      unavoidable_ = std::abs(before - after) < spare_octets_min ? after : 0;
     }
   }
 
@@ -195,7 +204,8 @@ auto serve(serve_settings const& settings, program_version const& version) -> in
     print(loaded.error());
     return exit_usage;
   }
-  keep_memory();
+  keep_memory(loaded->workers.value_or(std::thread::hardware_concurrency()));
+  engine::wait_for_memory();
   raise_descriptor_limit();
   // A file that may not grow is an error of whoever writes, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -253,6 +263,7 @@ auto serve(serve_settings const& settings, program_version const& version) -> in
     auto const number = ::sigtimedwait(&signals, nullptr, &wait);
     if (number < 0) {  // nothing came
       memory.give_back();
+      engine::restore_memory_reserve();
       continue;
     }
     if (number != SIGHUP) {

@@ -100,20 +100,20 @@ auto lines_of_stdin() -> std::vector<std::string> {
 
 auto add_options(CLI::App& command) -> std::shared_ptr<sf_options> {
   auto options = std::make_shared<sf_options>();
-  command.add_option("--type", options->type, "what the field is defined as")
+  command.add_option("--type", options->type, "What the field is defined as")
       ->required()
       ->check(CLI::IsMember({"item", "list", "dictionary"}));
-  command.add_option("--dialect", options->dialect, "the specification to go by")
+  command.add_option("--dialect", options->dialect, "The specification to go by")
       ->check(CLI::IsMember({"rfc9651", "rfc8941", "draft11"}))
       ->capture_default_str();
   return options;
 }
 
 void add_parse(CLI::App& sf, std::vector<std::string> const& operands, int& status) {
-  auto* const command = sf.add_subcommand(
-      "parse", "print a field value as JSON: tidegate sf parse --type TYPE [OPTIONS] [VALUE...]");
+  auto* const command = sf.add_subcommand("parse", "Print a field value as JSON");
   auto const options = add_options(*command);
   command->footer(
+      "With values: tidegate sf parse --type TYPE [OPTIONS] [VALUE...]\n"
       "VALUE...: field lines, combined as the specification says; without any, each line of\n"
       "standard input is one. Exits with 1 when the value is not valid.");
   // Values may begin with "-", as negative numbers do: what is no option of ours is one.
@@ -137,7 +137,7 @@ void add_parse(CLI::App& sf, std::vector<std::string> const& operands, int& stat
 
 void add_format(CLI::App& sf, std::vector<std::string> const& operands, int& status) {
   auto* const command =
-      sf.add_subcommand("format", "print JSON from standard input as a field value");
+      sf.add_subcommand("format", "Print JSON from standard input as a field value");
   auto const options = add_options(*command);
   command->footer(
       "Reads the JSON that 'tidegate sf parse' prints. An empty list or dictionary prints "
@@ -156,7 +156,7 @@ void add_format(CLI::App& sf, std::vector<std::string> const& operands, int& sta
 }  // namespace
 
 void add_sf_command(CLI::App& app, std::vector<std::string> const& operands, int& status) {
-  auto* const sf = app.add_subcommand("sf", "parse and format Structured Fields");
+  auto* const sf = app.add_subcommand("sf", "Parse and format Structured Fields");
   sf->require_subcommand(1);
   add_parse(*sf, operands, status);
   add_format(*sf, operands, status);

@@ -66,8 +66,8 @@ auto as_store(result<std::unique_ptr<Made>, store::store_error> opened)
   return std::unique_ptr<Store>(*std::move(opened));
 }
 
-/// Opens something in PostgreSQL. A server that was started a moment ago is waited for: it takes nobody before
-/// it has recovered.
+/// Opens something in PostgreSQL. A server that was started a moment ago is waited for: it takes
+/// nobody before it has recovered.
 template <class Open>
 auto open_when_ready(Open open) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -99,11 +99,14 @@ auto open_sqlite_keys(std::string const& file, master_secret const& secret, std:
                    ", which is yet to come: the clock was set back, and keys are remembered that "
                    "much longer");
   }
+  if (opened && (*opened)->is_new()) {
+    events.info(file + ": a new store of idempotency keys was made, without any key");
+  }
   return as_store<store::idempotency_store>(std::move(opened));
 }
 
-/// Gateways that share a store have to share the secret as well: one that each made for itself would let every gateway
-/// run the same key.
+/// Gateways that share a store have to share the secret as well: one that each made for itself
+/// would let every gateway run the same key.
 auto check_shared_secret(config const& settings) -> result<void, std::string> {
   if (::access(settings.secrets.c_str(), F_OK) != 0) {
     return failure(settings.secrets +
@@ -158,6 +161,7 @@ auto open_idempotency(config const& settings, std::function<idempotency::wall_ti
       TIDEGATE_TRY(auto url, store_redis::parse_server_url(place.where));
       store_redis::idempotency_options options{.where = std::move(url), .seal_keys = {seal}};
       options.clock = std::move(clock);
+      options.secret_digest = digest_of(parts.secret);
       options.replicas_min = static_cast<std::uint32_t>(settings.idempotency_replicas);
       TIDEGATE_TRY(parts.store, as_store<store::idempotency_store>(
                                     store_redis::idempotency_store::open(std::move(options))));
@@ -165,8 +169,10 @@ auto open_idempotency(config const& settings, std::function<idempotency::wall_ti
     }
     case store_kind::postgres: {
       auto opened = open_when_ready([&] {
-        return store_postgres::idempotency_store::open(
-            {.url = place.where, .seal_keys = {seal}, .clock = clock});
+        return store_postgres::idempotency_store::open({.url = place.where,
+                                                        .seal_keys = {seal},
+                                                        .clock = clock,
+                                                        .secret_digest = digest_of(parts.secret)});
       });
       TIDEGATE_TRY(parts.store, as_store<store::idempotency_store>(std::move(opened)));
       break;
@@ -264,21 +270,49 @@ auto check_folder(std::string const& folder) -> result<void, std::string> {
   return {};
 }
 
+/// Whether a file can be made in the folder that it is named in. Of folders only `data` is made,
+/// with those above it.
+auto check_folder_of(std::string const& file, config const& settings) -> result<void, std::string> {
+  auto folder = std::filesystem::path(file).parent_path();
+  auto const normal = [](std::filesystem::path const& of) {
+    return (of / "").lexically_normal().string();
+  };
+  if (!folder.empty() && normal(settings.data).starts_with(normal(folder))) {
+    return {};  // it was looked at
+  }
+  folder = folder.empty() ? std::filesystem::path(".") : folder;
+  if (!std::filesystem::is_directory(folder)) {
+    return failure("the folder " + folder.string() + " is not there");
+  }
+  return check_folder(folder.string());
+}
+
+/// Whether the certificates of a server can be read.
+auto check_certificates(gateway::store_place const& place) -> result<void, std::string> {
+  auto const url = place.kind == store_kind::redis ? store_redis::parse_server_url(place.where)
+                                                   : store_redis::server_url();
+  if (url && url->ca && ::access(url->ca->c_str(), R_OK) != 0) {
+    return failure("cannot read " + *url->ca + ": " + std::system_category().message(errno));
+  }
+  return {};
+}
+
 /// Whether a store can be opened, as far as that can be told without opening it.
 auto check_place(gateway::store_place const& place, config const& settings)
     -> result<void, std::string> {
   if (place.kind == store_kind::redis || place.kind == store_kind::postgres) {
+    TIDEGATE_TRY_VOID(check_certificates(place));
     return check_shared_secret(settings);
   }
   if (place.kind != store_kind::sqlite) {
     return {};
   }
-  auto const folder = std::filesystem::path(place.where).parent_path();
-  if (folder != std::filesystem::path(settings.data) && !folder.empty() &&
-      !std::filesystem::is_directory(folder)) {
-    return failure("the folder " + folder.string() + " is not there");
+  TIDEGATE_TRY_VOID(check_folder_of(place.where, settings));
+  bool const is_there = ::access(place.where.c_str(), F_OK) == 0;
+  if (is_there && std::filesystem::is_directory(place.where)) {
+    return failure(place.where + " is a folder");
   }
-  if (::access(place.where.c_str(), F_OK) == 0 && ::access(place.where.c_str(), R_OK | W_OK) != 0) {
+  if (is_there && ::access(place.where.c_str(), R_OK | W_OK) != 0) {
     return failure("cannot write " + place.where + ": " + std::system_category().message(errno));
   }
   return {};
@@ -295,6 +329,9 @@ auto check_state(config const& settings) -> result<void, state_fault> {
     has_directory = has_directory || route.scim.has_value();
     has_bridge = has_bridge || route.bridge.has_value();
   }
+  if (auto const checked = check_certificates(settings.quota_store); !checked) {
+    return failure(state_fault{"stores.quota", "quota: " + checked.error()});
+  }
   if (!has_keys && !has_directory && !has_bridge) {
     return {};
   }
@@ -305,13 +342,25 @@ auto check_state(config const& settings) -> result<void, state_fault> {
     if (auto const secret = read_secret(settings.secrets); !secret) {
       return failure(state_fault{"secrets", "secrets: " + secret.error()});
     }
+  } else if (auto const checked = check_folder_of(settings.secrets, settings); !checked) {
+    return failure(state_fault{
+        "secrets", "secrets: cannot make " + settings.secrets + ": " + checked.error()});
   }
   if (has_keys) {
+    auto const& place = settings.idempotency_store;
+    if (auto const checked = check_place(place, settings); !checked) {
+      return failure(state_fault{"stores.idempotency", "idempotency: " + checked.error()});
+    }
     if (auto const checked = check_secret_of_keys(settings); !checked) {
       return failure(state_fault{"secrets", "secrets: " + checked.error()});
     }
-    if (auto const checked = check_place(settings.idempotency_store, settings); !checked) {
-      return failure(state_fault{"stores.idempotency", "idempotency: " + checked.error()});
+    if (place.kind == store_kind::sqlite && ::access(place.where.c_str(), F_OK) != 0 &&
+        ::access((place.where + ".commits").c_str(), F_OK) == 0) {
+      return failure(
+          state_fault{"stores.idempotency", "idempotency: " + place.where +
+                                                " is missing, and its mark " + place.where +
+                                                ".commits is there: restore it, or remove the mark "
+                                                "to begin with an empty store"});
     }
   }
   if (has_directory) {

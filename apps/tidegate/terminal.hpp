@@ -5,7 +5,8 @@
 
 namespace tidegate::app {
 
-/// Whether standard output is a terminal that may show colours: NO_COLOR is not set, TERM is not "dumb".
+/// Whether standard output is a terminal that may show colours: NO_COLOR is not set, TERM is not
+/// "dumb".
 [[nodiscard]] auto wanted_colours() -> explain::colours;
 
 }  // namespace tidegate::app

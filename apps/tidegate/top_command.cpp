@@ -51,7 +51,8 @@ struct top_settings {
 /// What somebody at the keyboard, or the system, wants.
 enum class wish : std::uint8_t { none, redraw, quit, interrupt, pause, help };
 
-/// Signals and keys, taken one after the other. Made before any other thread is, which would get the signals.
+/// Signals and keys, taken one after the other. Made before any other thread is, which would get
+/// the signals.
 class wishes {
  public:
   explicit wishes(bool is_live) : takes_keys_(is_live && ::isatty(STDIN_FILENO) == 1) {
@@ -114,8 +115,8 @@ class admin_reader {
     }
   }
 
-  /// A snapshot, or one line on why there is none. `is_wanted` is asked now and then; without a snapshot when it
-  /// says no.
+  /// A snapshot, or one line on why there is none. `is_wanted` is asked now and then; without a
+  /// snapshot when it says no.
   template <class F>
   [[nodiscard]] auto read(F is_wanted) -> result<top::snapshot, std::string> {
     std::array<std::string_view, 3> const paths = {"/metrics", "/api/v1/policies",
