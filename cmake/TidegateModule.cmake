@@ -7,8 +7,8 @@ include(GoogleTest)
 #
 # Makes the module of the current folder:
 #   include/tidegate/**.hpp   the public headers
-#   src/*.cpp                 the library tidegate::<m>; without sources it is headers only
-#   test/*.cpp                the program <m>_test; each TEST becomes one ctest entry
+#   src/**.cpp                the library tidegate::<m>; without sources it is headers only
+#   test/**.cpp               the program <m>_test; each TEST becomes one ctest entry
 # DEPENDS are modules that the public headers show. LINK are libraries that only src/ uses; FIND says
 # how the installed package finds them again, one string each ("Boost COMPONENTS json"), and FLAGS how
 # pkg-config names them ("-lcurl"). TEST_LINK are libraries that only the tests use.
@@ -20,8 +20,8 @@ function(tidegate_module)
   set(target tidegate_${arg_NAME})
 
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/include/*.hpp")
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp")
-  file(GLOB tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/test/*.cpp")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp")
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/test/*.cpp")
 
   if(sources)
     set(scope PUBLIC)

@@ -26,7 +26,7 @@ foreach(module IN LISTS modules)
     COMPONENT dev)
   install(
     EXPORT tidegate-${module}
-    FILE tidegate-${module}.cmake
+    FILE tidegate-${module}-targets.cmake
     NAMESPACE tidegate::
     DESTINATION "${package_dir}"
     COMPONENT dev)

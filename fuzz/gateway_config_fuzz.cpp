@@ -4,11 +4,11 @@
 //
 // - never a crash or an exception;
 // - every fault has a message and a place inside of the text, and they stand in its order;
-// - what is accepted has something to listen on and a route, every position in it exists, its patterns can
-//   be compiled, and no cost is above what a policy admits.
+// - what is accepted has something to listen on and a route, every position in it exists, its
+//   patterns can be compiled, and no cost is above what a policy admits.
 #include "check.hpp"
 
-#include <tidegate/gateway/config.hpp>
+#include <tidegate/config/config.hpp>
 
 #include <algorithm>
 #include <string>

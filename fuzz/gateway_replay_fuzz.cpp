@@ -2,8 +2,8 @@
 //
 // Any bytes as a stored response that is replayed, as the gateway does it:
 //
-// - by HTTP/1.1 it is one response, of which nothing is left over, with the same status, the same fields in the
-//   same order, and the same content;
+// - by HTTP/1.1 it is one response, of which nothing is left over, with the same status, the same
+//   fields in the same order, and the same content;
 // - by HTTP/2 a client gets the same, with names in lower case.
 #include "check.hpp"
 
@@ -49,7 +49,8 @@ auto has_content(stored_response const& response) -> bool {
   return response.status != 204 && response.status != 304;
 }
 
-/// False for what nobody stores: fields of a connection, of the framing, and content where there is none.
+/// False for what nobody stores: fields of a connection, of the framing, and content where there is
+/// none.
 auto is_stored(stored_response const& response) -> bool {
   return response.body_kept && (has_content(response) || response.body.empty()) &&
          std::ranges::all_of(response.fields, [](response_field const& field) {

@@ -3,8 +3,9 @@
 // Eight bytes that say what time it is, then any bytes as a date:
 //
 // - never a crash, and never a look outside of the text;
-// - a text is an HTTP-date only if it is, to the letter, one of the forms in which the C library would
-//   write the moment that it was read as; two digits of a year mean at most 50 years from now;
+// - a text is an HTTP-date only if it is, to the letter, one of the forms in which the C library
+//   would write the moment that it was read as; two digits of a year mean at most 50 years from
+//   now;
 // - what is read as a date-time of RFC 3339 is what timegm() makes of its digits;
 // - what was read is written and read again as the same moment;
 // - a Retry-After is from 0 to its bound, and a date in it is that date less now;
@@ -40,7 +41,8 @@ auto broken_down(sys_seconds time) -> std::tm {
   return fields;
 }
 
-/// The forms of a moment: IMF-fixdate, rfc850-date, asctime-date with a space and with a zero, RFC 3339.
+/// The forms of a moment: IMF-fixdate, rfc850-date, asctime-date with a space and with a zero,
+/// RFC 3339.
 struct forms {
   std::string imf_fixdate, rfc850_date, asctime_date, asctime_date_zero, rfc3339;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as the texts of a problem details object: what is written is valid JSON, and reading it back
-// gives the members in the order in which they were written, with their texts as they were but for
-// U+FFFD where they are not UTF-8. The name of an extension member is taken only if it may be one.
+// Any bytes as the texts of a problem details object: what is written is valid JSON, and reading it
+// back gives the members in the order in which they were written, with their texts as they were but
+// for U+FFFD where they are not UTF-8. The name of an extension member is taken only if it may be
+// one.
 #include "check.hpp"
 
 #include <tidegate/http/problem.hpp>
@@ -19,7 +20,7 @@ namespace {
 using namespace tidegate::http;
 using tidegate::fuzz::check;
 
-// ---- UTF-8, decoded to code points and encoded again, as the Encoding standard of the web has it ----
+// ---- UTF-8, decoded to code points and encoded again, as the Encoding standard has it ----
 
 void append_code_point(std::string& out, std::uint32_t c) {
   auto put = [&out](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
@@ -84,7 +85,7 @@ auto replaced(std::string_view text) -> std::string {
   return out;
 }
 
-// ---- JSON: objects of strings, integers, truth values and arrays of strings, without white space ----
+// ---- JSON: objects of strings, integers, booleans and arrays of strings, without white space ----
 
 struct member {
   std::string name;
@@ -222,7 +223,8 @@ class input {
     }
     return value;
   }
-  /// A byte for the length, then that many of what is left. Copied, so that a look behind it is seen.
+  /// A byte for the length, then that many of what is left. Copied, so that a look behind it is
+  /// seen.
   auto text() -> std::vector<char> {
     auto const size = std::min<std::size_t>(byte(), rest_.size());
     std::vector<char> value(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(size));
@@ -248,7 +250,7 @@ auto may_be_a_name(std::string_view text) -> bool {
 
 void check_string(std::string_view text) {
   std::string out;
-  append_json_string(out, text);
+  tidegate::json::append_string(out, text);
   check(out.size() <= 6 * text.size() + 2, "a string has at most six characters a byte and two");
   check(replaced(out) == out, "a string is UTF-8");
   json_reader reader(out);

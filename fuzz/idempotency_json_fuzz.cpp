@@ -3,14 +3,16 @@
 // Any bytes as a JSON pointer, a line feed, and content:
 //
 // - never a crash; what is not canonical leaves the output as it was;
-// - a canonical form is its own canonical form, has no whitespace outside of strings and is at most four
-//   times as long as the text;
+// - a canonical form is its own canonical form, has no whitespace outside of strings and is at most
+//   four times as long as the text;
 // - whitespace around it makes no difference, and a text in an array is that text in brackets;
 // - what a pointer finds is canonical too; the whole is found by the empty pointer;
-// - the fingerprint of the content is that of its canonical form, and differs from that of other content.
+// - the fingerprint of the content is that of its canonical form, and differs from that of other
+//   content.
 #include "check.hpp"
 
 #include <tidegate/idempotency/fingerprint.hpp>
+#include <tidegate/json/canonical.hpp>
 
 #include <algorithm>
 #include <string>
@@ -18,6 +20,7 @@
 
 namespace {
 
+namespace json = tidegate::json;
 using namespace tidegate::idempotency;
 using tidegate::fuzz::check;
 
@@ -29,7 +32,7 @@ auto fingerprint_of(fingerprint_rule const& rule, std::string_view content) -> f
 
 auto canonical(std::string_view text) -> std::string {
   std::string out;
-  check(append_canonical_json(out, text));
+  check(json::append_canonical(out, text));
   return out;
 }
 
@@ -39,7 +42,7 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
   auto const input = std::string_view(reinterpret_cast<char const*>(data), size);
   auto const end = std::min(input.find('\n'), input.size());
   auto const content = input.substr(std::min(end + 1, input.size()));
-  auto const pointer = json_pointer::parse(input.substr(0, end));
+  auto const pointer = json::pointer::parse(input.substr(0, end));
   if (!pointer) {
     check(pointer.error().offset <= end);
     check(!to_string(pointer.error()).empty());
@@ -47,7 +50,7 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
 
   auto const rule = fingerprint_rule::json();
   std::string form = "before";
-  if (!append_canonical_json(form, content)) {
+  if (!json::append_canonical(form, content)) {
     check(form == "before");
     check(fingerprint_of(rule, content) == fingerprint_of(rule, content));
     return 0;
@@ -58,12 +61,12 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
   check(canonical(" \t\r\n" + std::string(content) + "\n") == form);
   check(fingerprint_of(rule, content) == fingerprint_of(rule, form));
   check(fingerprint_of(rule, content) != fingerprint_of(rule, "[" + form + "]"));
-  check(json_pointer::parse("")->find(form) == form);
+  check(json::pointer::parse("")->find(form) == form);
   std::string bracketed;
-  if (append_canonical_json(bracketed, "[" + std::string(content) + "]")) {
+  if (json::append_canonical(bracketed, "[" + std::string(content) + "]")) {
     check(bracketed == "[" + form + "]");
-    check(json_pointer::parse("/0")->find(bracketed) == form);
-    check(json_pointer::parse("/1")->find(bracketed) == std::nullopt);
+    check(json::pointer::parse("/0")->find(bracketed) == form);
+    check(json::pointer::parse("/1")->find(bracketed) == std::nullopt);
   }
   if (pointer) {
     if (auto const found = pointer->find(form)) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as the lines of an Idempotency-Key field, under every format and with the bare form allowed or
-// not:
+// Any bytes as the lines of an Idempotency-Key field, under every format and with the bare form
+// allowed or not:
 //
-// - never a crash; an error names a byte of the line, its end or the length that is allowed, and has a
-//   code and a sentence;
+// - never a crash; an error names a byte of the line, its end or the length that is allowed, and
+//   has a code and a sentence;
 // - a key is printable ASCII, neither empty nor too long, and is read again from its own String;
 // - what is a key in the strict form is the same key where the bare form is allowed too;
 // - more than one line is never a key.

@@ -2,7 +2,8 @@
 //
 // Any bytes as a stored record, a stored response and a rule of fingerprints:
 //
-// - never a crash, and no memory beyond what the bytes themselves take; an error names a byte or the end;
+// - never a crash, and no memory beyond what the bytes themselves take; an error names a byte or
+//   the end;
 // - whatever is read is written again as the same bytes;
 // - a response that is read can be sent: nothing in it ends a line;
 // - every transition of a record that is read makes a record that can be read.
@@ -45,7 +46,7 @@ void check_record(std::string_view octets) {
        {wall_time(), read->changed, read->lease_until, expires(*read), forgotten(*read)}) {
     auto const state = state_at(*read, now);
     check(!state || now < forgotten(*read));
-    if (auto const aged = age({}, *read, now)) {
+    if (auto const aged = expire({}, *read, now)) {
       check(holds(aged->when, &*read));
       check_written(*aged);
     }
@@ -63,8 +64,8 @@ void check_record(std::string_view octets) {
     }
     if (read->state == record_state::dispatched) {
       check_written(complete({}, *read, {}, now));
-      check_written(give_back({}, *read, now));
-      check_written(lose({}, *read, unknown_reason::cut_answer, now));
+      check_written(release({}, *read, now));
+      check_written(mark_unknown({}, *read, unknown_reason::cut_answer, now));
       check_written(renew({}, *read, retrying, now));
     }
   }

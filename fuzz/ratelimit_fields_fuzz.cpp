@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as the lines of RateLimit-Policy and, behind a NUL, of RateLimit, as an origin sent them:
+// Any bytes as the lines of RateLimit-Policy and, behind a NUL, of RateLimit, as an origin sent
+// them:
 //
 // - never a crash; an error names an item or a byte that is there;
 // - what is read and written again reads equal;
-// - merged with policies of our own, both fields are valid and ours come first; an item of a shared name,
-//   unit and partition key has no larger r and no smaller t than either side said, its policy no larger
-//   quota and no faster rate; every other item of the origin is there unchanged, in its order;
-// - merging the result again with the same policies changes nothing, unless one name has several units;
+// - merged with policies of our own, both fields are valid and ours come first; an item of a shared
+//   name, unit and partition key has no larger r and no smaller t than either side said, its policy
+//   no larger quota and no faster rate; every other item of the origin is there unchanged, in its
+//   order;
+// - merging the result again with the same policies changes nothing, unless one name has several
+//   units;
 // - in draft-07 the limit that is shown has no more remaining than any of those it was chosen from.
 #include "check.hpp"
 

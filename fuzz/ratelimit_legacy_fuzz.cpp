@@ -3,11 +3,11 @@
 // Any bytes as lines `name: value` of a response:
 //
 // - never a crash;
-// - what is given makes sense: no number is negative or longer than fifteen digits, every policy has a
-//   window, every limit has a limit or what remains, and nothing is given twice;
+// - what is given makes sense: no number is negative or longer than fifteen digits, every policy
+//   has a window, every limit has a limit or what remains, and nothing is given twice;
 // - the case of names and spaces around values do not matter;
-// - a reset that was taken for a moment comes nearer as time goes by, and one that was taken for a time
-//   from now does not.
+// - a reset that was taken for a moment comes nearer as time goes by, and one that was taken for a
+//   time from now does not.
 #include "check.hpp"
 
 #include <tidegate/ratelimit/legacy.hpp>

@@ -3,9 +3,10 @@
 // Any bytes as lines, each a source of a partition and, behind a NUL, its value in a request:
 //
 // - never a crash; an error names a byte of the text or its end and says what is allowed;
-// - a source is written again as it was read, but for the case of a field name, and then reads equal;
-// - the partition has one line for each source, from which the values can be read back, with a space for
-//   each CR, LF and NUL;
+// - a source is written again as it was read, but for the case of a field name, and then reads
+//   equal;
+// - the partition has one line for each source, from which the values can be read back, with a
+//   space for each CR, LF and NUL;
 // - a hashed key has 16 bytes, a plain one is the values, and none is empty.
 #include "check.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for libFuzzer where the compiler has none: fuzz_replay TARGET FILE... runs a fuzz target once
-// over each file that is named, or that lies in a folder that is named, and changes nothing.
+// Stands in for libFuzzer where the compiler has none: fuzz_replay TARGET FILE... runs a fuzz
+// target once over each file that is named, or that lies in a folder that is named, and changes
+// nothing.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

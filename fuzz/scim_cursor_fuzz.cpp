@@ -4,7 +4,8 @@
 //
 // - never a crash; no text of whoever lacks the key is opened, and each is refused as invalid;
 // - what is sealed is opened as it was, has only unreserved characters and is never too long;
-// - with any change of its text, or of whom or what it is bound to, it is invalid, also when it has expired.
+// - with any change of its text, or of whom or what it is bound to, it is invalid, also when it has
+//   expired.
 #include "check.hpp"
 
 #include <tidegate/scim/cursor.hpp>

@@ -7,11 +7,12 @@
 // - the case of names makes no difference: in lower case, a filter without text in it is the same;
 // - a bare word that is taken is the text with quotes around it;
 // - a filter and its canonical text answer alike, and `not` of it answers the other way;
-// - a filter has one condition in SQL, with as many placeholders as values and none of its text in it; the two
-//   dialects differ in the placeholders only;
+// - a filter has one condition in SQL, with as many placeholders as values and none of its text in
+//   it; the two dialects differ in the placeholders only;
 // - a path with a value filter has the tree of the filter with the same brackets.
 #include "check.hpp"
 
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/filter.hpp>
 #include <tidegate/scim/filter_sql.hpp>
@@ -25,13 +26,14 @@
 
 namespace {
 
+namespace json = tidegate::json;
 using namespace tidegate::scim;
 using tidegate::fuzz::check;
 
 /// Users with an extension that has numbers, and some more indexes.
 auto user_type() -> model_type const& {
   static auto const directory = [] {
-    std::array const schemas{*read_schema(*parse_json(
+    std::array const schemas{*read_schema(*json::parse(
         R"({"id":"urn:x:N","attributes":[{"name":"i","type":"integer"},{"name":"d","type":"decimal",
             "multiValued":true}]})"))};
     auto type = builtin_resource_types()[0];
@@ -85,19 +87,19 @@ void check_bare_word(std::string_view word) {
   wider.octets_max = 16 * (word.size() + 16);
   if (auto const bare = parse_filter("title eq " + std::string(word), users(), wider)) {
     std::string quoted = "title eq ";
-    append_json(quoted, json(word));
+    json::append(quoted, json::value(word));
     check(parse_filter(quoted, users(), wider) == bare);
   }
 }
 
-auto resources() -> std::array<json, 3> const& {
-  static std::array<json, 3> const all{
-      json_object(),
-      *parse_json(R"({"id":"1","userName":"a","active":true,"title":"","name":{"givenName":"A"},
+auto resources() -> std::array<json::value, 3> const& {
+  static std::array<json::value, 3> const all{
+      json::object(),
+      *json::parse(R"({"id":"1","userName":"a","active":true,"title":"","name":{"givenName":"A"},
         "emails":[{"value":"a@b","type":"work","primary":true},{"type":"home"}],
         "meta":{"created":"2011-05-13T04:42:34Z"},"urn:x:N":{"i":1,"d":[0.5,2]},
         "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User":{"manager":{"value":"m"}}})"),
-      *parse_json(R"({"userName":1,"active":"x","emails":{"value":["a"]},"meta":[{"created":[]}],
+      *json::parse(R"({"userName":1,"active":"x","emails":{"value":["a"]},"meta":[{"created":[]}],
         "name":[[{"givenName":{}}]],"urn:x:N":[1],"ims":[null,1,{}]})"),
   };
   return all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a query, a SearchRequest, a ListResponse, an Error and a ServiceProviderConfig, with the methods
-// of pagination that the first byte turns on:
+// Any bytes as a query, a SearchRequest, a ListResponse, an Error and a ServiceProviderConfig, with
+// the methods of pagination that the first byte turns on:
 //
 // - never a crash; what is refused has the status 400 and says why;
 // - a method that is off is never chosen, and a page never has more than the maximum;

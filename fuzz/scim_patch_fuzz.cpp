@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as the body of a PATCH of a user, of a group and of a thing with immutable and required attributes:
+// Any bytes as the body of a PATCH of a user, of a group and of a thing with immutable and required
+// attributes:
 //
 // - never a crash; the original stays as it was;
 // - an error has one of the scimTypes of PATCH, and says why;
-// - the result is a valid resource that is kept as it is, with the same id and meta and the same immutable values;
-// - applying is deterministic, and where one operation after the other can be applied, that gives the same;
+// - the result is a valid resource that is kept as it is, with the same id and meta and the same
+//   immutable values;
+// - applying is deterministic, and where one operation after the other can be applied, that gives
+//   the same;
 // - the members of a group are divided from the rest, and the rest does not touch them;
-// - all of it also where unknown attributes are ignored; what is taken where they are refused does the same there.
+// - all of it also where unknown attributes are ignored; what is taken where they are refused does
+//   the same there.
 #include "check.hpp"
 
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/patch.hpp>
 #include <tidegate/scim/resource.hpp>
 
@@ -20,17 +25,18 @@
 
 namespace {
 
+namespace json = tidegate::json;
 using namespace tidegate::scim;
 using tidegate::fuzz::check;
 
 struct subject {
   resource_definition definition;
-  json resource;
+  json::value resource;
 };
 
 auto make_subject(std::size_t type, std::string_view text) -> subject {
   return {*resource_definition::make(builtin_resource_types()[type], builtin_schemas()),
-          *parse_json(text)};
+          *json::parse(text)};
 }
 
 auto user() -> subject const& {
@@ -54,7 +60,7 @@ auto group() -> subject const& {
 auto thing() -> subject const& {
   static auto const s = [] {
     std::vector<schema> const schemas{
-        *read_schema(*parse_json(R"({"id":"urn:x:T","attributes":[
+        *read_schema(*json::parse(R"({"id":"urn:x:T","attributes":[
           {"name":"a","mutability":"immutable"},{"name":"b","multiValued":true,"required":true},
           {"name":"i","type":"integer"},{"name":"d","type":"dateTime"},
           {"name":"c","type":"complex","multiValued":true,"subAttributes":[
@@ -63,12 +69,12 @@ auto thing() -> subject const& {
           {"name":"p","type":"complex","required":true,"subAttributes":[
             {"name":"value"},{"name":"f","mutability":"immutable"},{"name":"primary","type":"boolean"}]}]})")),
         *read_schema(
-            *parse_json(R"({"id":"urn:x:E","attributes":[{"name":"n","mutability":"immutable"},
+            *json::parse(R"({"id":"urn:x:E","attributes":[{"name":"n","mutability":"immutable"},
           {"name":"q","multiValued":true,"type":"complex","subAttributes":[{"name":"v"}]}]})")),
     };
     return subject{
         *resource_definition::make({"T", "T", "", "/T", "urn:x:T", {{"urn:x:E", true}}}, schemas),
-        *parse_json(R"({"schemas":["urn:x:T","urn:x:E"],"id":"1","a":"A","b":["x","y"],
+        *json::parse(R"({"schemas":["urn:x:T","urn:x:E"],"id":"1","a":"A","b":["x","y"],
           "c":[{"value":"v","l":"l","m":["1"]},{"l":"k","n":1.5}],"p":{"value":"v","f":"f"},
           "meta":{"version":"7"},"urn:x:E":{"n":"n"}})")};
   }();
@@ -90,7 +96,8 @@ void check_error(error const& e) {
   }
 }
 
-void check_result(json const& before, json const& after, resource_definition const& definition) {
+void check_result(json::value const& before, json::value const& after,
+                  resource_definition const& definition) {
   auto const again = read_resource(after, definition);
   check(again.has_value());
   check(check_immutable(before, *again, definition).has_value());
@@ -104,7 +111,7 @@ void check_result(json const& before, json const& after, resource_definition con
 }
 
 auto apply_in_steps(subject const& s, std::vector<patch_operation> const& operations)
-    -> std::optional<json> {
+    -> std::optional<json::value> {
   auto resource = s.resource;
   for (auto const& op : operations) {
     auto next = apply_patch(resource, {op}, s.definition);
@@ -116,7 +123,7 @@ auto apply_in_steps(subject const& s, std::vector<patch_operation> const& operat
   return resource;
 }
 
-void check_patch(json const& body, subject const& s, unknown_attributes unknown) {
+void check_patch(json::value const& body, subject const& s, unknown_attributes unknown) {
   ignored_names ignored;
   auto const operations = parse_patch(body, s.definition, unknown, &ignored);
   check(unknown == unknown_attributes::ignore || ignored == ignored_names());
@@ -154,10 +161,10 @@ void check_patch(json const& body, subject const& s, unknown_attributes unknown)
 }
 
 /// Whether it does the same both ways, as far as it is taken where unknown attributes are refused.
-void check_both_ways(json const& body, subject const& s) {
+void check_both_ways(json::value const& body, subject const& s) {
   auto const strictly = parse_patch(body, s.definition);
   auto const after = strictly ? apply_patch(s.resource, *strictly, s.definition)
-                              : tidegate::result<json, error>(json());
+                              : tidegate::result<json::value, error>(json::value());
   if (strictly && after) {
     auto const liberally = parse_patch(body, s.definition, unknown_attributes::ignore);
     check(liberally.has_value());
@@ -170,7 +177,7 @@ void check_both_ways(json const& body, subject const& s) {
 
 extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t size) -> int {
   auto const text = std::string_view(reinterpret_cast<char const*>(data), size);
-  if (auto const body = parse_json(text)) {
+  if (auto const body = json::parse(text)) {
     for (auto const* const s : {&user(), &group(), &thing()}) {
       check_patch(*body, *s, unknown_attributes::refuse);
       check_patch(*body, *s, unknown_attributes::ignore);

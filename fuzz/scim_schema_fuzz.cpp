@@ -4,12 +4,15 @@
 //
 // - never a crash; the place of an error is in the text or behind it;
 // - a value that was written is read as the same value;
-// - a schema and a resource type that were written are read as the same, and all names of a schema can be resolved;
+// - a schema and a resource type that were written are read as the same, and all names of a schema
+//   can be resolved;
 // - a resource that was accepted is accepted again, unchanged, and so are its immutable values;
-// - what is accepted where unknown attributes are refused is the same where they are ignored, and nothing is ignored then;
+// - what is accepted where unknown attributes are refused is the same where they are ignored, and
+//   nothing is ignored then;
 // - what is read in one pass is what it is the long way, however unknown attributes are taken.
 #include "check.hpp"
 
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/plain_resource.hpp>
 #include <tidegate/scim/resource.hpp>
 
@@ -18,10 +21,11 @@
 
 namespace {
 
+namespace json = tidegate::json;
 using namespace tidegate::scim;
 using tidegate::fuzz::check;
 
-void check_resource(json const& value, resource_definition const& definition) {
+void check_resource(json::value const& value, resource_definition const& definition) {
   for (auto const unknown : {unknown_attributes::refuse, unknown_attributes::ignore}) {
     auto const resource = read_resource(value, definition, unknown);
     if (!resource) {
@@ -44,21 +48,21 @@ void check_resource(json const& value, resource_definition const& definition) {
 /// Reads a user in one pass, and compares.
 void check_plain(std::string_view text) {
   static auto const all = *model::make({}, {}, {});
-  static auto const own = *parse_json(R"({"id":"7","meta":{"version":"1"}})");
+  static auto const own = *json::parse(R"({"id":"7","meta":{"version":"1"}})");
   auto const& type = *all.find("User");
   auto const plain = read_plain_resource(text, type, own);
   if (!plain) {
     return;
   }
-  auto const value = parse_json(text);
+  auto const value = json::parse(text);
   check(value.has_value());
   for (auto const unknown : {unknown_attributes::refuse, unknown_attributes::ignore}) {
     auto const resource = read_resource(*value, type.definition, unknown);
     check(resource.has_value());
-    json_object whole = *resource->if_object();
+    json::object whole = *resource->if_object();
     whole.members().insert(whole.members().begin() + 1, {"id", *own.find("id")});
     whole.append("meta", *own.find("meta"));
-    json const made(std::move(whole));
+    json::value const made(std::move(whole));
     check(plain->text == to_string(made) && plain->entries == index_entries(type, made));
   }
 }
@@ -68,13 +72,13 @@ void check_plain(std::string_view text) {
 extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t size) -> int {
   auto const text = std::string_view(reinterpret_cast<char const*>(data), size);
   check_plain(text);
-  auto const value = parse_json(text);
+  auto const value = json::parse(text);
   if (!value) {
     check(value.error().offset <= size);
     check(!to_string(value.error()).empty());
     return 0;
   }
-  auto const again = parse_json(to_string(*value), {.octets_max = 16 * (size + 16)});
+  auto const again = json::parse(to_string(*value), {.octets_max = 16 * (size + 16)});
   check(again.has_value() && *again == *value);
 
   static auto const users =

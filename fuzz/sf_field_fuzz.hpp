@@ -16,8 +16,8 @@
 ///
 /// - the pull reader and the tree agree on success, and on the fault and its offset;
 /// - the tree is what an obvious model makes of the reader's events;
-/// - serialising the tree gives what the streaming writers give for that model, it parses again to an
-///   equal tree, and serialising that changes nothing;
+/// - serialising the tree gives what the streaming writers give for that model, it parses again to
+///   an equal tree, and serialising that changes nothing;
 /// - the JSON form reads back equal;
 /// - nothing looks behind the last byte (the sanitizers see to that).
 namespace tidegate::sf::fuzz {

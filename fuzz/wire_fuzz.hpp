@@ -111,7 +111,10 @@ inline void check_same_fields(wire::message_head const& a, wire::message_head co
                            f.known == wire::known_field::expect ||
                            wire::connection_specific_fields.contains(f.known);
       bool const named = f.known == wire::known_field::other && a.connection_names_other_fields();
-      if (!framing && !named) {
+      // Of a request not what CGI reads as a field of ours.
+      bool const spelled = f.known == wire::known_field::other &&
+                           wire::find_known_field_by_any_spelling(f.name) != f.known;
+      if (!framing && !named && !spelled) {
         fields.emplace_back(f.name, f.value);
       }
     }

@@ -3,11 +3,13 @@
 // Any bytes as what a client of HTTP/2 sends behind the preface, answered in every way there is:
 //
 // - never a crash, and never a look outside of the bytes;
-// - a request is shown only with a head that HTTP/1.1 would read the same, and at most once a stream;
+// - a request is shown only with a head that HTTP/1.1 would read the same, and at most once a
+//   stream;
 // - content comes only between a request and its end, and never more than its length says;
 // - every stream that was told of is told to be over, or is there when the session is destroyed;
 // - what may be under way at once has a bound;
-// - what is said is whole frames of the kinds that a server sends, none too large, and nothing after the end.
+// - what is said is whole frames of the kinds that a server sends, none too large, and nothing
+//   after the end.
 #include "check.hpp"
 
 #include <tidegate/wire/http1_write.hpp>

@@ -6,9 +6,12 @@
 // - the answer does not depend on the split;
 // - what is refused stays refused, whatever follows;
 // - a head that is accepted has one reading: a lax reader finds the same end, fields and framing;
-// - sent on, it is accepted again, with the same method, target, body and fields, and sent on a second
-//   time it does not change any more.
+// - its authority, if it has one, is a host to the parser of hosts;
+// - sent on, it is accepted again, with the same method, target, body and fields, and sent on a
+//   second time it does not change any more.
 #include "wire_fuzz.hpp"
+
+#include <tidegate/http/target.hpp>
 
 #include <cstring>
 
@@ -79,6 +82,8 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
   }
   if (status.state == head_state::complete) {
     tidegate::fuzz::check_one_reading(bytes, status.size, head);
+    check(head.authority().empty() || tidegate::http::parse_host(head.authority()).has_value(),
+          "an authority is a host");
     check_sent_on(head);
   }
   return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A byte that says which method was asked and one where the rest is split, then any bytes as a response
-// head:
+// A byte that says which method was asked and one where the rest is split, then any bytes as a
+// response head:
 //
 // - never a crash, and never a look outside of the bytes;
 // - the answer does not depend on the split;

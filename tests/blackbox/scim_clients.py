@@ -453,8 +453,13 @@ def manager_forms(run):
     for expression in (f'id eq "{user["id"]}" and manager eq "7"', f'id eq "{user["id"]}" and manager.value eq "7"'):
         equal(ids(run.find(expression)), [user["id"]], f"what {expression} finds")
     for path in ("manager", f"{ENTERPRISE}:manager"):
-        user = run.change(user, op("Replace", path, ""))
-        equal(manager(user), None, "the manager after it was replaced by an empty text")
+        for none in ("", [""], {"value": ""}, []):
+            run.change(user, op("Replace", path, boss["id"]))
+            user = run.change(user, op("Replace", path, none))
+            equal(manager(user), None, f"the manager after it was replaced by {none!r}")
+    for none in ("", {"value": ""}, []):
+        user = expect(run.put(path_of(user), body | {ENTERPRISE: {"manager": none}}), 200).json
+        equal(manager(user), None, f"the manager after PUT with {none!r}")
 
 
 @scim_case("C8", "a word without quotes in a filter is a text")
@@ -466,6 +471,8 @@ def bare_words(run):
         equal(ids(run.find(expression)), [user["id"]], f"what {expression} finds")
     equal(ids(run.find(f'externalId eq {run.tag} and active eq true')), [user["id"]], "what true finds")
     equal(ids(run.find(f'externalId eq {run.tag} and nickName eq null')), [user["id"]], "what null finds")
+    padded = run.user(nickName="0012", externalId=run.tag + "0")
+    equal(ids(run.find(f"id eq {padded['id']} and nickName eq 0012")), [padded["id"]], "what a number that is none of JSON finds")
     refused(run.get("/Users", {"filter": "userName eq 7"}), 400, "invalidFilter")
 
 
@@ -498,6 +505,16 @@ def refuse_unknown(run):
     for each in ({"op": "add", "value": {"shoeSize": 4}}, op("add", "roles", [{"value": "a", "displayName": "A"}])):
         refused(run.patch(path_of(user), each), 400, ("invalidSyntax", "invalidValue", "invalidPath"))
     equal(run.read(user), user, "the user afterwards")
+
+
+@scim_case("C12", "an attribute that only one extension has is taken by its name alone in POST and PUT")
+def extension_by_name(run):
+    user = run.user(department="Tides")
+    equal(user.get(ENTERPRISE), {"department": "Tides"}, "the extension after POST")
+    body = run.new_user(department="Gates") | {"schemas": [USER, ENTERPRISE], ENTERPRISE: {"division": "North"}}
+    equal(expect(run.put(path_of(user), body), 200).json.get(ENTERPRISE), {"division": "North", "department": "Gates"}, "the extension after PUT")
+    body[ENTERPRISE]["department"] = "Locks"
+    equal(expect(run.put(path_of(user), body), 200).json[ENTERPRISE]["department"], "Locks", "the department that both places have")
 
 
 # ---- python-scim ----

@@ -7,6 +7,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace tidegate::e2e {
 namespace {
@@ -57,6 +61,23 @@ TEST_F(config_command, says_every_fault_with_its_place_and_exits_with_2) {
   EXPECT_THAT(answer.err, testing::HasSubstr("\n" + file + ":3:58: there is no policy \"q\""));
 }
 
+TEST_F(config_command, takes_units_that_can_be_counted_and_windows_of_whole_seconds_only) {
+  auto const checked = [&](std::string const& policy) {
+    return check("policies: {p: {quota: 1, " + policy +
+                 "}}\nroutes: [{match: {path: /**}, service: echo, limits: [p]}]\n");
+  };
+  for (auto const* const fine : {"window: 1s", "window: 1m, unit: content-bytes",
+                                 "window: 1m, unit: requests", "unit: concurrent-requests"}) {
+    EXPECT_EQ(checked(fine).status, 0) << fine;
+  }
+  EXPECT_THAT(checked("window: 1m, unit: tokens").err, testing::HasSubstr("unit: \"tokens\" is "));
+  for (auto const* const window : {"window: 0s", "window: 500ms", "window: 1500ms"}) {
+    auto const answer = checked(window);
+    EXPECT_EQ(answer.status, 2) << window;
+    EXPECT_THAT(answer.err, testing::HasSubstr(": window: ")) << window;
+  }
+}
+
 TEST_F(config_command, refuses_a_plain_partition_key_of_a_credential) {
   for (auto const* const source :
        {"header:authorization", "header:Proxy-Authorization", "header:x-api-key", "header:api-key",
@@ -97,6 +118,52 @@ TEST_F(config_command, warns_of_what_is_most_likely_not_meant_and_exits_with_0) 
                 file_.string() +
                 ":4:5: warning: never reached: the route \"/**\" in line 3 takes all of its "
                 "requests; the first match wins, so put the narrower one first\n");
+}
+
+/// As JSON writes it; names of files here need no escapes.
+auto place_in_json(std::string const& file, int line, int column) -> std::string {
+  return R"({"file":")" + file + R"(","line":)" + std::to_string(line) + R"(,"column":)" +
+         std::to_string(column) + R"(,"message":")";
+}
+
+TEST_F(config_command, says_the_same_in_json_for_programs) {
+  auto const in_json = [&](std::string_view text) {
+    std::ofstream(file_) << text;
+    return run({TIDEGATE_BINARY, "check", "--json", "-c", file_.string()});
+  };
+  auto const file = file_.string();
+
+  auto const fine = in_json("routes: [{match: {path: /**}, service: echo}]\n");
+  EXPECT_EQ(fine.status, 0);
+  EXPECT_EQ(fine.out, R"({"file":")" + file + R"(","ok":true,"errors":[],"warnings":[]})" + "\n");
+  EXPECT_EQ(fine.err, "");
+
+  auto const warned = in_json(
+      "policies: {p: {quota: 1, window: 1h}}\nroutes: [{match: {path: /**}, service: echo}]\n");
+  EXPECT_EQ(warned.status, 0);
+  EXPECT_EQ(warned.out, R"({"file":")" + file + R"(","ok":true,"errors":[],"warnings":[)" +
+                            place_in_json(file, 1, 12) +
+                            R"(the policy \"p\" is in the limits of no route"}]})" + "\n");
+  EXPECT_EQ(warned.err, "");
+
+  auto const wrong =
+      in_json("lisen: ':80'\nroutes: [{match: {path: /**}, upstream: \"o\\tx\", limits: [q]}]\n");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_EQ(wrong.err, "");
+  EXPECT_THAT(wrong.out, testing::StartsWith(R"({"file":")" + file + R"(","ok":false,"errors":[)" +
+                                             place_in_json(file, 1, 1) +
+                                             R"(unknown key \"lisen\"; did you mean )"));
+  EXPECT_THAT(wrong.out, testing::HasSubstr("," + place_in_json(file, 2, 41) +
+                                            R"(upstream: \"o\tx\" is no name; )"));
+  EXPECT_THAT(wrong.out, testing::EndsWith("],\"warnings\":[]}\n"));
+
+  auto const missing = run({TIDEGATE_BINARY, "check", "--json", "/nonexistent/t.yaml"});
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_EQ(missing.out,
+            R"({"file":"/nonexistent/t.yaml","ok":false,"errors":[)" +
+                place_in_json("/nonexistent/t.yaml", 1, 1) +
+                R"(cannot read the file: No such file or directory"}],"warnings":[]})" + "\n");
+  EXPECT_EQ(missing.err, "");
 }
 
 /// A folder for files that configurations name, gone at its end.
@@ -169,6 +236,49 @@ TEST_F(config_command_files, refuses_secrets_that_others_may_read_and_folders_th
   EXPECT_FALSE(std::filesystem::exists(in("data"))) << "to look changes nothing";
 }
 
+TEST_F(config_command_files, refuses_addresses_that_serve_cannot_listen_on) {
+  auto const none = in("none/a.sock");
+  auto const why = ": cannot listen on unix:" + none + ": bind: No such file or directory";
+  expect_refused("admin: \"unix:" + none + "\"\n" + echo_, ":1:8" + why);
+  expect_refused("listen: [\"unix:" + none + "\"]\n" + echo_, ":1:10" + why);
+  expect_refused("listen: {address: \"unix:" + none + "\"}\n" + echo_, ":1:19" + why);
+  std::ofstream(in("file")) << "x";
+  expect_refused("admin: \"unix:" + in("file") + "\"\n" + echo_,
+                 ":1:8: cannot listen on unix:" + in("file") + ": bind: Address already in use");
+  // Of a block for documentation (RFC 5737).
+  expect_refused("listen: 192.0.2.1:8080\n" + echo_,
+                 ":1:9: cannot listen on 192.0.2.1:8080: bind: Cannot assign requested address");
+  EXPECT_EQ(check("listen: \"unix:" + in("a.sock") + "\"\n" + echo_).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(in("a.sock"))) << "to look changes nothing";
+}
+
+TEST_F(config_command_files, refuses_secrets_and_stores_that_cannot_be_made) {
+  auto const keyed = [&](std::string const& more) {
+    return "data: " + in("data") + "\n" + more +
+           "\nupstreams: {a: 'http://127.0.0.1:1'}\n"
+           "routes: [{match: {path: /**}, upstream: a,"
+           " idempotency: {mode: required, scope: [header:x-customer]}}]\n";
+  };
+  expect_refused(keyed("secrets: " + in("none/s.key")), ":2:10: secrets: cannot make " +
+                                                            in("none/s.key") + ": the folder " +
+                                                            in("none") + " is not there");
+  expect_refused(keyed("stores: {idempotency: sqlite:" + in("none/k.db") + "}"),
+                 ":2:23: idempotency: the folder " + in("none") + " is not there");
+  expect_refused(keyed("stores: {idempotency: sqlite:" + folder_.string() + "}"),
+                 ":2:23: idempotency: " + folder_.string() + " is a folder");
+  expect_refused("stores: {quota: \"rediss://127.0.0.1?ca=" + in("none.pem") + "\"}\n" + echo_,
+                 ":1:17: quota: cannot read " + in("none.pem"));
+  std::filesystem::create_directory(in("data"));
+  std::ofstream(in("data/idempotency.db.commits")) << "x";
+  EXPECT_THAT(check(keyed("")).err, testing::HasSubstr("idempotency: " + in("data/idempotency.db") +
+                                                       " is missing, and its mark "));
+  EXPECT_EQ(
+      check(keyed("secrets: " + in("s.key") + "\nstores: {idempotency: sqlite:" + in("k.db") + "}"))
+          .status,
+      0);
+  EXPECT_FALSE(std::filesystem::exists(in("s.key"))) << "to look changes nothing";
+}
+
 TEST_F(config_command_files, refuses_names_that_do_not_resolve) {
   expect_refused("upstreams: {a: 'http://nowhere.invalid:80'}\n" + echo_, ":1:16: cannot resolve ");
 }
@@ -213,11 +323,59 @@ TEST(command_line, takes_a_configuration_without_its_option) {
   EXPECT_THAT(serving.err, testing::HasSubstr("/no/such/file"));
 }
 
-TEST(command_line, shows_a_number_as_a_number_in_the_help) {
-  for (auto const* const command : {"call", "lint"}) {
-    auto const help = run({TIDEGATE_BINARY, command, "--help"}).out;
-    EXPECT_THAT(help, testing::Not(testing::HasSubstr("UINT"))) << help;
+/// What one command prints as its help, and the names of its subcommands.
+struct shown_help {
+  std::string text;
+  std::vector<std::string> subcommands;
+};
+
+/// Reads the help of a command: each option, operand and subcommand is described in words that
+/// begin with a capital.
+auto check_help(std::vector<std::string> const& command) -> shown_help {
+  std::vector<std::string> arguments{TIDEGATE_BINARY};
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  arguments.emplace_back("--help");
+  shown_help shown{run(arguments).out, {}};
+  auto const begins_well = [](std::string_view words) {
+    return !words.empty() && words.front() >= 'A' && words.front() <= 'Z';
+  };
+  EXPECT_TRUE(begins_well(shown.text)) << shown.text;
+  std::istringstream lines(shown.text);
+  std::string section;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(' ')) {
+      section = line;
+    }
+    bool const is_list =
+        section == "Options:" || section == "Positionals:" || section == "Subcommands:";
+    if (!is_list || !line.starts_with("  ")) {
+      continue;
+    }
+    constexpr std::size_t column = 30;  // of the words; a long name has a line of its own
+    if (line.size() > column && line.substr(column - 2, 2) == "  ") {
+      EXPECT_TRUE(begins_well(std::string_view(line).substr(column))) << line;
+    }
+    if (section == "Subcommands:" && line[2] != ' ') {
+      shown.subcommands.push_back(line.substr(2, line.find(' ', 2) - 2));
+    }
   }
+  return shown;
+}
+
+TEST(command_line, describes_every_command_in_the_same_way_in_the_help) {
+  std::vector<std::vector<std::string>> commands{{}};
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    auto const command = commands[i];
+    auto const shown = check_help(command);
+    // A number is an N, and what is allowed is said in words.
+    EXPECT_THAT(shown.text, testing::Not(testing::HasSubstr("UINT"))) << shown.text;
+    EXPECT_THAT(shown.text, testing::Not(testing::HasSubstr("INT in ["))) << shown.text;
+    for (auto const& name : shown.subcommands) {
+      commands.push_back(command);
+      commands.back().push_back(name);
+    }
+  }
+  EXPECT_GE(commands.size(), 14U) << "not all commands were found";
 }
 
 }  // namespace

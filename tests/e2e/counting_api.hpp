@@ -11,8 +11,8 @@
 
 namespace tidegate::e2e {
 
-/// An API behind the gateway that counts what it does for each Idempotency-Key. The path says what becomes of a
-/// request:
+/// An API behind the gateway that counts what it does for each Idempotency-Key. The path says what
+/// becomes of a request:
 ///
 /// | path | answer |
 /// |---|---|

@@ -12,8 +12,9 @@
 
 namespace tidegate::e2e {
 
-/// What stands between a client and the gateway and spoils every other exchange, each in its own way: resets
-/// before, within and behind the answer, answers that are lost or never come, 503 with Retry-After.
+/// What stands between a client and the gateway and spoils every other exchange, each in its own
+/// way: resets before, within and behind the answer, answers that are lost or never come, 503 with
+/// Retry-After.
 class faulty_way {
  public:
   explicit faulty_way(gateway const& to);

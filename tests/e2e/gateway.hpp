@@ -16,8 +16,9 @@
 #include <utility>
 #include <vector>
 
-/// A gateway that runs as users run it, and both ends of what it connects: sockets of the test, whose bytes
-/// a test writes and reads one after the other. Every wait has a bound; one that is exceeded throws.
+/// A gateway that runs as users run it, and both ends of what it connects: sockets of the test,
+/// whose bytes a test writes and reads one after the other. Every wait has a bound; one that is
+/// exceeded throws.
 namespace tidegate::e2e {
 
 /// How long anything may take. Far more than it takes, unless the disk is busy with other things.
@@ -62,8 +63,8 @@ class connection {
 
   /// Sends all of it.
   void send(std::string_view bytes);
-  /// Sends what the other end takes until it has taken nothing for a moment, or is gone; returns how much
-  /// that was.
+  /// Sends what the other end takes until it has taken nothing for a moment, or is gone; returns
+  /// how much that was.
   [[nodiscard]] auto send_until_blocked(std::string_view bytes) -> std::size_t;
   /// Reads to the end of a head, which it returns without the empty line.
   [[nodiscard]] auto read_head() -> message;
@@ -157,11 +158,12 @@ struct gateway_options {
   std::string shell{};  ///< what a shell does before it becomes the gateway: `ulimit -n 64`
 };
 
-/// `tidegate serve`, started by the constructor and stopped by the destructor, which expects it to end in
-/// good order.
+/// `tidegate serve`, started by the constructor and stopped by the destructor, which expects it to
+/// end in good order.
 class gateway {
  public:
-  /// With a configuration file. `listen`, `admin` (on free ports) and `workers: 1` come before `config`.
+  /// With a configuration file. `listen`, `admin` (on free ports) and `workers: 1` come before
+  /// `config`.
   explicit gateway(std::string const& config, int workers = 1)
       : gateway(config, gateway_options{.workers = workers}) {}
   gateway(std::string const& config, gateway_options options);
@@ -201,8 +203,8 @@ class gateway {
   [[nodiscard]] auto file() const -> std::string { return file_.string(); }
   /// What it has said on standard error and nobody has read.
   [[nodiscard]] auto errors() -> std::string;
-  /// What it says on standard error until a line has `end` in it; that is the last one. Its log is written by
-  /// a thread, so that a line may come a moment after the answer that it is about.
+  /// What it says on standard error until a line has `end` in it; that is the last one. Its log is
+  /// written by a thread, so that a line may come a moment after the answer that it is about.
   [[nodiscard]] auto errors_until(std::string_view end) -> std::string;
   /// The next line that it says on standard output.
   [[nodiscard]] auto output() -> std::string { return read_line(out_, out_pending_); }

@@ -127,6 +127,8 @@ TEST(gateway_access_log, says_why_the_gateway_answered_itself) {
       "- {match: {path: /gone}, upstream: gone}\n"
       "- {match: {path: /silent}, upstream: silent}\n"
       "- {match: {path: /keyed}, upstream: gone, idempotency: {mode: required, anonymous: allow}}\n"
+      "- {match: {path: /scoped}, upstream: gone, idempotency: {mode: required, scope: "
+      "[header:x-who]}}\n"
       "- {match: {path: /token}, service: echo, auth: {bearer-tokens: [{name: a, sha256: "
       "e2186dbdb1bb4193608605e84f33208765b5693b55edd4f730a719a100eeea6f}]}}\n");
   std::size_t count = 0;
@@ -156,6 +158,15 @@ TEST(gateway_access_log, says_why_the_gateway_answered_itself) {
   EXPECT_THAT(last(), HasSubstr(R"("status":401,"reason":"token-missing",)"));
   EXPECT_EQ(with.get("/token", "Authorization: Bearer x\r\n").status(), 401);
   EXPECT_THAT(last(), HasSubstr(R"("status":401,"reason":"token-unknown",)"));
+  EXPECT_EQ(
+      with.ask(post("/scoped", "Idempotency-Key: \"k\"\r\nX-Who: a\r\nX-Who: b\r\n", "x")).status(),
+      400);
+  EXPECT_THAT(last(), AllOf(HasSubstr(R"("idempotency":{"id":null,"outcome":"malformed"},)"),
+                            HasSubstr(R"("status":400,"reason":"value-repeated",)")));
+  EXPECT_EQ(with.get("/limited%2F..%2Ftoken").status(), 400);
+  EXPECT_THAT(last(), HasSubstr(R"("status":400,"reason":"path-ambiguous",)"));
+  EXPECT_EQ(with.ask("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n").status(), 405);
+  EXPECT_THAT(last(), HasSubstr(R"("status":405,"reason":"method-not-allowed",)"));
   EXPECT_EQ(with.get("/none").status(), 404);
   EXPECT_THAT(last(), HasSubstr(R"("status":404,"reason":"no-route",)"));
   EXPECT_EQ(with.ask("no request\r\n\r\n").status(), 400);
@@ -265,9 +276,39 @@ TEST(gateway_access_log, says_what_a_client_was_told_whose_answer_came_too_late)
   expect_code(told, 504, "outcome-unknown");
   server.send(response("201 Created", "late"));
   auto const line = log.lines(1)[0];
-  EXPECT_THAT(line, HasSubstr(R"("status":504)"));
+  EXPECT_THAT(line, HasSubstr(R"("status":504,"reason":"upstream-timeout",)"));
   EXPECT_THAT(line, HasSubstr("\"response_bytes\":" + std::to_string(told.body.size()) + ","));
   EXPECT_THAT(line, HasSubstr(R"("outcome":"unknown"})"));
+}
+
+TEST(gateway_access_log, says_499_for_a_request_with_a_key_whose_client_went_before_its_answer) {
+  log_folder const log;
+  data_folder const data;
+  origin api;
+  gateway const with(log.option() + keyed_config(api.url(), data));
+  auto client = with.connect();
+  client.send(post("\"k\""));
+  auto server = api.accept();
+  (void)server.read_request();
+  client.abort();
+  expect_eventually([&] { return with.metric("tidegate_connections_open") == 0; },
+                    "the gateway has seen it go");
+  server.send(response("201 Created", "made"));
+  EXPECT_THAT(log.lines(1)[0],
+              AllOf(HasSubstr(R"("status":499,"reason":"client-gone",)"),
+                    HasSubstr(R"("response_bytes":0,)"), HasSubstr(R"("outcome":"first"})")));
+  EXPECT_EQ(with.metric("tidegate_requests_total{route=\"/**\",status=\"499\"}"), 1);
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 201) << "it was carried out";
+}
+
+TEST(gateway_access_log, has_the_same_members_where_a_request_cannot_be_read) {
+  log_folder const log;
+  gateway const with("access-log: {file: " + log.file() + ", query: true}\n" + echo);
+  EXPECT_EQ(with.get("/a?b=c").status(), 200);
+  EXPECT_EQ(with.ask("no request\r\n\r\n").status(), 400);
+  auto const lines = log.lines(2);
+  EXPECT_THAT(lines[0], HasSubstr(R"("path":"/a","query":"b=c","user_agent":null,)"));
+  EXPECT_THAT(lines[1], HasSubstr(R"("path":null,"query":null,"user_agent":null,)"));
 }
 
 TEST(gateway_access_log, has_a_line_for_what_never_reached_a_route) {

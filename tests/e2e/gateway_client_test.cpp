@@ -96,7 +96,7 @@ TEST(gateway_limits, answer_408_when_the_body_stops) {
   origin api;
   gateway const with(limited(api.url(), "body-timeout: 100ms"));
   auto client = with.connect();
-  client.send("POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 10\r\n\r\nhello");
+  client.send("POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100000\r\n\r\nhello");
   auto server = api.accept();
   (void)server.read_head();
   EXPECT_EQ(client.read_response().status(), 408);
@@ -145,8 +145,8 @@ TEST(gateway_limits, lose_no_answer_to_a_client_that_goes_on_sending) {
 
 // ---- the corpus ----
 
-/// Where the offset of a refusal is behind the first head, it is the body that is refused: by then the head
-/// may be on its way.
+/// Where the offset of a refusal is behind the first head, it is the body that is refused: by then
+/// the head may be on its way.
 auto is_refused_in_body(wire::test::corpus_row const& row) -> bool {
   auto const offset = std::stoul(row.expected.substr(row.expected.rfind(' ') + 1));
   auto const head = row.bytes.find("\r\n\r\n", row.bytes.find_first_not_of("\r\n"));

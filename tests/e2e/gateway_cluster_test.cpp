@@ -98,7 +98,8 @@ class crowd {
               }
             }
           }
-          if (!any_decision) {  // as Retry-After asks, though sooner: whoever elects a master needs time too
+          // As Retry-After asks, though sooner: an election of a master takes time, too.
+          if (!any_decision) {
             std::this_thread::sleep_for(10ms);
           }
           if (at_half && seen.admitted > quota / 2 && !half.exchange(true)) {
@@ -160,7 +161,8 @@ TEST_P(gateway_cluster, exceeds_the_quota_by_little_when_a_replica_takes_over) {
   }));
   crowd clients("redis+sentinel://" + sentinel.address() + "/primary", GetParam());
   tally seen;
-  // The replica has everything up to a moment before the master goes: what is admitted in between it may never hear of.
+  // The replica has everything up to a moment before the master goes: what is admitted in between
+  // it may never hear of.
   int unheard = 0;
   auto const offset_of = [](redis_server const& server, std::string const& name) {
     auto const info = server.cli("INFO replication");
@@ -215,9 +217,10 @@ TEST(gateway_cluster_failure, says_when_redis_goes_and_when_it_is_back) {
 }
 
 /// What gateways share, in a file of the folder.
-[[nodiscard]] auto shared_secret(data_folder const& data) -> std::string {
+[[nodiscard]] auto shared_secret(data_folder const& data, char octet = 's') -> std::string {
   auto const file = data.path() + "/secrets.key";
-  std::ofstream(file) << std::string(32, 's');
+  std::filesystem::remove(file);
+  std::ofstream(file) << std::string(32, octet);
   std::filesystem::permissions(file, std::filesystem::perms::owner_read);
   return "secrets: " + file + "\n";
 }
@@ -335,6 +338,46 @@ TEST(gateway_cluster_keys, need_a_secret_that_somebody_has_made) {
   } catch (std::runtime_error const& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("gateways that share a store need the same"));
   }
+}
+
+/// Two gateways with two secrets: the second one is told what to do.
+void expect_one_secret(std::string const& store) {
+  serving_origin const api(response("201 Created", "once"));
+  data_folder const data;
+  data_folder const other_data;
+  auto const stores = "stores: {idempotency: \"" + store + "\"}\n";
+  gateway const first(shared_secret(data) + stores + keyed_config(api.url(), data));
+  EXPECT_EQ(first.ask(post("\"k\"")).status(), 201);
+  auto const other_config =
+      shared_secret(other_data, 'o') + stores + keyed_config(api.url(), other_data);
+  try {
+    gateway const second(other_config);
+    FAIL() << "it starts";
+  } catch (std::runtime_error const& error) {
+    EXPECT_THAT(error.what(),
+                testing::HasSubstr("its keys were stored with another secret, so that none of them "
+                                   "would be found: gateways that share a store need the same "
+                                   "secrets file; give this one the file of the others"));
+  }
+  EXPECT_EQ(first.ask(post("\"k\"")).field("Idempotent-Replayed"), "true") << "it is not disturbed";
+  gateway const third(shared_secret(other_data) + stores + keyed_config(api.url(), other_data));
+  EXPECT_EQ(third.ask(post("\"k\"")).field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(api.requests(), 1U);
+}
+
+TEST(gateway_cluster_keys, in_redis_refuse_a_gateway_with_another_secret) {
+  if (!redis_server::is_installed()) {
+    GTEST_SKIP() << redis_server::missing;
+  }
+  redis_server const redis;
+  expect_one_secret("redis://" + redis.address());
+}
+
+TEST(gateway_cluster_keys, in_postgresql_refuse_a_gateway_with_another_secret) {
+  if (!postgres_server::is_installed()) {
+    GTEST_SKIP() << postgres_server::missing;
+  }
+  expect_one_secret(postgres_server::shared().fresh_database());
 }
 
 // ---- the directory ----

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gateway is killed at chosen places and at any time, and started again with the same data. Promised is: no
-// key has two effects, and an answer that a client has seen is the answer of every retry. `tests/crash_run` does
-// it longer.
+// The gateway is killed at chosen places and at any time, and started again with the same data.
+// Promised is: no key has two effects, and an answer that a client has seen is the answer of every
+// retry. `tests/crash_run` does it longer.
 #include "counting_api.hpp"
 #include "keyed.hpp"
 
@@ -101,7 +101,8 @@ class tracked_key {
     std::lock_guard const lock(mutex_);
     return answers_.size();
   }
-  /// Notes an answer to a request that was sent when `before` answers had come; returns what is wrong with it.
+  /// Notes an answer to a request that was sent when `before` answers had come; returns what is
+  /// wrong with it.
   [[nodiscard]] auto note(seen_answer answer, std::size_t before) -> std::string {
     std::lock_guard const lock(mutex_);
     bool is_right = may_be(path_, answer);

@@ -5,6 +5,8 @@
 
 #include "support/postgres_server.hpp"
 
+#include <tidegate/json/parse.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -49,8 +51,8 @@ class gateway_directory_admin : public testing::TestWithParam<std::string> {
             std::string(lines) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
             std::string(body));
     auto raw = to.read_response(method == "HEAD");
-    auto read = scim::parse_json(raw.body, {.octets_max = std::size_t{1} << 28});
-    return {std::move(raw), read ? *std::move(read) : json()};
+    auto read = json::parse(raw.body, {.octets_max = std::size_t{1} << 28});
+    return {std::move(raw), read ? *std::move(read) : json::value()};
   }
   /// Of the tenant acme.
   auto get(std::string_view path) const -> scim_message {

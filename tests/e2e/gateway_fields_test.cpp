@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RateLimit fields as clients get them, in both drafts and with what the server behind says of its own.
+// RateLimit fields as clients get them, in both drafts and with what the server behind says of its
+// own.
 #include "gateway.hpp"
 #include "process.hpp"
 
@@ -83,6 +84,45 @@ TEST(gateway_draft_09, has_one_line_each_in_the_order_of_limits) {
       MatchesRegex(R"("c";r=2, "b";r=6;t=[0-9]+, "d";r=1024(;t=[0-9]+)?, "a";r=4;t=[0-9]+)"));
   EXPECT_EQ(answer.count("RateLimit-Policy"), 1U);
   EXPECT_EQ(answer.count("RateLimit"), 1U);
+}
+
+TEST(gateway_draft_09, has_what_the_draft_defines_in_each_item_and_nothing_else) {
+  gateway const with(
+      "policies: {a: {quota: 5, window: 1m, algorithm: fixed, partition: [header:x-tenant], "
+      "partition-key: plain}, b: {quota: 1KiB, window: 1h, algorithm: fixed, unit: content-bytes}, "
+      "c: {quota: 3, unit: concurrent-requests}, "
+      "'a \"b\" \\': {quota: 7, window: 2m, algorithm: fixed}}\n"
+      "routes: [{match: {path: /**}, service: echo, limits: [a, b, c, 'a \"b\" \\']}]\n");
+  auto const answer = with.get("/", "X-Tenant: abc\r\n");
+  EXPECT_EQ(answer.field("RateLimit-Policy"),
+            R"("a";q=5;w=60;pk=:YWJj:, "b";q=1024;qu="content-bytes";w=3600, )"
+            R"("c";q=3;qu="concurrent-requests", "a \"b\" \\";q=7;w=120)");
+  EXPECT_THAT(
+      answer.field("RateLimit"),
+      MatchesRegex(
+          R"("a";r=4;t=60;pk=:YWJj:, "b";r=1024(;t=3600)?, "c";r=2, "a \\"b\\" \\\\";r=6;t=120)"));
+  EXPECT_THAT(with.get("/").field("RateLimit"), testing::StartsWith(R"("a";r=4;t=60;pk=::, )"))
+      << "another partition, which has an empty key";
+}
+
+TEST(gateway_draft_09, is_left_out_where_there_is_nothing_to_show) {
+  for (auto const* const limits : {"", "shown-to-nobody"}) {
+    limited_api limited("shown-to-nobody: {quota: 10, window: 1m, enforce: shadow}", limits);
+    auto const answer = limited.answered(closing("200 OK"));
+    EXPECT_EQ(answer.status(), 200);
+    EXPECT_EQ(answer.count("RateLimit-Policy") + answer.count("RateLimit"), 0U) << limits;
+  }
+}
+
+TEST(gateway_draft_09, has_a_reset_that_is_rounded_up_and_may_grow) {
+  gateway const with(
+      "policies: {p: {quota: 4, window: 10s, algorithm: gcra, burst: 1}, "
+      "g: {quota: 60, window: 1h, algorithm: gcra, burst: 10}}\nroutes: [{match: {path: /p}, "
+      "service: echo, limits: [p]}, {match: {path: /g}, service: echo, limits: [g]}]\n");
+  EXPECT_EQ(with.get("/p").field("RateLimit"), R"("p";r=0;t=3)") << "a unit each 2.5 s";
+  EXPECT_EQ(with.get("/g").field("RateLimit"), R"("g";r=9;t=60)");
+  EXPECT_THAT(with.get("/g").field("RateLimit"), MatchesRegex(R"("g";r=8;t=1([01][0-9]|20))"));
+  EXPECT_THAT(with.get("/g").field("RateLimit"), MatchesRegex(R"("g";r=7;t=1([67][0-9]|80))"));
 }
 
 TEST(gateway_draft_09, leaves_ratelimit_out_of_a_redirect_while_nothing_remains) {
@@ -338,6 +378,57 @@ TEST(gateway_draft_07, is_on_every_response_of_a_limited_route) {
     EXPECT_THAT(answer.field("RateLimit"),
                 MatchesRegex("limit=10, remaining=" + std::to_string(left) + ", reset=[0-9]+"))
         << status;
+  }
+}
+
+TEST(gateway_draft_07, has_the_three_members_and_policies_with_their_window) {
+  limited_api limited(
+      "p: {quota: 10, window: 1m, algorithm: fixed}, slots: {quota: 3, unit: concurrent-requests}",
+      "slots, p", "ratelimit: draft-07");
+  auto const answer = limited.answered(closing("200 OK"));
+  EXPECT_EQ(answer.field("RateLimit"), "limit=10, remaining=9, reset=60");
+  EXPECT_EQ(answer.field("RateLimit-Policy"), "10;w=60");
+  EXPECT_EQ(answer.count("RateLimit") + answer.count("RateLimit-Policy"), 2U);
+}
+
+TEST(gateway_draft_07, has_a_reset_that_is_rounded_up_and_may_grow) {
+  gateway const with(
+      "fields: {ratelimit: draft-07}\n"
+      "policies: {p: {quota: 4, window: 10s, algorithm: gcra, burst: 1}, "
+      "g: {quota: 60, window: 1h, algorithm: gcra, burst: 10}}\nroutes: [{match: {path: /p}, "
+      "service: echo, limits: [p]}, {match: {path: /g}, service: echo, limits: [g]}]\n");
+  EXPECT_EQ(with.get("/p").field("RateLimit"), "limit=4, remaining=0, reset=3");
+  EXPECT_EQ(with.get("/g").field("RateLimit"), "limit=60, remaining=9, reset=60");
+  EXPECT_THAT(with.get("/g").field("RateLimit"),
+              MatchesRegex("limit=60, remaining=8, reset=1([01][0-9]|20)"));
+}
+
+TEST(gateway_draft_07, passes_on_what_it_does_not_know_of_a_server) {
+  limited_api limited(fixed_10, "p", "ratelimit: draft-07");
+  auto const answer =
+      limited.answered(closing("200 OK",
+                               "RateLimit-Policy: 10;w=30;acme-burst=4, 7;w=5;acme-burst=2\r\n"
+                               "RateLimit: limit=7;a=1, remaining=1;b, reset=5, acme-cost=3\r\n"));
+  EXPECT_EQ(answer.field("RateLimit"), "limit=7;a=1, remaining=1;b, reset=5, acme-cost=3")
+      << "the closest to exhaustion, whatever else it says";
+  EXPECT_EQ(answer.field("RateLimit-Policy"), "10;w=60;acme-burst=4, 7;w=5;acme-burst=2")
+      << "one policy of each quota, and comments stay";
+  EXPECT_EQ(dropped(limited.with), 0);
+}
+
+TEST(gateway_draft_07, tells_less_than_there_is_and_later_than_it_must) {
+  limited_api capped("p: {quota: 100000, window: 10s, algorithm: fixed, max-advertised-rate: 10/s}",
+                     "p", "ratelimit: draft-07");
+  EXPECT_THAT(capped.answered(closing("200 OK")).field("RateLimit"),
+              MatchesRegex("limit=[0-9]+, remaining=(100|[0-9][0-9]?), reset=10"));
+  limited_api spread("p: {quota: 1, window: 100s, algorithm: fixed, jitter: 50s}", "p",
+                     "ratelimit: draft-07");
+  EXPECT_EQ(spread.answered(closing("200 OK")).status(), 200);
+  for (int i = 0; i < 10; ++i) {
+    auto const refused = spread.with.get("/a");
+    auto const wait = std::stoi(refused.field("Retry-After"));
+    EXPECT_THAT(wait, testing::AllOf(testing::Ge(95), testing::Le(150)));
+    EXPECT_EQ(refused.field("RateLimit"), "limit=1, remaining=0, reset=" + std::to_string(wait));
   }
 }
 

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operators learn of requests with an Idempotency-Key, whose keys they are, and how much is kept of them.
+// What operators learn of requests with an Idempotency-Key, whose keys they are, and how much is
+// kept of them.
 #include "keyed.hpp"
 #include "process.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
 namespace tidegate::e2e {
 namespace {
 
+using namespace std::string_literals;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -33,12 +37,6 @@ auto lose(gateway const& with, origin& api, std::string const& request) -> messa
   (void)server.read_request();
   server.close();
   return client.read_response();
-}
-
-auto unquoted_id(message const& record) -> std::string {
-  constexpr std::string_view begin = "{\"id\":\"";
-  auto const at = record.body.find(begin);
-  return at == std::string::npos ? "" : record.body.substr(at + begin.size(), 64);
 }
 
 auto resolve(gateway const& with, std::string const& id) -> message {
@@ -63,7 +61,7 @@ TEST_F(gateway_idempotency_outcomes, are_there_from_0_on_and_count_when_they_hap
   for (auto const* const outcome :
        {"first", "replayed", "conflict", "reused", "unknown", "unknown-refused", "expired",
         "not-replayable", "missing", "malformed", "too-many-keys", "store-failed", "bypassed",
-        "not-sent"}) {
+        "not-sent", "refused"}) {
     EXPECT_THAT(before, HasSubstr("tidegate_idempotency_total{route=\"/**\",outcome=\"" +
                                   std::string(outcome) + "\"} 0\n"));
   }
@@ -96,6 +94,33 @@ TEST_F(gateway_idempotency_outcomes, are_unknown_when_the_client_is_told_so_afte
   EXPECT_EQ(with.metric("tidegate_idempotency_unresolved"), 0) << "it is known by now";
 }
 
+TEST_F(gateway_idempotency_outcomes, are_refused_where_a_quota_says_so) {
+  serving_origin const api(response("201 Created", "made"));
+  auto const log = data_.path() + "/access.log";
+  gateway const with("access-log: " + log + "\npolicies: {p: {quota: 2, window: 1h}}\n" +
+                     keyed_config(api.url(), data_, "replay-cost: 1", "    limits: [p]\n"));
+  EXPECT_EQ(with.ask(post("\"k1\"")).status(), 201);
+  EXPECT_EQ(with.ask(post("\"k1\"")).status(), 201) << "a replay";
+  EXPECT_EQ(with.ask(post("\"k1\"")).status(), 429) << "a replay that is too much";
+  EXPECT_EQ(with.ask(post("\"k2\"")).status(), 429);
+  EXPECT_EQ(outcomes(with, "first"), 1);
+  EXPECT_EQ(outcomes(with, "replayed"), 1);
+  EXPECT_EQ(outcomes(with, "refused"), 2);
+  EXPECT_EQ(api.requests(), 1U);
+  std::string lines;
+  expect_eventually(
+      [&] {
+        std::ifstream in(log);
+        lines.assign(std::istreambuf_iterator<char>(in), {});
+        return std::ranges::count(lines, '\n') == 4;
+      },
+      "the lines are written");
+  auto const begin = lines.rfind("{\"time\"");
+  EXPECT_THAT(lines.substr(begin),
+              testing::ContainsRegex(
+                  R"("idempotency":\{"id":"[0-9a-f]{64}","outcome":"refused"\},.*"status":429)"));
+}
+
 TEST_F(gateway_idempotency_outcomes, stay_unresolved_over_a_restart_until_an_operator_resolves) {
   origin api;
   std::string said;
@@ -112,7 +137,7 @@ TEST_F(gateway_idempotency_outcomes, stay_unresolved_over_a_restart_until_an_ope
   }
   gateway with(keyed_config(api.url(), data_));
   EXPECT_EQ(with.metric("tidegate_idempotency_unresolved"), 3);
-  EXPECT_THAT(with.errors(), HasSubstr("the outcomes of 3 requests with keys are unknown"));
+  (void)with.errors_until("the outcomes of 3 requests with keys are unknown");
   auto const listed = with.admin("/api/v1/idempotency/unknown").body;
   EXPECT_THAT(listed,
               AllOf(HasSubstr(R"("route":"/**","method":"POST","host":"a.example","path":"/a")"),
@@ -145,7 +170,25 @@ TEST_F(gateway_idempotency_outcomes, are_said_on_standard_error_once_in_a_while_
     (void)lose(with, api, post(key));
   }
   EXPECT_EQ(with.metric("tidegate_idempotency_unresolved"), 4);
-  EXPECT_THAT(with.errors(), Not(HasSubstr("is unknown"))) << "the next line counts them";
+  EXPECT_THAT(with.errors(), Not(HasSubstr("is unknown"))) << "not one for each";
+  with.signal(SIGTERM);  // as after the pause
+  EXPECT_THAT(with.errors_until("more since the last such line"),
+              HasSubstr("; 2 more since the last such line"));
+}
+
+TEST_F(gateway_idempotency_outcomes, show_a_digest_of_what_a_client_sent_and_never_the_value) {
+  origin api;
+  gateway with(keyed_config(api.url(), data_, "scope: [\"header:x-customer\", client-ip]"));
+  (void)lose(with, api, post("\"k1\"", "{}", "/a", "X-Customer: C-4711\r\n"));
+  std::string said;
+  expect_eventually(
+      [&] { return (said += with.errors()).contains("the outcome of a request is unknown"); },
+      "a line is written");
+  // printf 'header:x-customer=%s\nclient-ip=%s\n' C-4711 127.0.0.1 | sha256sum | head -c 32
+  constexpr auto digest = "0ad3ce01e457793827e0786bd95b0186";
+  EXPECT_THAT(said, AllOf(HasSubstr("by \""s + digest + "\""), Not(HasSubstr("4711"))));
+  auto const shown = with.admin("/api/v1/idempotency/unknown").body;
+  EXPECT_THAT(shown, AllOf(HasSubstr(R"("principal":")"s + digest + "\""), Not(HasSubstr("4711"))));
 }
 
 TEST_F(gateway_idempotency_outcomes, need_an_owner_of_the_key_unless_the_route_says_otherwise) {
@@ -165,11 +208,31 @@ TEST_F(gateway_idempotency_outcomes, need_an_owner_of_the_key_unless_the_route_s
   }
 }
 
+TEST_F(gateway_idempotency_outcomes, have_no_owner_by_what_every_request_has) {
+  serving_origin const api(response("201 Created", "made"));
+  auto const ask = [&](gateway const& with, std::string const& lines) {
+    return with.ask("POST /a HTTP/1.1\r\nHost: a.example\r\n" + lines +
+                    "Idempotency-Key: \"k\"\r\nContent-Length: 0\r\n\r\n");
+  };
+  {
+    gateway const with(keyed_config(api.url(), data_,
+                                    "scope: [\"header:authorization\", client-ip, method, host, "
+                                    "path, route]"));
+    expect_code(ask(with, ""), 400, "scope-missing");
+    expect_code(ask(with, "Authorization:\r\n"), 400, "scope-missing");
+    EXPECT_EQ(api.requests(), 0U);
+    EXPECT_EQ(ask(with, "Authorization: Bearer x\r\n").status(), 201);
+  }
+  gateway const with(keyed_config(api.url(), data_, "scope: [client-ip, path]"));
+  EXPECT_EQ(ask(with, "").status(), 201);
+  EXPECT_EQ(ask(with, "").field("Idempotent-Replayed"), "true");
+}
+
 TEST_F(gateway_idempotency_outcomes, are_shared_by_flags_alone_which_say_so) {
   serving_origin const api(response("201 Created", "made"));
   gateway with(std::vector<std::string>{"--upstream", api.url(), "--idempotency", "required",
                                         "--listen", "127.0.0.1:0"});
-  EXPECT_THAT(with.errors(), HasSubstr("own their keys together (anonymous: allow)"));
+  (void)with.errors_until("own their keys together (anonymous: allow)");
   EXPECT_EQ(with.ask("POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: \"k\"\r\nContent-Length: "
                      "0\r\n\r\n")
                 .status(),
@@ -190,13 +253,20 @@ TEST_F(gateway_idempotency_outcomes, of_another_host_are_those_of_another_key) {
   for (auto const* const same : {"A.Example", "a.example:8080", "a.example"}) {
     EXPECT_EQ(ask(same).field("Idempotent-Replayed"), "true") << same;
   }
+  EXPECT_EQ(ask("[::1]").count("Idempotent-Replayed"), 0U);
+  for (auto const* const same : {"[0:0:0:0:0:0:0:1]", "[0::1]:80"}) {
+    EXPECT_EQ(ask(same).field("Idempotent-Replayed"), "true") << same;
+  }
   auto const of = [&](std::string const& host) {
     return unquoted_id(with.admin("/api/v1/idempotency?host=" + host + "&scope=Bearer%20x&key=k"));
   };
   EXPECT_EQ(of("a.example").size(), 64U);
   EXPECT_NE(of("a.example"), of("other.example"));
+  EXPECT_EQ(of("[::1]"), of("[0:0:0:0:0:0:0:1]"));
   EXPECT_EQ(with.admin("/api/v1/idempotency?host=third.example&scope=Bearer%20x&key=k").status(),
             404);
+  EXPECT_EQ(with.admin("/api/v1/idempotency?host=a.example:0&scope=Bearer%20x&key=k").status(),
+            400);
 }
 
 TEST_F(gateway_idempotency_outcomes, belong_to_whom_a_token_names_and_not_to_the_token) {
@@ -235,7 +305,10 @@ TEST_F(gateway_idempotency_outcomes, of_a_renewed_credential_are_warned_of_by_ch
                 AllOf(HasSubstr(file.string() + ":5:"), HasSubstr(": warning: scope: "),
                       HasSubstr("a retry with the same key is a new request")));
   }
-  auto const named = check(", scope: [header:x-customer]");
+  auto const by_address = check(", scope: [client-ip, path]");
+  EXPECT_EQ(by_address.status, 0) << by_address.err;
+  EXPECT_THAT(by_address.err, HasSubstr("clients behind one address own their keys together"));
+  auto const named = check(", scope: [header:x-customer, client-ip]");
   EXPECT_EQ(named.status, 0);
   EXPECT_EQ(named.err, "");
 }
@@ -285,6 +358,44 @@ TEST_F(gateway_idempotency_outcomes, are_replayed_without_seconds_that_have_pass
   (void)with.ask(post("\"d\"", "{}", "/date"));
   EXPECT_EQ(with.ask(post("\"d\"", "{}", "/date")).field("Retry-After"),
             "Fri, 31 Dec 2100 23:59:59 GMT");
+}
+
+TEST_F(gateway_idempotency_outcomes, are_the_same_for_a_key_with_parameters) {
+  serving_origin const api(response("201 Created", "made"));
+  gateway const with(keyed_config(api.url(), data_));
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 201);
+  EXPECT_EQ(with.ask(post("\"k\";a=1;b")).field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(api.requests(), 1U);
+}
+
+TEST_F(gateway_idempotency_outcomes, are_those_of_what_the_fingerprint_of_the_route_looks_at) {
+  struct row {
+    std::string option;
+    std::string_view retry;  // of {"a":1,"b":2}
+    bool is_same;
+  };
+  for (auto const& [option, retry, is_same] : {
+           row{"fingerprint: body", R"({"a":1,"b":2})", true},
+           row{"fingerprint: body", R"({"b":2,"a":1})", false},
+           row{"fingerprint: json", R"({ "b" : 2.0, "a":1})", true},
+           row{"fingerprint: json", R"({"a":1,"b":3})", false},
+           row{"fingerprint: {json: [/a]}", R"({"a":1,"b":3})", true},
+           row{"fingerprint: {json: [/a]}", R"({"a":2,"b":2})", false},
+           row{"fingerprint: none", "anything", true},
+       }) {
+    data_folder const data;
+    serving_origin const api(response("201 Created", "made"));
+    gateway const with(keyed_config(api.url(), data, option));
+    auto const ask = [&](std::string_view body, std::string_view target) {
+      return with.ask(post("\"k\"", body, target, "Content-Type: application/json\r\n"));
+    };
+    EXPECT_EQ(ask(R"({"a":1,"b":2})", "/a").status(), 201);
+    auto const again = ask(retry, "/a");
+    EXPECT_EQ(again.status(), is_same ? 201 : 422) << option << " " << retry;
+    EXPECT_EQ(again.count("Idempotent-Replayed"), is_same ? 1U : 0U) << option << " " << retry;
+    expect_code(ask(R"({"a":1,"b":2})", "/b"), 422, "key-reused");
+    EXPECT_EQ(api.requests(), 1U) << option;
+  }
 }
 
 TEST_F(gateway_idempotency_outcomes, are_none_on_a_route_without_keys_which_passes_any_key_on) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests with an Idempotency-Key through a gateway whose store does what a test says: fails, forgets to
-// renew, or was changed by somebody else. The gateway runs inside the test.
+// Requests with an Idempotency-Key through a gateway whose store does what a test says: fails,
+// forgets to renew, or was changed by somebody else. The gateway runs inside the test.
 #include "gateway.hpp"
 #include "keyed.hpp"
 
-#include <tidegate/gateway/config.hpp>
+#include <tidegate/config/config.hpp>
 #include <tidegate/gateway/server.hpp>
 #include <tidegate/idempotency/decide.hpp>
 #include <tidegate/store/memory_idempotency_store.hpp>
@@ -164,8 +164,8 @@ class gateway_idempotency_store : public testing::Test {
   /// What somebody does who has not heard of the owner for too long.
   void lose(std::string const& path) {
     auto const found = record_at(path);
-    make(idempotency::lose(key_at(path), found, idempotency::unknown_reason::gateway_stopped,
-                           found.changed));
+    make(idempotency::mark_unknown(key_at(path), found,
+                                   idempotency::unknown_reason::gateway_stopped, found.changed));
   }
   /// What FLUSHALL does.
   void forget(std::string const& path) {
@@ -175,7 +175,7 @@ class gateway_idempotency_store : public testing::Test {
   /// A claim of somebody else who tries once more.
   [[nodiscard]] auto take_over(std::string const& path) -> idempotency::record {
     auto const found = record_at(path);
-    idempotency::keyed_request const request{
+    idempotency::request_facts const request{
         .key = key_at(path), .fingerprint = found.fingerprint, .token = found.token + 1};
     idempotency::policy policy;
     policy.upstream_deduplicates = true;
@@ -397,7 +397,8 @@ TEST_F(gateway_idempotency_store, writes_an_unknown_outcome_down_when_the_store_
 
 // ---- somebody else was faster ----
 
-/// Another gateway takes the place of an owner that it has not heard of, for an upstream that deduplicates.
+/// Another gateway takes the place of an owner that it has not heard of, for an upstream that
+/// deduplicates.
 TEST_F(gateway_idempotency_store, gives_the_client_of_an_overtaken_owner_the_answer_of_the_other) {
   origin api;
   inner_gateway const with(keyed_config(api.url(), data_), script_);

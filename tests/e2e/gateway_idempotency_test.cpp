@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests with an Idempotency-Key through the gateway. Numbers such as N5 are those of the failure cases that
-// the design names.
+// Requests with an Idempotency-Key through the gateway. Numbers such as N5 are those of the failure
+// cases that the design names.
 #include "counting_api.hpp"
 #include "keyed.hpp"
 #include "process.hpp"
@@ -417,7 +417,8 @@ TEST_F(gateway_idempotency, runs_one_of_two_at_once_over_two_versions_of_http) {
   http2.send(8, 0, 0, std::string_view("\x7f\0\0\0", 4));  // room for the content of all responses
   for (std::uint32_t i = 0; i < pairs; ++i) {
     auto const key = "\"" + std::to_string(i) + "\"";
-    // :method, :scheme and the names of :path, :authority and authorization are those of HPACK's own table.
+    // :method, :scheme and the names of :path, :authority and authorization are those of HPACK's
+    // own table.
     std::string fields(
         "\x83\x86\x04\x06/final\x41\x09"
         "a.example\x0f\x08\x08"
@@ -475,7 +476,7 @@ TEST_F(gateway_idempotency, is_described_for_people_and_programs) {
   EXPECT_THAT(
       with.get("/.well-known/tidegate").body,
       HasSubstr(R"("idempotency":{"routes":[{"route":"/a","required":true,"methods":["POST",)"
-                R"("PATCH"],"scope":["header:authorization"],"key-format":"any",)"
+                R"("PATCH"],"scope":["header:authorization"],"per-host":true,"key-format":"any",)"
                 R"("key-length-max":255,"replayed-for":3600,"remembered-for":608400,)"));
   auto const page = with.get("/.well-known/tidegate", "Accept: text/html\r\n").body;
   EXPECT_THAT(page, HasSubstr("<dt id=\"outcome-unknown\">"));
@@ -489,26 +490,28 @@ TEST_F(gateway_idempotency, is_described_with_what_makes_a_request_the_same_and_
               HasSubstr(R"("anonymous":"refuse","fingerprint":"body","in-flight":"conflict",)"
                         R"("replay-cost":0})"));
   auto const page = usual.get("/.well-known/tidegate", "Accept: text/html\r\n").body;
-  EXPECT_THAT(page,
-              HasSubstr("The same key with another value of header:authorization is another"));
-  EXPECT_THAT(page, HasSubstr("A request without it cannot have a key: it is refused."));
+  EXPECT_THAT(page, HasSubstr("The same key for another host or with another value of "
+                              "header:authorization is another key. A request without "
+                              "header:authorization cannot have a key: it is refused."));
   EXPECT_THAT(page, HasSubstr("its method, path and query and every octet of its content"));
   EXPECT_THAT(page, HasSubstr("another is refused with 409"));
 }
 
 TEST_F(gateway_idempotency, is_described_with_the_values_that_count_and_that_duplicates_wait) {
   origin api;
-  gateway const with(keyed_config(
-      api.url(), data_,
-      "anonymous: allow, scope: [header:x-user, client-ip], fingerprint: {json: [/order/id, "
-      "/sum]}, in-flight: wait, key-format: uuidv7, key-age-max: 1h, replay-cost: 2"));
+  gateway const with(
+      keyed_config(api.url(), data_,
+                   "anonymous: allow, scope: [header:x-user, client-ip, cookie:id], fingerprint: "
+                   "{json: [/order/id, "
+                   "/sum]}, in-flight: wait, key-format: uuidv7, key-age-max: 1h, replay-cost: 2"));
   EXPECT_THAT(with.get("/.well-known/tidegate").body,
               HasSubstr(R"("anonymous":"allow","fingerprint":{"json":["/order/id","/sum"]},)"
                         R"("in-flight":"wait","key-age-max":3600,"replay-cost":2})"));
   auto const page = with.get("/.well-known/tidegate", "Accept: text/html\r\n").body;
   EXPECT_THAT(page, HasSubstr("<code>/order/id</code>, <code>/sum</code>"));
   EXPECT_THAT(page, HasSubstr("another waits for its answer."));
-  EXPECT_THAT(page, HasSubstr("without any of them owns its key together with all others"));
+  EXPECT_THAT(page,
+              HasSubstr("without header:x-user and cookie:id owns its key together with all"));
 }
 
 TEST_F(gateway_idempotency, refuses_a_second_process_on_its_file) {
@@ -772,7 +775,7 @@ TEST_F(gateway_idempotency, says_when_the_clock_was_set_back) {  // N12
     auto store =
         store_sqlite::idempotency_store::open({.file = data_.path() + "/idempotency.db"}, later);
     ASSERT_TRUE(store);
-    idempotency::keyed_request const request{.token = 1};
+    idempotency::request_facts const request{.token = 1};
     (*store)->apply(*idempotency::decide(nullptr, request, {}, later).claim,
                     [](store::apply_answer const& answer) { EXPECT_TRUE(answer && answer->made); });
   }

@@ -47,7 +47,8 @@ auto source(std::size_t number) -> std::string {
   return "127.0.0." + std::to_string(1 + number % 8);
 }
 
-/// Waits until connections that say nothing take no more than `bar` octets each, and prints what they take.
+/// Waits until connections that say nothing take no more than `bar` octets each, and prints what
+/// they take.
 void expect_memory(gateway const& of, std::size_t before, std::size_t bar, std::string_view what) {
   if (!memory_is_measured) {
     return;

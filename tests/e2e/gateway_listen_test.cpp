@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How connections come to the gateway: PROXY protocol, sockets that are passed, paths, the bound on all
-// connections, and what a service manager is told.
+// How connections come to the gateway: PROXY protocol, sockets that are passed, paths, the bound on
+// all connections, and what a service manager is told.
 #include "gateway.hpp"
 #include "process.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clients that ask for much and read nothing, and upstreams that send what nobody waits for: neither takes the
-// memory that others need.
+// Clients that ask for much and read nothing, and upstreams that send what nobody waits for:
+// neither takes the memory that others need.
 #include "gateway.hpp"
 #include "keyed.hpp"
 #include "raw_http2.hpp"
@@ -21,6 +21,8 @@
 #include <cstddef>
 #include <functional>
 #include <iostream>
+#include <map>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -82,11 +84,12 @@ auto frame_of(unsigned type, unsigned flags, std::uint32_t stream, std::string_v
   return out.append(payload);
 }
 
-/// A connection with a window of 0 that asks on as many streams as it may.
-auto without_window(std::string const& block, std::string_view content) -> std::string {
+/// A connection with a window of 0 that asks on so many streams, or on as many as it may.
+auto without_window(std::string const& block, std::string_view content, std::uint32_t streams = 128)
+    -> std::string {
   std::string out = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   out += frame_of(settings, 0, 0, std::string_view("\0\4\0\0\0\0", 6));
-  for (std::uint32_t stream = 1; stream < 256; stream += 2) {
+  for (std::uint32_t stream = 1; stream < 2 * streams; stream += 2) {
     out += frame_of(headers, content.empty() ? 5 : 4, stream, block);
     if (!content.empty()) {
       out += frame_of(data_frame, 1, stream, content);
@@ -253,7 +256,8 @@ TEST(gateway_memory, serves_others_while_clients_that_read_nothing_ask_for_repla
                        std::string("\x04\x04/pay", 6) + literal("authorization", "Bearer x") +
                        literal("idempotency-key", "\"k\"");
 
-    // An upstream that says 103 for as long as it is listened to, for a client that reads nothing of it.
+    // An upstream that says 103 for as long as it is listened to, for a client that reads nothing
+    // of it.
     std::vector<connection> flooded;
     std::vector<connection> floods;
     auto const interim = repeated(
@@ -283,6 +287,56 @@ TEST(gateway_memory, serves_others_while_clients_that_read_nothing_ask_for_repla
     flood.join();
     std::cout << "interim answers that were read: " << flood_octets / mib << " MiB\n";
     EXPECT_LT(flood_octets, 192 * mib);  // most of it waits in sockets
+  }
+}
+
+TEST(gateway_memory, serves_others_while_clients_that_read_nothing_ask_for_large_pages) {
+  data_folder const data;
+  gateway const with(scim_config(data, "    max-page-size: 1000\n"), little_memory());
+  add_users(scim_client(with));
+  serve_among_greedy(with, repeated(page_request(), 4000), without_window(page_block(), ""),
+                     {"GET /scim/v2/Users?count=10 HTTP/1.1\r\nHost: a\r\n"
+                      "Authorization: Bearer alpha\r\n\r\n",
+                      page_request()});
+}
+
+TEST(gateway_memory, serves_others_while_an_upstream_takes_nothing_of_what_clients_send) {
+  serving_origin const api(response("200 OK", "hello"));
+  origin stuck;
+  int const little = 4096;  // for the system to keep of what it does not read
+  ASSERT_EQ(::setsockopt(stuck.socket(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
+  gateway const with("upstreams: {api: " + api.url() + ", stuck: " + stuck.url() +
+                         "}\nroutes:\n  - {match: {path: /stuck}, upstream: stuck}\n"
+                         "  - {match: {path: /open}, upstream: api}\n",
+                     little_memory());
+  EXPECT_EQ(with.get("/open").status(), 200);
+  auto const before = with.memory();
+  constexpr std::size_t clients = sanitized ? 10 : 200;
+  auto const upload = "POST /stuck HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n" +
+                      std::string(9 * mib, 'x');
+  std::vector<std::pair<connection, std::size_t>> uploads;
+  std::vector<connection> taken;
+  for (std::size_t i = 0; i < clients; ++i) {
+    uploads.emplace_back(with.connect(), 0);
+    push(uploads.back().first, upload, uploads.back().second);
+    taken.push_back(stuck.accept());
+  }
+  std::size_t most = 0;
+  auto honest = with.connect();
+  for (int round = 0; round < 50; ++round) {
+    for (auto& [by, sent] : uploads) {
+      push(by, upload, sent);
+    }
+    honest.send("GET /open HTTP/1.1\r\nHost: a\r\n\r\n");
+    ASSERT_EQ(honest.read_response().status(), 200);
+    most = std::max(most, with.memory());
+    EXPECT_LE(with.metric("tidegate_buffered_bytes"), 64.0 * mib);
+  }
+  std::cout << "resident: " << before / mib << " MiB before, at most " << most / mib << " MiB, "
+            << with.metric("tidegate_buffered_bytes") / mib << " MiB buffered\n";
+  EXPECT_GT(with.metric("tidegate_buffered_bytes"), 1.0 * mib);
+  if (!sanitized) {
+    EXPECT_LE(most, memory_max);
   }
 }
 
@@ -328,24 +382,46 @@ TEST(gateway_memory, ends_requests_and_not_the_process_when_there_is_no_memory) 
     GTEST_SKIP() << "a sanitizer needs the addresses";
   }
   data_folder const data;
+  serving_origin const api(response("200 OK", std::string(64 * 1024, 'x')));
   // So much may wait that there is no memory for it.
   gateway const with(
-      scim_config(data, "    max-page-size: 1000\n", "http: {max-buffered: 100GiB}\n"), 2);
+      scim_config(data, "    max-page-size: 1000\n",
+                  "http: {max-buffered: 100GiB}\nupstreams: {api: " + api.url() + "}\n") +
+          "  - {match: {path: /large}, upstream: api}\n",
+      2);
   scim_client const client(with);
   add_users(client);
   EXPECT_EQ(with.ask(page_request()).status(), 200);
+  EXPECT_EQ(with.get("/large").status(), 200);
   auto const before = with.memory();
   rlimit limit{};
   ASSERT_EQ(::prlimit(with.process(), RLIMIT_AS, nullptr, &limit), 0);
-  limit.rlim_cur = with.address_space() + 32 * mib;
+  limit.rlim_cur = with.address_space() + 4 * mib;
   ASSERT_EQ(::prlimit(with.process(), RLIMIT_AS, &limit, nullptr), 0);
   {
-    greedy_clients const greedy(with, repeated(page_request(), 4000),
-                                without_window(page_block(), ""));
-    expect_eventually([&] { return greedy.rounds() > 200; }, "all have asked");
+    greedy_clients const pages(with, repeated(page_request(), 4000),
+                               without_window(page_block(), ""));
+    greedy_clients const more_pages(with, repeated(page_request(), 4000),
+                                    without_window(page_block(), ""));
+    greedy_clients const forwarded(with, repeated("GET /large HTTP/1.1\r\nHost: a\r\n\r\n", 4000),
+                                   without_window(std::string("\x82\x86\x01\x01"
+                                                              "a\x04\x06/large"),
+                                                  ""));
+    // A connection to the admin address may be one of those that end.
+    expect_eventually(
+        [&] {
+          try {
+            return with.metric("tidegate_out_of_memory_total") > 0;
+          } catch (std::runtime_error const&) {
+            return false;
+          }
+        },
+        "there is no memory");
   }
-  expect_eventually([&] { return with.memory() < 2 * before; }, "it is given back");
+  // Each thread keeps some exchanges, buffers and up to 4 MiB of its heap for the next requests.
+  expect_eventually([&] { return with.memory() < before + 24 * mib; }, "it is given back");
   EXPECT_EQ(with.ask(page_request()).status(), 200);
+  EXPECT_EQ(with.get("/large").status(), 200);
   EXPECT_EQ(with.admin("/healthz").status(), 200);
 }
 
@@ -374,6 +450,138 @@ TEST(gateway_memory, closes_those_for_which_most_waits_and_says_so) {
   std::string said;
   expect_eventually([&] { return (said += with.errors()).contains("http.max-buffered"); },
                     "it is said");
+}
+
+TEST(gateway_memory, keeps_descriptors_for_the_admin_address_when_streams_take_all_of_upstreams) {
+  origin slow;
+  gateway with(proxy_config(slow.url()), gateway_options{.shell = "ulimit -n 256"});
+  std::vector<connection> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(with.connect());
+    clients.back().send(without_window(std::string("\x82\x86\x84\x01\x01"
+                                                   "a"),
+                                       ""));
+  }
+  expect_eventually(
+      [&] { return with.metric("tidegate_requests_total{route=\"all\",status=\"503\"}") > 100; },
+      "those that are too many are refused");
+  EXPECT_EQ(with.admin("/healthz").status(), 200);
+  EXPECT_THAT(with.errors(), testing::HasSubstr("as many as the limit of open files leaves room "
+                                                "for: requests that need another one get 503"));
+  auto const refused = with.get("/");
+  EXPECT_EQ(refused.status(), 503);
+  EXPECT_EQ(refused.field("Retry-After"), "1");
+  clients.clear();
+  auto honest = with.connect();
+  honest.send("GET /honest HTTP/1.1\r\nHost: a\r\n\r\n");
+  for (;;) {
+    auto taken = slow.accept();
+    std::string first;
+    try {
+      first = taken.read_request().start_line;
+    } catch (std::exception const&) {
+      continue;  // one that was given up
+    }
+    if (first.starts_with("GET /honest")) {
+      taken.send(response("200 OK", "hello"));
+      break;
+    }
+  }
+  EXPECT_EQ(honest.read_response().status(), 200);
+}
+
+/// Reads answers to several requests at once, a frame at a time, and asks again for each that is
+/// complete.
+class slow_reader {
+ public:
+  slow_reader(gateway const& with, std::size_t answer_octets)
+      : client_(with.connect()), answer_octets_(answer_octets) {
+    for (int i = 0; i < 7; ++i) {
+      ask();
+    }
+  }
+
+  /// Throws when the connection was closed.
+  void read_frame() {
+    auto const got = client_.read(data_frame);
+    auto const octets = static_cast<std::uint32_t>(got.payload.size());
+    if (octets == 0) {
+      return;
+    }
+    std::string update;
+    for (auto const shift : {24U, 16U, 8U, 0U}) {
+      update.push_back(static_cast<char>(octets >> shift));
+    }
+    client_.send(window_update, 0, 0, update);
+    if ((received_[got.stream] += octets) < answer_octets_) {
+      client_.send(window_update, 0, got.stream, update);
+    } else {
+      ++answers_;
+      ask();
+    }
+  }
+  [[nodiscard]] auto answers() const -> int { return answers_; }
+
+ private:
+  void ask() { client_.get(std::exchange(next_stream_, next_stream_ + 2)); }
+
+  raw_client client_;
+  std::size_t answer_octets_;
+  std::map<std::uint32_t, std::size_t> received_;
+  std::uint32_t next_stream_ = 1;
+  int answers_ = 0;
+};
+
+TEST(gateway_memory, closes_no_client_that_reads_while_there_are_others_that_do_not) {
+  constexpr std::size_t answer_octets = 60'000;
+  constexpr double buffered_max = 4.0 * mib;
+  serving_origin const api(response("200 OK", std::string(answer_octets, 'x')));
+  gateway const with(proxy_config(api.url(), "http: {max-buffered: 4MiB}\n"), 2);
+  auto const block = std::string(
+      "\x82\x86\x84\x41\x01"
+      "a");
+  std::vector<connection> greedy;
+  auto const add_greedy = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      greedy.push_back(with.connect());
+      greedy.back().send(without_window(block, "", 4));
+    }
+  };
+  auto const buffered = [&] { return with.metric("tidegate_buffered_bytes"); };
+  add_greedy(10);
+  expect_eventually([&] { return buffered() >= 40.0 * answer_octets; }, "all wait");
+  // More waits for each of these than for one of those that read nothing.
+  std::vector<slow_reader> honest;
+  for (int i = 0; i < 3; ++i) {
+    honest.emplace_back(with, answer_octets);
+  }
+  auto const read_frames = [&] {
+    for (auto& each : honest) {
+      each.read_frame();
+    }
+  };
+  auto const begun = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begun < 2s) {
+    read_frames();
+  }
+  EXPECT_EQ(with.metric("tidegate_connections_shed_total"), 0);
+  for (int i = 0; i < 10; ++i) {
+    add_greedy(1);
+    read_frames();
+  }
+  expect_eventually(
+      [&] {
+        read_frames();
+        return with.metric("tidegate_connections_shed_total") >= 6 && buffered() <= buffered_max;
+      },
+      "those that read nothing are closed, and the budget holds");
+  for (auto& each : honest) {
+    auto const before = each.answers();
+    while (each.answers() < before + 10) {
+      each.read_frame();
+    }
+  }
+  EXPECT_LE(buffered(), buffered_max);
 }
 
 TEST(gateway_memory, keeps_descriptors_for_upstreams_and_the_admin_address) {

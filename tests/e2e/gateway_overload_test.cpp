@@ -43,6 +43,19 @@ TEST(gateway_overload, answers_503_while_too_many_are_under_way_and_charges_noth
   EXPECT_EQ(client.read_response().field("RateLimit"), R"("daily";r=999;t=86400)");
 }
 
+TEST(gateway_overload, keeps_the_reset_of_draft_07_which_cannot_be_left_out) {
+  origin api;
+  gateway const with(config(api, "{max-in-flight: 1}") + "fields: {ratelimit: draft-07}\n");
+  auto client = with.connect();
+  client.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
+  auto server = api.accept();
+  (void)server.read_request();
+  auto const refused = with.get("/b");
+  EXPECT_EQ(refused.status(), 503);
+  EXPECT_EQ(refused.field("Retry-After"), "1");
+  EXPECT_EQ(refused.field("RateLimit"), "limit=1000, remaining=1000, reset=86400");
+}
+
 TEST(gateway_overload, invites_nobody_before_an_exhausted_quota_has_more) {
   origin api;
   gateway const with(

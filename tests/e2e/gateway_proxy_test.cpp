@@ -60,13 +60,15 @@ TEST_F(gateway_proxy, forwards_a_post_with_a_content_length) {
 }
 
 TEST_F(gateway_proxy, forwards_a_body_that_comes_byte_by_byte) {
-  client_.send("POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 5\r\n\r\n");
+  client_.send("POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100005\r\n\r\n");
   auto server = api_.accept();
   (void)server.read_head();
   for (auto const byte : std::string_view("hello")) {
     client_.send({&byte, 1});
     EXPECT_EQ(server.read(1), std::string(1, byte));
   }
+  client_.send(std::string(100'000, 'x'));
+  EXPECT_EQ(server.read(100'000), std::string(100'000, 'x'));
   server.send(response("200 OK", ""));
   EXPECT_EQ(client_.read_response().status(), 200);
 }
@@ -506,7 +508,7 @@ TEST_F(gateway_proxy, closes_the_servers_connection_when_the_client_aborts) {
 }
 
 TEST_F(gateway_proxy, closes_the_servers_connection_when_the_client_leaves_within_the_request) {
-  client_.send("POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 1000\r\n\r\nhello");
+  client_.send("POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100000\r\n\r\nhello");
   auto server = api_.accept();
   (void)server.read_head();
   EXPECT_EQ(server.read(5), "hello");

@@ -267,6 +267,20 @@ TEST(gateway_quota, takes_the_cost_of_the_pattern) {
   EXPECT_EQ(parameter(with.get("/free/x").field("RateLimit"), "r"), 91);
 }
 
+TEST(gateway_quota, says_the_same_moment_twice_when_a_costly_request_has_to_wait_for_two_windows) {
+  gateway const with(
+      echo_config("p: {quota: 2, window: 20s, algorithm: sliding}", "p", ", cost: {default: 2}"));
+  auto const first = with.get("/a");
+  EXPECT_EQ(first.status(), 200);
+  EXPECT_LE(parameter(first.field("RateLimit"), "t"), 20) << "one unit is there again";
+  // Two are there when the window in which two were spent counts for less than one.
+  auto const refused = with.get("/a");
+  expect_refused_by(refused, "\"p\"");
+  auto const wait = std::stoi(refused.field("Retry-After"));
+  EXPECT_THAT(wait, AllOf(Ge(21), Le(30)));
+  EXPECT_EQ(parameter(refused.field("RateLimit"), "t"), wait);
+}
+
 TEST(gateway_quota, adds_jitter_within_its_range) {
   gateway const with(
       echo_config("p: {quota: 1, window: 100s, algorithm: fixed, jitter: 50s}", "p"));

@@ -17,6 +17,7 @@
 namespace tidegate::e2e {
 namespace {
 
+using namespace std::string_literals;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::MatchesRegex;
@@ -288,6 +289,18 @@ TEST(gateway_description, is_json_for_programs_and_html_for_people) {
   EXPECT_EQ(html.field("Content-Type"), "text/html; charset=utf-8");
   EXPECT_THAT(html.body,
               AllOf(StartsWith("<!doctype html>"), HasSubstr("&lt;b&gt;"), Not(HasSubstr("<b>"))));
+  for (auto const* const accept :
+       {"text/html;q=0", "application/json, text/html;q=0", "*/*, text/html; q=0.0",
+        "application/json, text/html;q=0.5", "*/*", "text/htmlx", "application/json"}) {
+    auto const answer = with.get("/.well-known/tidegate", "Accept: "s + accept + "\r\n");
+    EXPECT_EQ(answer.field("Content-Type"), "application/json") << accept;
+  }
+  for (auto const* const accept :
+       {"TEXT/HTML", "text/*", "text/html, application/json", "application/json;q=0.5, text/html",
+        "application/json;q=0.1\r\nAccept: text/html"}) {
+    auto const answer = with.get("/.well-known/tidegate", "Accept: "s + accept + "\r\n");
+    EXPECT_EQ(answer.field("Content-Type"), "text/html; charset=utf-8") << accept;
+  }
   auto const post = with.ask("POST /.well-known/tidegate HTTP/1.1\r\nHost: a.example\r\n\r\n");
   EXPECT_EQ(post.status(), 405);
   EXPECT_EQ(post.field("Allow"), "GET, HEAD");
@@ -366,6 +379,15 @@ TEST(gateway_flags, are_refused_with_what_is_wrong) {
   auto const nothing = run({TIDEGATE_BINARY, "serve"});
   EXPECT_EQ(nothing.status, 2);
   EXPECT_THAT(nothing.err, HasSubstr("serve needs -c FILE or --upstream URL"));
+}
+
+TEST(gateway_listening, says_that_another_gateway_has_the_same_address) {
+  std::string const echo = "routes: [{match: {path: /**}, service: echo}]\n";
+  gateway first(echo);
+  gateway second(echo, gateway_options{.listen = "\"" + first.authority() + "\""});
+  (void)second.errors_until("warning: another process listens on " + first.authority() + " too");
+  EXPECT_THAT(first.errors(), Not(HasSubstr("another process")));
+  EXPECT_EQ(second.get("/").status(), 200);
 }
 
 TEST(gateway_flags, do_not_start_where_another_program_listens) {

@@ -18,8 +18,11 @@ auto failed() -> std::unexpected<store::store_error> {
 
 class directory_that_is_down final : public store::directory {
  public:
-  void read(std::string_view /*tenant*/, read_work work) override { work(failed()); }
-  void write(std::string_view /*tenant*/, write_work /*work*/, write_answer answer) override {
+  void read(std::string_view /*tenant*/, read_transaction transaction) override {
+    transaction(failed());
+  }
+  void write(std::string_view /*tenant*/, write_transaction /*transaction*/,
+             write_answer answer) override {
     answer(failed());
   }
 };
@@ -27,7 +30,7 @@ class directory_that_is_down final : public store::directory {
 /// What a directory was asked for and has not answered.
 struct waiting_work {
   std::mutex mutex;
-  std::vector<store::directory::read_work> reads;
+  std::vector<store::directory::read_transaction> reads;
   std::vector<store::directory::write_answer> writes;
 
   auto count() -> std::size_t {
@@ -37,8 +40,8 @@ struct waiting_work {
   /// Answers all of it, with errors.
   void answer() {
     std::lock_guard const lock(mutex);
-    for (auto& work : std::exchange(reads, {})) {
-      work(failed());
+    for (auto& transaction : std::exchange(reads, {})) {
+      transaction(failed());
     }
     for (auto& each : std::exchange(writes, {})) {
       each(failed());
@@ -51,15 +54,16 @@ class directory_that_waits final : public store::directory {
  public:
   explicit directory_that_waits(std::shared_ptr<waiting_work> work) : work_(std::move(work)) {}
   ~directory_that_waits() override { work_->answer(); }
-  void read(std::string_view tenant, read_work work) override {
+  void read(std::string_view tenant, read_transaction transaction) override {
     if (tenant.empty()) {  // the gateway only asks how it is
-      work(failed());
+      transaction(failed());
       return;
     }
     std::lock_guard const lock(work_->mutex);
-    work_->reads.push_back(std::move(work));
+    work_->reads.push_back(std::move(transaction));
   }
-  void write(std::string_view /*tenant*/, write_work /*work*/, write_answer answer) override {
+  void write(std::string_view /*tenant*/, write_transaction /*transaction*/,
+             write_answer answer) override {
     std::lock_guard const lock(work_->mutex);
     work_->writes.push_back(std::move(answer));
   }

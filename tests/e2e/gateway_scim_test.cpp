@@ -290,6 +290,36 @@ TEST_F(gateway_scim, makes_no_new_version_of_a_group_whose_members_stay_the_same
   EXPECT_EQ(client_.get(path).count("members"), 0U);
 }
 
+TEST_F(gateway_scim, makes_no_new_version_when_put_brings_what_is_there) {
+  constexpr auto more = R"("name":{"givenName":"G","familyName":"F"},"password":"secret",
+      "emails":[{"value":"a@example.com","type":"work"}])";
+  auto const made = client_.post("/Users", user("a", more));
+  auto const path = "/Users/" + made.id();
+  auto const same = client_.put(path, user("a", more));
+  EXPECT_EQ(same.status(), 200);
+  EXPECT_EQ(same.raw.body, made.raw.body);
+  EXPECT_EQ(same.field("ETag"), "W/\"1\"");
+  EXPECT_EQ(client_.put(path, made.raw.body).field("ETag"), "W/\"1\"");  // with id and meta
+  EXPECT_EQ(client_.put(path, user("b", more)).field("ETag"), "W/\"2\"");
+  EXPECT_EQ(client_.put(path, user("b")).field("ETag"), "W/\"3\"");
+
+  auto const first = client_.post("/Users", user("first")).id();
+  auto const second = client_.post("/Users", user("second")).id();
+  auto const team = client_.post("/Groups", group("g", {first, second}));
+  auto const version = [&](std::string const& body) {
+    auto const answer = client_.put("/Groups/" + team.id(), body);
+    EXPECT_EQ(answer.status(), 200) << answer.raw.body;
+    return answer.field("ETag");
+  };
+  EXPECT_EQ(version(group("g", {second, first})), "W/\"1\"");
+  EXPECT_EQ(client_.get("/Groups/" + team.id()).raw.body, team.raw.body);
+  EXPECT_EQ(version(group("g", {second})), "W/\"2\"");
+  EXPECT_EQ(version(group("h", {second})), "W/\"3\"");
+  EXPECT_EQ(client_.get("/Groups/" + team.id()).at("members.0.value"), second);
+  EXPECT_EQ(version(group("h")), "W/\"4\"");
+  EXPECT_EQ(version(group("h")), "W/\"4\"");
+}
+
 TEST_F(gateway_scim, takes_a_deleted_member_out_of_its_groups) {
   auto const u = client_.post("/Users", user("u")).id();
   auto const made = client_.post("/Groups", group("g", {u}));
@@ -873,7 +903,14 @@ TEST_F(gateway_scim, sends_a_large_group_as_fast_as_the_client_takes_it) {
   EXPECT_EQ(made.field("Location"), "http://a.example/scim/v2" + path);
   auto const asked = client_.post("/Groups?attributes=members", group("asked", ids));
   EXPECT_EQ(asked.count("members"), ids.size());
-  EXPECT_EQ(client_.put("/Groups/" + asked.id(), group("put", ids)).count("members"), ids.size());
+  auto const replaced = client_.put("/Groups/" + asked.id(), group("put", ids));
+  EXPECT_EQ(replaced.status(), 200);
+  EXPECT_EQ(replaced.at("displayName"), "put");
+  EXPECT_EQ(replaced.field("ETag"), "W/\"2\"");
+  EXPECT_EQ(replaced.at("members"), "(none)");
+  EXPECT_EQ(client_.put("/Groups/" + asked.id() + "?attributes=members", group("put", ids))
+                .count("members"),
+            ids.size());
   EXPECT_EQ(client_.get(path + "?excludedAttributes=meta").count("members"), ids.size());
 
   // So large a group is not sent back for each change of it, unless that is asked for.

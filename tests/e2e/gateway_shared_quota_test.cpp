@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests whose quotas are in a store that other gateways share, which does what a test says: answers when
-// it is let, or fails. The gateway runs inside the test.
+// Requests whose quotas are in a store that other gateways share, which does what a test says:
+// answers when it is let, or fails. The gateway runs inside the test.
 #include "gateway.hpp"
 #include "keyed.hpp"
 #include "raw_http2.hpp"
 
-#include <tidegate/gateway/config.hpp>
+#include <tidegate/config/config.hpp>
 #include <tidegate/gateway/server.hpp>
 #include <tidegate/store/memory_idempotency_store.hpp>
 #include <tidegate/store/quota_store.hpp>
@@ -36,11 +36,14 @@ struct quota_script {
   std::atomic<bool> holds = false;  ///< answers wait for `let_go`
   std::atomic<bool> fails = false;
   std::atomic<bool> is_down = false;
+  std::atomic<bool> blocks = false;   ///< the thread of a worker that looks waits here
+  std::atomic<bool> blocked = false;  ///< one does
   std::atomic<int> asked = 0;
   std::atomic<std::int64_t> given_back = 0;  ///< units
   std::atomic<int> forgotten = 0;            ///< times
   std::mutex mutex;
   std::vector<std::function<void()>> held;
+  store::quota_table table{store::quota_table::options{.partitions_max = 1000}};
 
   void let_go() {
     holds = false;
@@ -63,6 +66,9 @@ class scripted_quotas final : public store::quota_store {
   auto spend_here(std::span<store::shared_charge const> /*charges*/, instant /*now*/,
                   std::span<store::charged> /*results*/)
       -> result<std::optional<bool>, store::store_error> override {
+    script_->blocked = script_->blocks.load();
+    script_->blocked.notify_all();
+    script_->blocks.wait(true);
     if (script_->is_down) {
       return failure(store::store_error{store::store_fault::unavailable, "as the test says"});
     }
@@ -76,7 +82,7 @@ class scripted_quotas final : public store::quota_store {
       plain.push_back(charge.of);
     }
     store::spent spent;
-    spent.admitted = table_.spend(plain, now, spent.results);
+    spent.admitted = script_->table.spend(plain, now, spent.results);
     auto const carried = std::make_shared<decltype(answer)>(std::move(answer));
     auto reply = [this, carried, spent] {
       loop_.post([carried, spent, failed = script_->fails.load()] {
@@ -101,7 +107,7 @@ class scripted_quotas final : public store::quota_store {
 
   void settle(store::shared_charge const& charge, instant admitted_at, instant now,
               std::int64_t units) override {
-    table_.settle(charge.of, {}, admitted_at, now, units);
+    script_->table.settle(charge.of, {}, admitted_at, now, units);
     script_->given_back -= units;
   }
 
@@ -115,12 +121,12 @@ class scripted_quotas final : public store::quota_store {
     answer({});
   }
   void forget_here(store::shared_charge const& charge) override {
-    (void)table_.forget(charge.of.policy_id, charge.of.partition);
+    (void)script_->table.forget(charge.of.policy_id, charge.of.partition);
     ++script_->forgotten;
   }
 
   auto look(store::shared_charge const& charge, instant now) const -> ratelimit::service override {
-    return table_.look(charge.of, now);
+    return script_->table.look(charge.of, now);
   }
   [[nodiscard]] auto gateways() const -> std::size_t override { return 2; }
   [[nodiscard]] auto counted() const -> counts override { return {}; }
@@ -128,7 +134,6 @@ class scripted_quotas final : public store::quota_store {
  private:
   std::shared_ptr<quota_script> script_;
   engine::loop& loop_;
-  store::quota_table table_{store::quota_table::options{.partitions_max = 1000}};
 };
 
 /// A gateway in this process, with one thread.
@@ -163,6 +168,7 @@ class inner_gateway {
     server_ = *std::move(started);
   }
 
+  [[nodiscard]] auto server() const -> tidegate::gateway::server& { return *server_; }
   [[nodiscard]] auto connect() const -> connection {
     return connect_to(port_of(server_->addresses().front()));
   }
@@ -231,6 +237,35 @@ TEST_F(gateway_shared_quota, looks_up_and_resets_a_partition_in_the_store) {
   script_->fails = true;
   EXPECT_EQ(with.ask_admin("lookup", all).status(), 503);
   EXPECT_EQ(with.ask_admin("reset", all).status(), 503);
+}
+
+TEST_F(gateway_shared_quota, is_not_waited_for_by_the_admin_address_when_it_blocks_a_data_loop) {
+  serving_origin const api{std::string(fine)};
+  inner_gateway const with(limited(api.url(), "partition: []"), script_);
+  script_->blocks = true;
+  auto first = with.connect();
+  first.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+  script_->blocked.wait(false);
+  auto second = with.connect();
+  second.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(with.admin("/healthz").body, "ok\n");
+  EXPECT_EQ(with.admin("/readyz").status(), 200);
+  EXPECT_THAT(with.admin("/metrics").body, HasSubstr("\ntidegate_connections_open 1\n"));
+  EXPECT_EQ(with.admin("/").status(), 200);
+  for (auto const* const path : {"config", "policies", "partitions", "directory"}) {
+    EXPECT_EQ(with.admin(std::string("/api/v1/") + path).status(), 200) << path;
+  }
+  EXPECT_THAT(with.ask_admin("lookup", R"({"policy":"p","values":[]})").body,
+              HasSubstr(R"("quota":3,"remaining":3,)"));
+  (void)with.server().begin_drain();
+  EXPECT_EQ(with.admin("/healthz").status(), 200);
+  EXPECT_EQ(with.admin("/readyz").status(), 503);
+  EXPECT_TRUE(first.is_silent());
+  EXPECT_TRUE(second.is_silent());
+  script_->blocks = false;
+  script_->blocks.notify_all();
+  EXPECT_EQ(first.read_response().status(), 200);
+  EXPECT_EQ(second.read_response().status(), 200);
 }
 
 TEST_F(gateway_shared_quota, gives_no_temporary_quota_that_other_gateways_would_not_know_of) {

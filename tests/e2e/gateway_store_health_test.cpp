@@ -15,6 +15,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 
 namespace tidegate::e2e {
@@ -23,6 +24,7 @@ namespace {
 using test::redis_server;
 using test_support::postgres_server;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr auto user =
     R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"userName":"ann"})";
@@ -90,6 +92,80 @@ TEST(gateway_store_health, tells_that_keys_in_a_file_fail_while_the_disk_takes_n
   let_files_grow(with, true);
   keys.expect_well_again("the store of idempotency keys works again");
   EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
+}
+
+TEST(gateway_store_health, tells_that_a_file_of_keys_was_shortened_or_its_mark_deleted) {
+  for (auto const* const damage :
+       {"idempotency.db", "idempotency.db-wal", "idempotency.db.commits"}) {
+    serving_origin const api(response("200 OK", "done"));
+    data_folder const data;
+    gateway with(keyed_config(api.url(), data));
+    told keys(with, "idempotency", "sqlite");
+    EXPECT_EQ(with.ask(post("\"before\"")).status(), 200);
+    keys.expect_well();
+    std::filesystem::path const file = data.path() + "/" + damage;
+    if (file.extension() == ".commits") {
+      std::filesystem::remove(file);
+    } else {
+      std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+    }
+    EXPECT_EQ(with.ask(post("\"k\"")).status(), 503) << damage;
+    keys.expect_failing(503, "the store of idempotency keys fails (" + file.string() + ": was ");
+    EXPECT_EQ(api.requests(), 1U);
+  }
+}
+
+TEST(gateway_store_health, tells_that_a_new_file_of_keys_was_made) {
+  serving_origin const api(response("200 OK", "done"));
+  data_folder const data;
+  auto const config = keyed_config(api.url(), data);
+  auto const line = data.path() + "/idempotency.db: a new store of idempotency keys was made";
+  {
+    gateway with(config);
+    (void)with.errors_until("info: " + line);
+  }
+  gateway with(config);
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
+  EXPECT_THAT(with.errors(), Not(HasSubstr(line))) << "it was there";
+}
+
+/// Fills the store by its own bound, as anybody can.
+void expect_full_store_to_work(std::string const& kind) {
+  serving_origin const api(response("201 Created", std::string(400'000, 'x')));
+  data_folder const data;
+  gateway with("stores: {idempotency-size: 1MiB" +
+               std::string(kind == "memory" ? ", idempotency: memory" : "") + "}\n" +
+               keyed_config(api.url(), data));
+  told keys(with, "idempotency", kind);
+  EXPECT_EQ(with.metric("tidegate_idempotency_store_full"), 0);
+  for (auto const* const key : {"\"1\"", "\"2\"", "\"3\""}) {
+    EXPECT_EQ(with.ask(post(key)).status(), 201);
+  }
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(with.ask(post("\"new " + std::to_string(i) + "\"")).status(), 503);
+    EXPECT_EQ(with.metric("tidegate_idempotency_store_full"), 1);
+    keys.expect_well();
+  }
+  EXPECT_EQ(with.ask(post("\"1\"")).status(), 201) << "it is replayed";
+  EXPECT_EQ(with.metric("tidegate_idempotency_store_failures_total"), 0);
+  EXPECT_THAT(with.errors_until("warning: the store of idempotency keys is full ("),
+              Not(HasSubstr("fails")));
+  auto const id = unquoted_id(with.admin("/api/v1/idempotency?scope=Bearer%20x&key=1"));
+  auto admin = with.connect_admin();
+  admin.send("DELETE /api/v1/idempotency/" + id + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  EXPECT_EQ(admin.read_response().status(), 204);
+  expect_eventually([&] { return with.metric("tidegate_idempotency_store_full") == 0; },
+                    "it is found to have room, without a request of a client");
+  EXPECT_EQ(with.ask(post("\"new 1\"")).status(), 201);
+  EXPECT_THAT(with.errors(), Not(HasSubstr("is full"))) << "not one line for each";
+}
+
+TEST(gateway_store_health, takes_a_file_of_keys_that_is_full_by_its_bound_for_one_that_works) {
+  expect_full_store_to_work("sqlite");
+}
+
+TEST(gateway_store_health, takes_a_memory_of_keys_that_is_full_by_its_bound_for_one_that_works) {
+  expect_full_store_to_work("memory");
 }
 
 TEST(gateway_store_health, tells_that_a_directory_in_a_file_fails_while_the_disk_takes_nothing) {
@@ -211,6 +287,59 @@ TEST(gateway_store_health, tells_that_redis_takes_no_changes) {
       },
       "both are said");
   EXPECT_EQ(with.get("/").status(), 200);
+}
+
+/// Another store has taken the place of this one, as after the wrong backup was restored.
+void expect_no_key_with_another_secret(std::string const& kind, std::string const& url,
+                                       std::function<void(bool)> const& set_another) {
+  serving_origin const api(response("200 OK", "done"));
+  data_folder const data;
+  gateway with(secret_in(data) + "stores: {idempotency: \"" + url + "\"}\n" +
+               keyed_config(api.url(), data, "on-store-failure: pass"));
+  told keys(with, "idempotency", kind);
+  EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
+  keys.expect_well();
+  set_another(true);
+  auto const metric = "tidegate_store_up{store=\"idempotency\",kind=\"" + kind + "\"}";
+  expect_eventually([&] { return with.metric(metric) == 0; }, "it is noticed without a request");
+  for (auto const* const key : {"\"k\"", "\"other\""}) {
+    expect_code(with.ask(post(key)), 503, "store-unavailable");
+  }
+  EXPECT_EQ(api.requests(), 1U);
+  keys.expect_failing(200, "the store of idempotency keys fails (");
+  set_another(false);
+  keys.expect_well_again("the store of idempotency keys works again");
+  EXPECT_EQ(with.ask(post("\"k\"")).field("Idempotent-Replayed"), "true");
+}
+
+TEST(gateway_store_health, tells_that_redis_has_keys_of_another_secret) {
+  if (!redis_server::is_installed()) {
+    GTEST_SKIP() << redis_server::missing;
+  }
+  redis_server const redis;
+  expect_no_key_with_another_secret("redis", "redis://" + redis.address(), [&](bool is_another) {
+    redis.cli(
+        "EVAL \"for i = 0, 63 do local key = 'tidegate:idempotency:{i' .. i .. '}:secret' "
+        "redis.call('COPY', key, 'kept' .. i) if ARGV[1] == '1' then "
+        "redis.call('SET', key, 'another') else "
+        "redis.call('COPY', 'kept' .. i, key, 'REPLACE') end end\" 0 " +
+        std::string(is_another ? "1" : "0"));
+  });
+}
+
+TEST(gateway_store_health, tells_that_postgresql_has_keys_of_another_secret) {
+  if (!postgres_server::is_installed()) {
+    GTEST_SKIP() << postgres_server::missing;
+  }
+  auto& server = postgres_server::shared();
+  auto const url = server.fresh_database();
+  expect_no_key_with_another_secret("postgres", url, [&](bool is_another) {
+    server.run_sql(is_another ? "CREATE TABLE kept AS SELECT * FROM tidegate.idempotency_secret;"
+                                "UPDATE tidegate.idempotency_secret SET digest = 'another'"
+                              : "UPDATE tidegate.idempotency_secret AS s SET digest = k.digest"
+                                " FROM kept AS k",
+                   url.substr(url.rfind('/') + 1));
+  });
 }
 
 }  // namespace

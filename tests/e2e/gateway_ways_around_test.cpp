@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ways around `auth` and `limits` that a request can be written in: paths, hosts, addresses and values that
-// another reader takes for others.
+// Ways around `auth` and `limits` that a request can be written in: paths, hosts, addresses and
+// values that another reader takes for others.
 #include "keyed.hpp"
 #include "process.hpp"
+#include "raw_http2.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -80,6 +81,41 @@ TEST(gateway_ambiguous_paths, pass_as_they_came_where_every_reading_leads_to_the
   }
 }
 
+TEST(gateway_ambiguous_paths, are_those_with_escapes_that_some_servers_decode) {
+  gateway const with(
+      "policies: {p: {quota: 100, window: 1h}}\n"
+      "routes: [{match: {path: \"/v1/users:purge\"}, service: echo, "s +
+      auth + "}, {match: {path: \"/u/@me\"}, service: echo, " + auth +
+      "}, {match: {path: \"/v1/a,b\"}, service: echo, " + auth +
+      "}, {match: {path: \"/v1/(x)\"}, service: echo, " + auth +
+      "}, {match: {path: /**}, service: echo, limits: [p], cost: {default: 1, \"GET /v2/a:b\": "
+      "50}}]\n");
+  for (auto const* const path :
+       {"/v1/users%3Apurge", "/v1/users%3apurge", "/u/%40me", "/v1/a%2Cb", "/v1/%28x%29",
+        "/v1/(x%29", "/u%2F%40me", "//u/%40me", "/u/%40me;a", "/x/..%2Fu/%40me", "/v2/a%3Ab"}) {
+    expect_problem(with.get(path), 400, "can be read as another one");
+  }
+  for (auto const* const path : {"/v1/users:purge", "/u/@me", "/v1/a,b", "/v1/(x)", "/%75/@me"}) {
+    EXPECT_EQ(with.get(path).status(), 401) << path;
+  }
+  for (auto const* const path : {"/users/bob%40a.example", "/v1/users%3Alist", "/v1/%2A"}) {
+    auto const answer = with.get(path);
+    EXPECT_EQ(answer.status(), 200) << path;
+    EXPECT_THAT(answer.body, HasSubstr("\"path\":\""s + path + "\"")) << "it goes on as it came";
+  }
+}
+
+TEST(gateway_ambiguous_paths, are_one_partition_where_they_differ_in_escapes_without_need) {
+  gateway const with(
+      "policies: {p: {quota: 1, window: 1h, partition: [path]}}\nroutes: [{match: {path: /**}, "
+      "service: echo, limits: [p]}]\n");
+  EXPECT_EQ(with.get("/users/bob%40a.example").status(), 200);
+  EXPECT_EQ(with.get("/users/bob@a.example").status(), 429);
+  EXPECT_EQ(with.get("/users/%62ob%40a.example").status(), 429);
+  EXPECT_EQ(with.get("/users/bob%20a.example").status(), 200);
+  EXPECT_EQ(with.get("/users%2Fbob%40a.example").status(), 400);
+}
+
 TEST(gateway_ambiguous_paths, are_refused_where_a_reading_leaves_the_only_route) {
   gateway const with("routes: [{match: {path: /files/**}, service: echo}]\n");
   EXPECT_EQ(with.get("/files/a%2Fb").status(), 200);
@@ -133,12 +169,26 @@ TEST(gateway_hosts, are_one_in_any_case_and_with_port_or_final_dot) {
   auto const ask = [&](std::string const& host) {
     return with.ask("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n").status();
   };
-  for (auto const* const host : {"secret.example", "secret.example.", "SECRET.example.:80",
-                                 "secret.Example:8080", "[2001:db8::1]", "[2001:DB8:0::1]:80"}) {
+  for (auto const* const host :
+       {"secret.example", "secret.example.", "SECRET.example.:80", "secret.Example:8080",
+        "[2001:db8::1]", "[2001:DB8:0::1]:80", "[2001:db8:0:0:0:0:0:1]"}) {
     EXPECT_EQ(ask(host), 401) << host;
   }
   for (auto const* const host : {"secret.example..", "xsecret.example", "secret.example.org"}) {
     EXPECT_EQ(ask(host), 200) << host;
+  }
+  for (auto const* const host :
+       {"secret.example:0", "secret.example:00", "secret%2eexample", "secret.example%00",
+        "secret.example,a", "[2001:db8::1]:0", "[2001:db8::1:]", "[2001:db8::1%25a]"}) {
+    EXPECT_EQ(ask(host), 400) << host;
+    EXPECT_EQ(with.ask("GET http://"s + host + "/ HTTP/1.1\r\nHost: " + host + "\r\n\r\n").status(),
+              400)
+        << host;
+    raw_client by_http2(with.connect());
+    by_http2.send(headers, 5, 1,
+                  "\x82\x86\x84\x41"s + static_cast<char>(std::string_view(host).size()) + host);
+    // Index 12 of HPACK is ":status: 400"; the size of the table may come first.
+    EXPECT_THAT(by_http2.read(headers).payload.substr(0, 5), HasSubstr("\x8c")) << host;
   }
 }
 

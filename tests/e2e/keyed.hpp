@@ -60,6 +60,12 @@ class data_folder {
   return answer.body.substr(begin, answer.body.find('"', begin) - begin);
 }
 
+[[nodiscard]] inline auto unquoted_id(message const& record) -> std::string {
+  constexpr std::string_view begin = "{\"id\":\"";
+  auto const at = record.body.find(begin);
+  return at == std::string::npos ? "" : record.body.substr(at + begin.size(), 64);
+}
+
 inline void expect_code(message const& answer, int status, std::string_view code) {
   EXPECT_EQ(answer.status(), status);
   EXPECT_EQ(answer.field("Content-Type"), "application/problem+json");

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <tidegate/scim/json.hpp>
+#include <tidegate/json/parse.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -30,7 +30,7 @@ auto lint(std::vector<std::string> arguments) -> outcome {
 
 /// The ids of the rules with that outcome, out of what `--json` prints.
 auto rules_with(std::string_view wanted, outcome const& of) -> std::set<std::string> {
-  auto const read = scim::parse_json(of.out);
+  auto const read = json::parse(of.out);
   std::set<std::string> ids;
   if (!read) {
     ADD_FAILURE() << of.out << of.err;
@@ -215,7 +215,8 @@ TEST(lint_command, finds_refusals_that_mislead) {
 /// An API whose work is a number that goes up.
 class careless_api {
  public:
-  /// One that remembers refuses keys that it has seen, but with the wrong answers and without a word on why.
+  /// One that remembers refuses keys that it has seen, but with the wrong answers and without a
+  /// word on why.
   explicit careless_api(bool remembers) : remembers_(remembers) {}
 
   [[nodiscard]] auto url() const -> std::string { return serving_.url(); }

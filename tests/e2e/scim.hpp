@@ -3,7 +3,7 @@
 
 #include "keyed.hpp"
 
-#include <tidegate/scim/json.hpp>
+#include <tidegate/json/parse.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,12 +17,10 @@
 /// What the tests of the SCIM service share.
 namespace tidegate::e2e {
 
-using scim::json;
-
 inline constexpr std::string_view scim_base = "/scim/v2";
 
-/// Tokens `alpha` (tenant acme), `beta` (tenant acme), `gamma` (tenant other) and `delta` (tenant acme, for
-/// reading).
+/// Tokens `alpha` (tenant acme), `beta` (tenant acme), `gamma` (tenant other) and `delta` (tenant
+/// acme, for reading).
 inline constexpr std::string_view scim_tokens =
     "{name: a, tenant: acme, sha256: "
     "8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8}, "
@@ -43,14 +41,14 @@ inline constexpr std::string_view scim_tokens =
 /// An answer with its content as JSON; null when it is none.
 struct scim_message {
   message raw;
-  json body;
+  json::value body;
 
   [[nodiscard]] auto status() const -> int { return raw.status(); }
   [[nodiscard]] auto field(std::string_view name) const -> std::string { return raw.field(name); }
-  /// `name.givenName`, `emails.0.value`: the value there as text, strings without their quotes; "(none)"
-  /// where there is none.
+  /// `name.givenName`, `emails.0.value`: the value there as text, strings without their quotes;
+  /// "(none)" where there is none.
   [[nodiscard]] auto at(std::string_view path) const -> std::string {
-    json const* value = &body;
+    json::value const* value = &body;
     while (value != nullptr && !path.empty()) {
       auto const dot = path.find('.');
       auto const name = path.substr(0, dot);
@@ -99,8 +97,8 @@ class scim_client {
     auto to = gateway_->connect();
     to.send(request);
     auto raw = to.read_response(method == "HEAD");
-    auto read = scim::parse_json(raw.body, {.octets_max = std::size_t{1} << 28});
-    return {std::move(raw), read ? *std::move(read) : json()};
+    auto read = json::parse(raw.body, {.octets_max = std::size_t{1} << 28});
+    return {std::move(raw), read ? *std::move(read) : json::value()};
   }
   [[nodiscard]] auto get(std::string_view path, std::string_view lines = "") const -> scim_message {
     return ask("GET", path, "", lines);

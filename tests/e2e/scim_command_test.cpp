@@ -2,6 +2,8 @@
 #include "process.hpp"
 #include "scim.hpp"
 
+#include <tidegate/json/parse.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +60,7 @@ auto lines_of(std::string const& text) -> std::vector<std::string> {
 auto values_of(std::string const& text, std::string_view name) -> std::vector<std::string> {
   std::vector<std::string> out;
   for (auto const& line : lines_of(text)) {
-    auto const read = scim::parse_json(line);
+    auto const read = json::parse(line);
     auto const* const value = read ? read->find(name) : nullptr;
     out.push_back(value == nullptr ? "(none)" : *value->if_string());
   }
@@ -131,6 +133,8 @@ class scim_command : public scim_test {
     return scim_client(with_, token).get("/" + type + "?count=0").at("totalResults");
   }
 
+  void import_with_kills(bool is_bulk);
+
   data_folder folder_;
 };
 
@@ -152,10 +156,10 @@ TEST_F(scim_command, exports_what_a_filter_wants_to_a_file) {
   EXPECT_THAT(values_of(read_all(file("out")), "userName"),
               testing::UnorderedElementsAre("u1", "u10", "u11"));
   EXPECT_THAT(read_all(file("out")), Not(HasSubstr("active")));
-  auto const summary = scim::parse_json(got.out);
+  auto const summary = json::parse(got.out);
   ASSERT_TRUE(summary) << got.out;
-  EXPECT_EQ(*summary->find("ok"), json(true));
-  EXPECT_EQ(*summary->find("resources"), json(3));
+  EXPECT_EQ(*summary->find("ok"), json::value(true));
+  EXPECT_EQ(*summary->find("resources"), json::value(3));
   EXPECT_FALSE(exists(file("out.state")));
   EXPECT_FALSE(exists(file("out.partial")));
 }
@@ -187,7 +191,7 @@ TEST_F(scim_command, takes_a_table_to_another_tenant_as_it_is) {
   auto const without_ids = [](std::string const& text) {
     std::multiset<std::string> out;
     for (auto const& line : lines_of(text)) {
-      auto value = *scim::parse_json(line);
+      auto value = *json::parse(line);
       value.if_object()->erase("id");
       out.insert(to_string(value));
     }
@@ -273,17 +277,40 @@ TEST_F(scim_command, loses_and_repeats_nothing_when_an_export_is_killed) {
 }
 
 TEST_F(scim_command, makes_nothing_twice_when_an_import_is_killed) {
+  for (bool const is_bulk : {false, true}) {
+    SCOPED_TRACE(is_bulk ? "in bulk" : "line by line");
+    import_with_kills(is_bulk);
+  }
+}
+
+TEST_F(scim_command, says_of_each_line_of_a_bulk_request_what_became_of_it) {
+  std::string lines;
+  for (int i = 0; i < 20; ++i) {
+    lines += user("u" + std::to_string(i == 7 ? 3 : i)) + "\n";
+  }
+  write_all(file("in"), lines + "{\"userName\": 5}\n");
+  auto const got = scim_run({"import", url(), file("in"), "--token", "alpha", "--bulk", "8"});
+  EXPECT_EQ(got.status, 1);
+  EXPECT_THAT(got.err, HasSubstr("19 created, 0 replaced, 0 skipped, 1 conflict, 1 rejected"));
+  EXPECT_THAT(got.err, HasSubstr("line 8: "));
+  EXPECT_THAT(got.err, HasSubstr("line 21: "));
+  EXPECT_EQ(count("Users"), "19");
+}
+
+void scim_command::import_with_kills(bool is_bulk) {
   // Groups of one name may be many, so nothing but the key keeps them apart.
+  std::string const token = is_bulk ? "gamma" : "alpha";  // another tenant
   std::string lines;
   for (int i = 0; i < 400; ++i) {
     lines += group("g" + std::to_string(i)) + "\n";
   }
   write_all(file("in"), lines);
   std::vector<std::string> const arguments = {"import", url("Groups"), file("in"), "--token",
-                                              "alpha"};
+                                              token};
   for (std::uintmax_t const octets : {300U, 800U, 1'500U}) {
     auto again = arguments;
-    again.insert(again.end(), {"--rate", "200/s"});
+    again.insert(again.end(),
+                 {"--rate", is_bulk ? "20/s" : "200/s", "--bulk", is_bulk ? "7" : "0"});
     if (exists(file("in.import"))) {
       again.emplace_back("--resume");
     }
@@ -302,8 +329,8 @@ TEST_F(scim_command, makes_nothing_twice_when_an_import_is_killed) {
   auto const got = scim_run(again);
   EXPECT_EQ(got.status, 0) << got.err;
   EXPECT_THAT(got.err, StartsWith("400 created, "));
-  EXPECT_EQ(count("Groups"), "400");
-  auto const all = scim_run({"export", url("Groups"), "--token", "alpha"});
+  EXPECT_EQ(count("Groups", token), "400");
+  auto const all = scim_run({"export", url("Groups"), "--token", token});
   auto const names = values_of(all.out, "displayName");
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), 400U);
 }
@@ -483,7 +510,8 @@ TEST_F(scim_script, keeps_what_it_has_when_the_server_fails) {
 TEST_F(scim_script, sends_a_line_that_was_under_way_again_with_its_key) {
   auto const in = folder_.path() + "/in";
   write_all(in, user("a") + "\n" + user("b") + "\n");
-  std::vector<std::string> arguments = {"import", server_.url() + "/Users", in, "--parallel", "1"};
+  std::vector<std::string> arguments = {
+      "import", server_.url() + "/Users", in, "--bulk", "0", "--parallel", "1"};
   std::string key;
   {
     background killed(arguments);
@@ -516,7 +544,8 @@ TEST_F(scim_script, keeps_the_key_of_a_line_that_may_have_been_carried_out) {
     data_folder folder;
     auto const in = folder.path() + "/in";
     write_all(in, user("a") + "\n");
-    std::vector<std::string> arguments = {"import", server_.url() + "/Users", in, "--retries", "0"};
+    std::vector<std::string> arguments = {
+        "import", server_.url() + "/Users", in, "--bulk", "0", "--retries", "0"};
     std::string key;
     {
       background stopped(arguments);
@@ -545,7 +574,7 @@ TEST_F(scim_script, keeps_the_key_of_a_line_that_may_have_been_carried_out) {
 TEST_F(scim_script, rejects_a_line_whose_conflict_is_not_of_its_key) {
   auto const in = folder_.path() + "/in";
   write_all(in, user("a") + "\n");
-  background rejected({"import", server_.url() + "/Users", in});
+  background rejected({"import", server_.url() + "/Users", in, "--bulk", "0"});
   auto client = server_.accept();
   (void)client.read_request();
   client.send(response("409 Conflict", "there is one"));
@@ -640,10 +669,32 @@ TEST_F(scim_script, ends_in_good_order_when_a_cursor_is_too_long_to_be_kept) {
   EXPECT_THAT(content("out.state"), HasSubstr(R"("cursor":"c1")"));
 }
 
+TEST_F(scim_script, sends_lines_in_bulk_as_the_server_takes_them) {
+  auto const in = folder_.path() + "/in";
+  write_all(in, "{\"userName\":\"a\"}\n{\"userName\":\"b\"}\n{\"userName\":\"c\"}\n");
+  background import({"import", server_.url() + "/Users", in, "--parallel", "1", "--json"});
+  auto client = server_.accept();
+  expect(client, "/ServiceProviderConfig");
+  client.send(response("200 OK", R"({"bulk":{"supported":true,"maxOperations":2,)"
+                                 R"("maxPayloadSize":100000}})"));
+  auto const first = client.read_request();
+  EXPECT_THAT(first.start_line, StartsWith("POST /Bulk "));
+  EXPECT_THAT(first.body, HasSubstr(R"("bulkId":"1","data":{"userName":"a")"));
+  EXPECT_THAT(first.body, HasSubstr(R"("bulkId":"2")"));
+  EXPECT_THAT(first.body, Not(HasSubstr(R"("bulkId":"3")")));
+  client.send(response("200 OK", R"({"Operations":[{"bulkId":"2","status":"201"},)"
+                                 R"({"bulkId":"1","status":201}]})"));
+  auto const second = client.read_request();
+  EXPECT_THAT(second.body, HasSubstr(R"("bulkId":"3")"));
+  client.send(response("200 OK", R"({"Operations":[]})"));
+  EXPECT_EQ(import.end(0), 1) << "nothing was said of the last line";
+}
+
 TEST_F(scim_script, waits_for_answers_after_ctrl_c_so_that_lines_are_settled) {
   auto const in = folder_.path() + "/in";
   write_all(in, user("a") + "\n" + user("b") + "\n");
-  background interrupted({"import", server_.url() + "/Users", in, "--parallel", "1"});
+  background interrupted(
+      {"import", server_.url() + "/Users", in, "--bulk", "0", "--parallel", "1"});
   auto client = server_.accept();
   (void)client.read_request();
   auto ended = std::async(std::launch::async, [&] { return interrupted.end(SIGINT); });

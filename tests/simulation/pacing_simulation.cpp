@@ -57,7 +57,7 @@ class world {
                                           .window = run.window,
                                           .unit = ratelimit::quota_unit::requests,
                                           .algorithm = run.algorithm,
-                                          .burst = std::nullopt})),
+                                          .burst = run.burst})),
         random_(run.seed),
         clients_(run.clients, client{ratelimit::pacer({.strategy = run.strategy}), 0}),
         workers_(run.clients * run.workers),

@@ -10,14 +10,14 @@
 #include <optional>
 #include <vector>
 
-/// Many clients and one quota, by a clock that only events move: nothing waits, and the same numbers give
-/// the same run.
+/// Many clients and one quota, by a clock that only events move: nothing waits, and the same
+/// numbers give the same run.
 namespace tidegate::simulation {
 
 /// How the clients of a run behave. Each of them always has another request to send.
 enum class behaviour : std::uint8_t {
   paced,     ///< asks a pacer of its own
-  backs_off  ///< sends at once; after a 429 waits twice as long as the time before, with full jitter
+  backs_off  ///< sends at once; after a 429 waits twice as long as before, with full jitter
 };
 
 struct pacing_run {
@@ -27,6 +27,7 @@ struct pacing_run {
   std::size_t workers =
       1;  ///< of each client, which share its pacer; each sends one request at a time
   std::int64_t quota = 10'000;
+  std::optional<std::int64_t> burst{};  ///< of gcra
   std::chrono::seconds window{60};
   std::chrono::seconds length{1200};
   /// Of the way there and back, each time another; the thinking of a client comes on top of it.
@@ -34,8 +35,8 @@ struct pacing_run {
   std::chrono::milliseconds latency_max{150};
   std::chrono::milliseconds start_within{1000};  ///< clients begin at random within this
   bool with_policy_field = true;
-  /// When another client, which is not among these, spends all that is left at once; before 0 it is the
-  /// time before the clients begin.
+  /// When another client, which is not among these, spends all that is left at once; before 0 it is
+  /// the time before the clients begin.
   std::optional<std::chrono::milliseconds> spent_at{};
   ratelimit::pacing_strategy strategy = ratelimit::pacing_strategy::spread;
   std::uint64_t seed = 1;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace tidegate::simulation {
@@ -57,7 +59,8 @@ TEST_P(pacing_simulation, uses_it_with_many_workers_that_share_a_pacer) {
   }
 }
 
-/// Of quotas that one client can use up over a way of 20 ms, and with windows in which whole seconds say enough.
+/// Of quotas that one client can use up over a way of 20 ms, and with windows in which whole
+/// seconds say enough.
 struct spent_case {
   std::int64_t quota;
   std::chrono::seconds window;
@@ -152,6 +155,59 @@ TEST_P(pacing_simulation, uses_a_spent_quota_with_many_workers_that_share_a_pace
     EXPECT_GE(outcome.used_after_reset, 0.9) << workers;
     EXPECT_LT(outcome.refused_share, 0.01) << workers;
   }
+}
+
+TEST(pacing_simulation_of_small_bursts,
+     uses_90_percent_where_a_server_holds_far_less_than_its_quota_at_a_time) {
+  struct small_burst {
+    std::int64_t quota;
+    std::chrono::seconds window;
+    std::int64_t burst;
+  };
+  for (auto const& [quota, window, burst] : {
+           small_burst{40, 10s, 2},
+           small_burst{8, 20s, 1},
+           small_burst{8, 20s, 2},
+           small_burst{3, 10s, 1},
+           small_burst{100, 20s, 1},
+           small_burst{100, 20s, 5},
+           small_burst{60, 60s, 5},
+           small_burst{1000, 60s, 3},
+       }) {
+    for (auto const spent_at : {std::optional<std::chrono::milliseconds>(),
+                                std::optional(-std::chrono::milliseconds(window) / 4),
+                                std::optional(std::chrono::milliseconds(window) * 5 / 4)}) {
+      auto const outcome = run({.algorithm = algorithm::gcra,
+                                .clients = 1,
+                                .quota = quota,
+                                .burst = burst,
+                                .window = window,
+                                .length = 20 * window,
+                                .latency_max = 20ms,
+                                .start_within = 0ms,
+                                .spent_at = spent_at});
+      auto const what = std::to_string(quota) + " in " + std::to_string(window.count()) +
+                        " s, at most " + std::to_string(burst) + " at once";
+      auto const all = static_cast<double>(20 * quota);
+      EXPECT_GE(static_cast<double>(outcome.admitted), 0.9 * all) << what;
+      EXPECT_LE(outcome.refused, spent_at ? 1 : 0) << what;
+      if (spent_at) {
+        EXPECT_GE(outcome.used_after_reset, 0.9) << what;
+      }
+    }
+  }
+}
+
+TEST(pacing_simulation_of_small_bursts, is_refused_no_more_for_that_where_many_share_it) {
+  auto const outcome = run({.algorithm = algorithm::gcra,
+                            .clients = 200,
+                            .quota = 10'000,
+                            .burst = 100,
+                            .window = 60s,
+                            .length = 1200s});
+  EXPECT_GE(outcome.used, 0.9);
+  EXPECT_LT(outcome.refused_share, 0.01);
+  EXPECT_GT(outcome.fewest, 0);
 }
 
 TEST_P(pacing_simulation, is_the_same_every_time) {

@@ -13,10 +13,16 @@ constinit thread_local std::size_t count = 0;
 
 auto operator new(std::size_t size) -> void* {
   ++count;
-  if (void* p = std::malloc(size == 0 ? 1 : size)) {
-    return p;
+  for (;;) {
+    if (void* p = std::malloc(size == 0 ? 1 : size)) {
+      return p;
+    }
+    auto const handler = std::get_new_handler();
+    if (handler == nullptr) {
+      throw std::bad_alloc();
+    }
+    handler();
   }
-  throw std::bad_alloc();
 }
 auto operator new(std::size_t size, std::nothrow_t const& /*unused*/) noexcept -> void* {
   ++count;

@@ -23,8 +23,9 @@
 
 namespace tidegate::test_support {
 
-/// Stands between a client and a server on 127.0.0.1 and cuts a connection behind a chosen octet of either direction: the
-/// octets before it arrive, no other does, and both sides see the connection closed.
+/// Stands between a client and a server on 127.0.0.1 and cuts a connection behind a chosen octet of
+/// either direction: the octets before it arrive, no other does, and both sides see the connection
+/// closed.
 class cut_proxy {
  public:
   enum class direction : std::uint8_t { to_server, to_client };
@@ -59,8 +60,9 @@ class cut_proxy {
 
   [[nodiscard]] auto port() const noexcept -> std::uint16_t { return port_; }
 
-  /// From now on, counted over all connections, `octets` more go in that direction; then the connection is cut which brings
-  /// the next one, or at once behind the last one. That happens once.
+  /// From now on, counted over all connections, `octets` more go in that direction; then the
+  /// connection is cut which brings the next one, or at once behind the last one. That happens
+  /// once.
   void cut_behind(direction which, std::size_t octets) {
     std::lock_guard const lock(mutex_);
     cut_ = cut{which, octets};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/filter.hpp>
 #include <tidegate/scim/index_key.hpp>
-#include <tidegate/scim/json.hpp>
 #include <tidegate/scim/model.hpp>
 #include <tidegate/scim/walk.hpp>
 #include <tidegate/store/directory.hpp>
@@ -28,13 +28,11 @@
 #include <utility>
 #include <vector>
 
-/// What every directory promises. A back end says how one is made, by a type with a member `make(model)` that
-/// returns a fresh directory, and instantiates the suite `directory_contract` with it.
+/// What every directory promises. A back end says how one is made, by a type with a member
+/// `make(model)` that returns a fresh directory, and instantiates the suite `directory_contract`
+/// with it.
 namespace tidegate::store::directory_contract_support {
 
-using scim::json;
-using scim::json_array;
-using scim::json_object;
 using scim::model;
 using scim::model_type;
 
@@ -62,11 +60,12 @@ auto reading(directory& where, std::string_view tenant, Work work)
   return promise.get_future().get();
 }
 
-/// Runs `work` on a writer and waits until it is durable.
+/// Runs `transaction` on a writer and waits until it is durable.
 [[nodiscard]] inline auto writing(directory& where, std::string_view tenant,
-                                  directory::write_work work) -> directory_outcome<void> {
+                                  directory::write_transaction transaction)
+    -> directory_outcome<void> {
   std::promise<directory_outcome<void>> promise;
-  where.write(tenant, std::move(work),
+  where.write(tenant, std::move(transaction),
               [&](directory_outcome<void> made) { promise.set_value(std::move(made)); });
   return promise.get_future().get();
 }
@@ -81,47 +80,47 @@ struct person {
   std::string changed = "2026-01-01T00:00:00Z";
 };
 
-[[nodiscard]] inline auto user_of(person const& p) -> json {
-  json_object user{{"schemas", json_array{std::string(scim::user_schema)}},
-                   {"id", p.id},
-                   {"userName", p.user_name}};
+[[nodiscard]] inline auto user_of(person const& p) -> json::value {
+  json::object user{{"schemas", json::array{std::string(scim::user_schema)}},
+                    {"id", p.id},
+                    {"userName", p.user_name}};
   if (!p.display_name.empty()) {
     user.append("displayName", p.display_name);
   }
   if (!p.emails.empty()) {
-    json_array emails;
+    json::array emails;
     for (auto const& email : p.emails) {
-      emails.emplace_back(json_object{{"value", email}, {"primary", &email == &p.emails.back()}});
+      emails.emplace_back(json::object{{"value", email}, {"primary", &email == &p.emails.back()}});
     }
     user.append("emails", std::move(emails));
   }
   if (!p.title.empty()) {
     user.append("title", p.title);
   }
-  user.append("meta", json_object{{"resourceType", "User"},
-                                  {"created", "2026-01-01T00:00:00Z"},
-                                  {"lastModified", p.changed}});
+  user.append("meta", json::object{{"resourceType", "User"},
+                                   {"created", "2026-01-01T00:00:00Z"},
+                                   {"lastModified", p.changed}});
   return user;
 }
 
-[[nodiscard]] inline auto group_of(std::string const& id, std::string const& name) -> json {
-  return json_object{{"schemas", json_array{std::string(scim::group_schema)}},
-                     {"id", id},
-                     {"displayName", name},
-                     {"meta", json_object{{"resourceType", "Group"},
-                                          {"created", "2026-01-01T00:00:00Z"},
-                                          {"lastModified", "2026-01-01T00:00:00Z"}}}};
+[[nodiscard]] inline auto group_of(std::string const& id, std::string const& name) -> json::value {
+  return json::object{{"schemas", json::array{std::string(scim::group_schema)}},
+                      {"id", id},
+                      {"displayName", name},
+                      {"meta", json::object{{"resourceType", "Group"},
+                                            {"created", "2026-01-01T00:00:00Z"},
+                                            {"lastModified", "2026-01-01T00:00:00Z"}}}};
 }
 
 [[nodiscard]] inline auto insert(directory_writer& writer, model_type const& type,
-                                 json const& resource) -> directory_outcome<std::uint64_t> {
+                                 json::value const& resource) -> directory_outcome<std::uint64_t> {
   return writer.insert(type, *resource.find("id")->if_string(), to_string(resource),
                        index_entries(type, resource));
 }
 
 /// Inserts in a write of its own.
 inline auto added(directory& where, std::string_view tenant, model_type const& type,
-                  json const& resource) -> std::uint64_t {
+                  json::value const& resource) -> std::uint64_t {
   std::uint64_t rid = 0;
   auto const made = writing(where, tenant, [&](directory_writer& writer) {
     auto const given = insert(writer, type, resource);
@@ -158,7 +157,7 @@ class plain_directory {
   struct resource {
     model_type const* type;
     std::uint64_t version = 1;
-    json value;
+    json::value value;
     std::vector<std::pair<std::uint64_t, std::string>> members{};  // with what they are called
   };
   std::map<std::uint64_t, resource> resources;  // by rid
@@ -175,12 +174,12 @@ class plain_directory {
   }
 
   /// With what is kept beside it.
-  [[nodiscard]] auto whole(std::uint64_t rid) const -> json {
+  [[nodiscard]] auto whole(std::uint64_t rid) const -> json::value {
     auto const& r = resources.at(rid);
     auto value = r.value;
-    json_array members;
+    json::array members;
     for (auto const& [member, display] : r.members) {
-      json_object one{{"value", id_of(member)}};
+      json::object one{{"value", id_of(member)}};
       if (!display.empty()) {
         one.append("display", display);
       }
@@ -190,11 +189,11 @@ class plain_directory {
     if (!members.empty()) {
       value.if_object()->set("members", std::move(members));
     }
-    json_array groups;
+    json::array groups;
     for (auto const group : groups_of(rid)) {
-      groups.emplace_back(json_object{{"value", id_of(group)},
-                                      {"display", *resources.at(group).value.find("displayName")},
-                                      {"type", "direct"}});
+      groups.emplace_back(json::object{{"value", id_of(group)},
+                                       {"display", *resources.at(group).value.find("displayName")},
+                                       {"type", "direct"}});
     }
     if (!groups.empty() && r.type->has_groups) {
       value.if_object()->set("groups", std::move(groups));
@@ -307,7 +306,7 @@ TYPED_TEST_P(directory_contract, undoes_what_is_not_to_be_kept) {
   auto const insert_one = [&](std::string const& id, bool keep) {
     return writing(*where, "acme", [&, id, keep](directory_writer& writer) {
       EXPECT_TRUE(insert(writer, this->users_, user_of({.id = id, .user_name = id})));
-      EXPECT_TRUE(writer.find(this->users_, id)->has_value()) << "a work sees what it wrote";
+      EXPECT_TRUE(writer.find(this->users_, id)->has_value()) << "a transaction sees what it wrote";
       EXPECT_EQ(writer.count({.type = &this->users_})->total, id == "c" ? 2U : 1U);
       return keep;
     });
@@ -323,7 +322,7 @@ TYPED_TEST_P(directory_contract, undoes_what_is_not_to_be_kept) {
     EXPECT_FALSE(reader.find(this->users_, "c")->has_value());
   });
 
-  // Everything that a work can do, behind an insert.
+  // Everything that a transaction can do, behind an insert.
   auto const all = added(*where, "acme", this->groups_, group_of("g", "All"));
   auto const before = text_in(*where, "acme", this->users_, "b");
   EXPECT_TRUE(writing(*where, "acme", [&](directory_writer& writer) {
@@ -381,7 +380,7 @@ TYPED_TEST_P(directory_contract, finds_who_has_one_of_several_values) {
         user_of({.id = "1", .user_name = "ann", .emails = {"a@x", "b@x", "c@x"}}));
   reading(*where, "acme", [&](directory_reader& reader) {
     for (auto const* const value : {"a@x", "b@x", "c@x"}) {
-      auto const key = index_key(*this->users_.indexes[index].path.leaf(), json(value));
+      auto const key = index_key(*this->users_.indexes[index].path.leaf(), json::value(value));
       EXPECT_EQ(reader.find_unique(this->users_, index, key, "").value(), "1") << value;
       EXPECT_EQ(reader.find_unique(this->users_, index, key, "1").value(), std::nullopt) << value;
       auto const filter =
@@ -395,7 +394,7 @@ TYPED_TEST_P(directory_contract, finds_who_has_a_unique_value) {
   auto const where = this->fresh();
   auto const index = *this->users_.find_index(*this->users_.definition.resolve("userName"));
   auto const key = [&](std::string_view name) {
-    return index_key(*this->users_.indexes[index].path.leaf(), json(name));
+    return index_key(*this->users_.indexes[index].path.leaf(), json::value(name));
   };
   auto const rid = added(*where, "acme", this->users_, user_of({.id = "1", .user_name = "Ann"}));
   added(*where, "other", this->users_, user_of({.id = "2", .user_name = "Bob"}));
@@ -736,7 +735,7 @@ TYPED_TEST_P(directory_contract, answers_as_a_plain_directory_does) {
   };
 
   auto const some_filter = [&](model_type const& type) {
-    auto const quoted = [](std::string const& text) { return to_string(json(text)); };
+    auto const quoted = [](std::string const& text) { return to_string(json::value(text)); };
     std::function<std::string(int)> const expression = [&](int depth) -> std::string {
       static constexpr std::array<std::string_view, 8> compare = {"eq", "ne", "sw", "co",
                                                                   "ew", "gt", "le", "lt"};
@@ -932,7 +931,7 @@ TYPED_TEST_P(directory_contract, loses_nothing_of_what_many_threads_write) {
         EXPECT_TRUE(writing(*where, "acme", [&](directory_writer& writer) {
           EXPECT_TRUE(insert(writer, this->users_, user_of({.id = id, .user_name = id})));
           auto const old = *writer.find(this->users_, "counter");
-          auto const value = std::stoi(*scim::parse_json(old->text)->find("userName")->if_string());
+          auto const value = std::stoi(*json::parse(old->text)->find("userName")->if_string());
           auto const next = user_of({.id = "counter", .user_name = std::to_string(value + 1)});
           EXPECT_TRUE(writer.update(this->users_, old->rid, to_string(next),
                                     index_entries(this->users_, next)));
@@ -946,10 +945,9 @@ TYPED_TEST_P(directory_contract, loses_nothing_of_what_many_threads_write) {
     while (writing_goes_on) {
       reading(*where, "acme", [&](directory_reader& reader) {
         // All that is in one state: as many as the counter says.
-        auto const value =
-            std::stoi(*scim::parse_json((*reader.find(this->users_, "counter"))->text)
-                           ->find("userName")
-                           ->if_string());
+        auto const value = std::stoi(*json::parse((*reader.find(this->users_, "counter"))->text)
+                                          ->find("userName")
+                                          ->if_string());
         EXPECT_EQ(reader.count({.type = &this->users_})->total, static_cast<unsigned>(value) + 1);
       });
     }

@@ -16,9 +16,10 @@
 #include <utility>
 #include <vector>
 
-/// What every store of idempotency keys promises. A back end says how one is made, by a type with a member
-/// `make(records_max)` that returns a fresh store, and instantiates the suite `store_contract` with it. When it needs
-/// a program that may be missing, a member `missing` says so, or returns an empty text.
+/// What every store of idempotency keys promises. A back end says how one is made, by a type with a
+/// member `make(records_max)` that returns a fresh store, and instantiates the suite
+/// `store_contract` with it. When it needs a program that may be missing, a member `missing` says
+/// so, or returns an empty text.
 namespace tidegate::store::contract {
 
 using namespace std::chrono_literals;
@@ -70,7 +71,7 @@ inline constexpr wall_time start{1'700'000'000'000ms};
 
 [[nodiscard]] inline auto claim_of(lookup_key const& key, fencing_token token,
                                    wall_time now = start) -> change {
-  keyed_request request{.key = key, .fingerprint = {}, .token = token};
+  request_facts request{.key = key, .fingerprint = {}, .token = token};
   request.fingerprint.parts[3][0] = std::byte{7};
   return *decide(nullptr, request, {}, now).claim;
 }
@@ -110,7 +111,8 @@ TYPED_TEST_P(store_contract, counts_unknown_outcomes_and_says_what_they_are_abou
   claim.next->origin = {"payments", "shop", "POST", "a.example", "/payments/7"};
   EXPECT_TRUE(made(*store, claim));
   EXPECT_TRUE(made(*store, claim_of(key_of("b"), 2)));
-  EXPECT_TRUE(made(*store, lose(key_of("a"), *claim.next, unknown_reason::no_answer, start)));
+  EXPECT_TRUE(
+      made(*store, mark_unknown(key_of("a"), *claim.next, unknown_reason::no_answer, start)));
   EXPECT_EQ(record_in(*store, key_of("a"))->origin, claim.next->origin);
   auto const listed = unknown_in(*store, 10);
   ASSERT_EQ(listed.size(), 1U);
@@ -144,7 +146,7 @@ TYPED_TEST_P(store_contract,
   auto stranger = *first.next;
   stranger.token = 9;
   EXPECT_FALSE(made(*store, complete(key, stranger, response_of("x"), start)));
-  EXPECT_FALSE(made(*store, give_back(key, stranger, start)));
+  EXPECT_FALSE(made(*store, release(key, stranger, start)));
   EXPECT_EQ(record_in(*store, key), first.next);
   auto const nothing = apply(*store, complete(key_of("b"), *first.next, response_of("x"), start));
   ASSERT_TRUE(nothing.has_value());
@@ -178,7 +180,7 @@ TYPED_TEST_P(store_contract, forgets_what_was_given_back) {
   auto const key = key_of("a");
   auto const claim = claim_of(key, 1);
   EXPECT_TRUE(made(*store, claim));
-  EXPECT_TRUE(made(*store, give_back(key, *claim.next, start)));
+  EXPECT_TRUE(made(*store, release(key, *claim.next, start)));
   EXPECT_EQ(record_in(*store, key), std::nullopt);
   EXPECT_EQ(store->used().records, 0U);
   EXPECT_TRUE(made(*store, claim_of(key, 2)));
@@ -195,7 +197,7 @@ TYPED_TEST_P(store_contract, drops_the_response_with_the_tombstone_and_then_the_
   auto const sweep_to = [&](wall_time now) {
     store->sweep(now, 1000);
     // Whatever comes behind a sweep sees what it did.
-    EXPECT_EQ(apply(*store, give_back(key_of("none"), *claim.next, start))->made, false);
+    EXPECT_EQ(apply(*store, release(key_of("none"), *claim.next, start))->made, false);
   };
   sweep_to(start + 24h - 1ms);
   EXPECT_EQ(record_in(*store, key)->state, record_state::completed);
@@ -230,7 +232,8 @@ TYPED_TEST_P(store_contract, lists_unknown_outcomes_with_the_newest_first) {
     auto const& key = keys.emplace_back(key_of("lost " + std::to_string(i)));
     auto const claim = claim_of(key, static_cast<fencing_token>(i) + 1);
     EXPECT_TRUE(made(*store, claim));
-    EXPECT_TRUE(made(*store, lose(key, *claim.next, unknown_reason::no_answer, start + i * 1s)));
+    EXPECT_TRUE(
+        made(*store, mark_unknown(key, *claim.next, unknown_reason::no_answer, start + i * 1s)));
   }
   auto const running = claim_of(key_of("running"), 7);
   EXPECT_TRUE(made(*store, running));
@@ -280,6 +283,9 @@ TYPED_TEST_P(store_contract, takes_no_new_key_when_it_is_full_and_loses_none) {
     EXPECT_TRUE(made(*store, complete(claim.key, *claim.next, response_of("x"), start)))
         << "what was claimed can be completed";
   }
+  auto probe = claim_of(key_of("probe"), 1);
+  probe.bounded = false;
+  EXPECT_TRUE(made(*store, probe)) << "only to try whether changes are made";
 }
 
 TYPED_TEST_P(store_contract, bounds_the_keys_of_each_scope_by_what_the_change_says) {
@@ -299,9 +305,9 @@ TYPED_TEST_P(store_contract, bounds_the_keys_of_each_scope_by_what_the_change_sa
   EXPECT_TRUE(made(*store, claim_within(other.lookup("another", "c"), 2)));
   // What is there goes on, and makes room when it goes.
   auto const a = *record_in(*store, key_of("a"));
-  EXPECT_TRUE(made(*store, lose(key_of("a"), a, unknown_reason::no_answer, start)));
+  EXPECT_TRUE(made(*store, mark_unknown(key_of("a"), a, unknown_reason::no_answer, start)));
   EXPECT_FALSE(apply(*store, claim_within(key_of("c"), 2)));
-  EXPECT_TRUE(made(*store, give_back(key_of("a"), a, start)));
+  EXPECT_TRUE(made(*store, release(key_of("a"), a, start)));
   EXPECT_TRUE(made(*store, claim_within(key_of("c"), 2)));
   EXPECT_FALSE(apply(*store, claim_within(key_of("d"), 2)));
   EXPECT_TRUE(made(*store, claim_within(key_of("d"), 0)));
@@ -381,8 +387,8 @@ TYPED_TEST_P(store_contract, does_what_a_plain_map_does) {
       holder.token -= random() % 4 == 0 ? 1U : 0U;  // now and then one that was overtaken
       switch (random() % 5) {
         case 0: c = complete(key, holder, response_of(std::to_string(i)), now); break;
-        case 1: c = lose(key, holder, unknown_reason::no_answer, now); break;
-        case 2: c = give_back(key, holder, now); break;
+        case 1: c = mark_unknown(key, holder, unknown_reason::no_answer, now); break;
+        case 2: c = release(key, holder, now); break;
         case 3: c = purge(key, holder, now + 1h).value_or(c); break;
         default: break;
       }

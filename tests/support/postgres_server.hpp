@@ -26,8 +26,9 @@
 
 namespace tidegate::test_support {
 
-/// A PostgreSQL of our own, in a temporary folder, on a free port of 127.0.0.1. It ends with the object, and also when
-/// the test program crashes. Where we are root, it runs as the user `postgres`, since it refuses to be root.
+/// A PostgreSQL of our own, in a temporary folder, on a free port of 127.0.0.1. It ends with the
+/// object, and also when the test program crashes. Where we are root, it runs as the user
+/// `postgres`, since it refuses to be root.
 class postgres_server {
  public:
   /// Nothing when PostgreSQL is not installed; then tests are skipped with `missing`.
@@ -114,8 +115,8 @@ class postgres_server {
     return found.empty() ? std::filesystem::path() : *std::max_element(found.begin(), found.end());
   }
 
-  /// In memory where there is room: it syncs as elsewhere, nothing is lost when it is killed, and a busy disk does not
-  /// make tests slow.
+  /// In memory where there is room: it syncs as elsewhere, nothing is lost when it is killed, and a
+  /// busy disk does not make tests slow.
   [[nodiscard]] static auto place() -> std::filesystem::path {
     std::filesystem::path const memory = "/dev/shm";
     std::error_code none;
@@ -141,7 +142,8 @@ class postgres_server {
     return ntohs(address.sin_port);
   }
 
-  /// Starts a program that ends when we do. What it writes goes to `out`, or to a file in the folder.
+  /// Starts a program that ends when we do. What it writes goes to `out`, or to a file in the
+  /// folder.
   [[nodiscard]] auto spawn(std::vector<std::string> const& words, int out = -1) const -> pid_t {
     std::vector<char*> arguments;
     for (auto const& word : words) {

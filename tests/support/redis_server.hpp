@@ -26,8 +26,8 @@
 #include <utility>
 #include <vector>
 
-/// Real servers of Redis for tests: on a free port of 127.0.0.1, with a folder of their own, gone with the object
-/// and with the process that made it, however that ends.
+/// Real servers of Redis for tests: on a free port of 127.0.0.1, with a folder of their own, gone
+/// with the object and with the process that made it, however that ends.
 ///
 ///     if (!redis_server::is_installed()) { GTEST_SKIP() << redis_server::missing; }
 ///     redis_server redis({"--appendonly", "yes"});
@@ -119,8 +119,8 @@ class redis_server {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  /// What redis-cli prints for a command, as a line of the shell, without the last end of a line. `cli_options`
-  /// come before it, such as `-a password`.
+  /// What redis-cli prints for a command, as a line of the shell, without the last end of a line.
+  /// `cli_options` come before it, such as `-a password`.
   auto cli(std::string const& command, std::string const& cli_options = "") const -> std::string {
     auto out = output_of("timeout 30 redis-cli -p " + std::to_string(port_) + " " + cli_options +
                          " " + command);
@@ -166,7 +166,8 @@ class redis_server {
                                        "--daemonize", "no"};
     words.insert(words.end(), own.begin(), own.end());
     if (!is_sentinel) {
-      // Replicas get what there is at once, instead of waiting five seconds for others that might want it.
+      // Replicas get what there is at once, instead of waiting five seconds for others that might
+      // want it.
       words.insert(words.end(), {"--save", "", "--repl-diskless-sync-delay", "0"});
     }
     words.insert(words.end(), options_.begin(), options_.end());
@@ -218,7 +219,8 @@ class redis_server {
   pid_t process_ = -1;
 };
 
-/// A Redis Cluster: masters that share the slots in their order, and perhaps a replica of the first one.
+/// A Redis Cluster: masters that share the slots in their order, and perhaps a replica of the first
+/// one.
 class redis_cluster {
  public:
   explicit redis_cluster(std::size_t masters = 3, bool has_replica = false) {

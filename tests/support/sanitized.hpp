@@ -3,7 +3,8 @@
 
 namespace tidegate::test_support {
 
-/// Built with a sanitizer, everything takes ten times as long: what is repeated for its number is repeated less often.
+/// Built with a sanitizer, everything takes ten times as long: what is repeated for its number is
+/// repeated less often.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool sanitized = true;
 #else
