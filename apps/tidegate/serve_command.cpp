@@ -8,8 +8,8 @@
 #include <tidegate/config/config.hpp>
 #include <tidegate/engine/activation.hpp>
 #include <tidegate/engine/memory_wait.hpp>
-#include <tidegate/gateway/event_log.hpp>
 #include <tidegate/gateway/server.hpp>
+#include <tidegate/proxy/event_log.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -234,12 +234,14 @@ auto serve(serve_settings const& settings, program_version const& version) -> in
     events->error(passed.error());
     return exit_failure;
   }
-  auto openers = store_openers(events);
-  openers.version = version.version;
-  openers.commit = version.commit;
-  openers.load = [settings] { return load(settings, config_reading::again); };
-  auto started = gateway::server::start(*std::move(loaded), randomness, std::move(openers),
-                                        *std::move(passed));
+  auto started =
+      gateway::server::start(*std::move(loaded), randomness,
+                             {.stores = store_openers(events),
+                              .events = events,
+                              .load = [settings] { return load(settings, config_reading::again); },
+                              .version = version.version,
+                              .commit = version.commit},
+                             *std::move(passed));
   if (!started) {
     events->error(started.error());
     return exit_failure;

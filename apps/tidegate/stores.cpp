@@ -246,7 +246,6 @@ auto store_openers(std::shared_ptr<gateway::event_log> events) -> gateway::store
     return store_redis::open_quota_store(
         on, url, {.gateway = *name, .stores = static_cast<std::size_t>(threads)});
   };
-  openers.events = std::move(events);
   return openers;
 }
 

@@ -92,14 +92,15 @@ class inner_gateway {
       throw std::runtime_error(to_string(settings.error().front()));
     }
     constexpr std::array<std::uint64_t, 4> randomness{1, 2, 3, 4};
-    tidegate::gateway::store_openers open;
+    tidegate::gateway::server_options options;
+    auto& open = options.stores;
     open.idempotency = [script](tidegate::gateway::config const&, auto const& /*clock*/) {
       tidegate::gateway::idempotency_parts parts;
       parts.store = std::make_unique<scripted_store>(script);
       return result<tidegate::gateway::idempotency_parts, std::string>(std::move(parts));
     };
     auto started =
-        tidegate::gateway::server::start(*std::move(settings), randomness, std::move(open));
+        tidegate::gateway::server::start(*std::move(settings), randomness, std::move(options));
     if (!started) {
       throw std::runtime_error(started.error());
     }

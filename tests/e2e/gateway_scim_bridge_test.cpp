@@ -152,7 +152,7 @@ TEST_F(gateway_scim_bridge, says_502_when_the_server_gives_no_list) {
       "Content-Length: 2\r\n\r\n{}");
   auto const answer = client.read_response();
   EXPECT_EQ(answer.status(), 502);
-  EXPECT_THAT(answer.body, HasSubstr("no list"));
+  EXPECT_THAT(answer.body, HasSubstr("not a list"));
   client.send("GET /scim/v2/Users?cursor HTTP/1.1\r\nHost: a\r\n\r\n");
   (void)server.read_request();
   server.send("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\n<p/>");

@@ -76,19 +76,20 @@ class inner_gateway {
  public:
   explicit inner_gateway(std::function<std::unique_ptr<store::directory>()> make) {
     constexpr std::array<std::uint64_t, 4> randomness{1, 2, 3, 4};
-    tidegate::gateway::store_openers open;
+    tidegate::gateway::server_options options;
+    auto& open = options.stores;
     open.directory = [make = std::move(make)](tidegate::gateway::config const&,
                                               std::shared_ptr<scim::model const> const&) {
       tidegate::gateway::directory_parts parts;
       parts.directory = make();
       return result<tidegate::gateway::directory_parts, std::string>(std::move(parts));
     };
-    open.load = [this]()
+    options.load = [this]()
         -> result<tidegate::gateway::config, std::vector<tidegate::gateway::config_fault>> {
       return settings(page_size_);
     };
     auto started =
-        tidegate::gateway::server::start(settings(page_size_), randomness, std::move(open));
+        tidegate::gateway::server::start(settings(page_size_), randomness, std::move(options));
     if (!started) {
       throw std::runtime_error(started.error());
     }

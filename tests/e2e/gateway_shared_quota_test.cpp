@@ -149,7 +149,8 @@ class inner_gateway {
       throw std::runtime_error(to_string(settings.error().front()));
     }
     constexpr std::array<std::uint64_t, 4> randomness{1, 2, 3, 4};
-    tidegate::gateway::store_openers open;
+    tidegate::gateway::server_options options;
+    auto& open = options.stores;
     open.idempotency = [](tidegate::gateway::config const&, auto const& /*clock*/) {
       tidegate::gateway::idempotency_parts parts;
       parts.store = std::make_unique<store::memory_idempotency_store>(
@@ -161,7 +162,7 @@ class inner_gateway {
           std::make_unique<scripted_quotas>(script, on));
     };
     auto started =
-        tidegate::gateway::server::start(*std::move(settings), randomness, std::move(open));
+        tidegate::gateway::server::start(*std::move(settings), randomness, std::move(options));
     if (!started) {
       throw std::runtime_error(started.error());
     }

@@ -165,6 +165,7 @@ class message_head {
 
  private:
   friend class head_reader;
+  friend class owned_request_head;
 
   std::array<field, fields_capacity> fields_;  // only the first fields_count_ mean anything
   std::size_t fields_count_ = 0;
@@ -200,6 +201,7 @@ class request_head : public message_head {
 
  private:
   friend class head_reader;
+  friend class owned_request_head;
 
   wire::method method_ = wire::method::other;
   bool expects_continue_ = false;

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api_idempotency.hpp"
+
+#include <tidegate/config/key_scope.hpp>
+#include <tidegate/http/field_name.hpp>
+
+#include <tidegate/http/date.hpp>
+#include <tidegate/http/problem.hpp>
+#include <tidegate/http/query.hpp>
+#include <tidegate/http/target.hpp>
+#include <tidegate/idempotency/change.hpp>
+#include <tidegate/idempotency/key.hpp>
+#include <tidegate/json/canonical.hpp>
+#include <tidegate/json/parse.hpp>
+#include <tidegate/json/string.hpp>
+#include <tidegate/wire/http1_write.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using idempotency::lookup_key;
+using idempotency::record;
+using idempotency::record_state;
+using idempotency::wall_time;
+
+constexpr std::string_view api_path = "/api/v1/idempotency";
+constexpr std::string_view json_type = "application/json";
+
+using reply_function = std::move_only_function<void(admin_answer)>;
+
+// ---- what is shown ----
+
+void append_member(std::string& out, std::string_view name, std::string_view text) {
+  out.append(",\"").append(name).append("\":");
+  json::append_string(out, text);
+}
+
+void append_member(std::string& out, std::string_view name, wall_time time) {
+  out.append(",\"").append(name).append("\":\"");
+  http::append_rfc3339(out, std::chrono::floor<std::chrono::seconds>(time));
+  out.append("\"");
+}
+
+void append_member(std::string& out, std::string_view name, std::uint32_t number) {
+  out.append(",\"").append(name).append("\":").append(std::to_string(number));
+}
+
+/// A record as an operator sees it: neither key nor credentials, and of the request only what leads to what it was for.
+/// `scope` is the same in all records of one scope.
+void append_shown(std::string& out, lookup_key const& key, record const& found,
+                  record_state state) {
+  auto const id = to_string(key);
+  out += "{\"id\":\"" + id + "\",\"scope\":\"";
+  out.append(id, 2 * lookup_key::scope_offset, 2 * sizeof(key.scope())).append("\"");
+  if (!found.origin.empty()) {
+    append_member(out, "route", found.origin.route);
+    append_member(out, "method", found.origin.method);
+    append_member(out, "host", found.origin.host);
+    append_member(out, "path", found.origin.path);
+    if (!found.origin.principal.empty()) {
+      append_member(out, "principal", found.origin.principal);
+    }
+  }
+  append_member(out, "state", name_of(state));
+  if (state == record_state::unknown) {
+    // A lease that has just ended is written down by whoever cleans up.
+    bool const is_written = found.state == record_state::unknown;
+    append_member(
+        out, "reason",
+        name_of(is_written ? found.reason : idempotency::unknown_reason::gateway_stopped));
+  }
+  append_member(out, "attempt", found.attempt);
+  if (found.status != 0) {
+    append_member(out, "status", std::uint32_t{found.status});
+  }
+  out.append(",\"replayable\":")
+      .append(state == record_state::completed && found.replayable ? "true" : "false");
+  append_member(out, "created", found.created);
+  append_member(out, "changed", found.changed);
+  if (state == record_state::dispatched) {
+    append_member(out, "lease-until", found.lease_until);
+  } else {
+    if (state == record_state::completed) {
+      append_member(out, "replayed-until", expires(found));
+    }
+    append_member(out, "remembered-until", forgotten(found));
+  }
+  out.append("}");
+}
+
+[[nodiscard]] auto shown(lookup_key const& key, record const& found, record_state state)
+    -> admin_answer {
+  std::string out;
+  append_shown(out, key, found, state);
+  out.append("\n");
+  return {200, json_type, std::move(out)};
+}
+
+// ---- what is asked ----
+
+/// The values of a parameter, decoded, at most `values_max` and one more.
+[[nodiscard]] auto values_of(std::string_view query, std::string_view name)
+    -> std::vector<std::string> {
+  constexpr std::size_t values_max = 16;
+  std::vector<std::string> values;
+  while (!query.empty() && values.size() <= values_max) {
+    auto const end = std::min(query.find('&'), query.size());
+    auto const parameter = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    if (auto const value = http::find_query_value(parameter, name)) {
+      http::append_query_decoded(values.emplace_back(), *value);
+    }
+  }
+  return values;
+}
+
+/// What a key may be stored under. A route whose keys are UUIDs has one for both spellings of one, and nothing
+/// says here which route it is.
+[[nodiscard]] auto keys_named(idempotency_service const& state, std::vector<std::string> hosts,
+                              std::vector<std::string> const& scopes,
+                              std::vector<std::string> const& keys)
+    -> result<std::vector<lookup_key>, std::string> {
+  if (scopes.empty()) {
+    return failure(
+        std::string("scope is missing: whose key it is, once for each source of the "
+                    "route's scope; empty where a request had nothing of it"));
+  }
+  if (keys.size() != 1 || keys.front().empty()) {
+    return failure(std::string("key is needed once, and not empty"));
+  }
+  for (auto const& host : hosts) {
+    if (auto const read = http::parse_host(host); !read && !host.empty()) {
+      return failure("host: " + std::string(message(read.error().fault)));
+    }
+  }
+  if (hosts.empty()) {
+    hosts = state.hosts.all();
+  }
+  std::string scope;
+  for (auto const& value : scopes) {
+    append_scope_value(scope, value);
+  }
+  // In quotes it is what the field says; otherwise it is the key itself.
+  std::string_view const line = keys.front();
+  std::string scratch;
+  std::string key(line);
+  idempotency::key_options how{.length_max = line.size()};
+  if (line.starts_with('"')) {
+    auto const read = idempotency::read_key(std::span(&line, 1), how, {}, scratch);
+    if (!read) {
+      return failure("key: " + to_string(read.error()));
+    }
+    key = *read;
+  }
+  how.format = idempotency::key_format::uuid;
+  how.accept_unquoted = true;
+  auto const uuid = idempotency::read_key(std::span(&line, 1), how, {}, scratch);
+  std::vector<lookup_key> asked;
+  for (auto const& host : hosts) {
+    std::string of_host;
+    append_scope_value(of_host, host_of(host));
+    of_host += scope;
+    asked.push_back(state.secret.lookup(of_host, key));
+    if (uuid && *uuid != key) {
+      asked.push_back(state.secret.lookup(of_host, *uuid));
+    }
+  }
+  return asked;
+}
+
+[[nodiscard]] auto keys_asked_for(idempotency_service const& state, std::string_view query)
+    -> result<std::vector<lookup_key>, std::string> {
+  return keys_named(state, values_of(query, "host"), values_of(query, "scope"),
+                    values_of(query, "key"));
+}
+
+/// The same from `{"scope": ["S", …], "key": "K"}`; a scope of one value may be a string. `"host": "H"` may be there too.
+[[nodiscard]] auto keys_in(idempotency_service const& state, std::string_view content)
+    -> result<std::vector<lookup_key>, std::string> {
+  auto const read = json::parse(content, {.depth_max = 4});
+  if (!read || read->if_object() == nullptr) {
+    return failure(std::string(R"(the content is to be {"scope": ["S", ...], "key": "K"})"));
+  }
+  std::vector<std::string> scopes;
+  std::vector<std::string> keys;
+  std::vector<std::string> hosts;
+  for (auto const& [name, value] : read->if_object()->members()) {
+    auto& to = name == "key" ? keys : name == "host" ? hosts : scopes;
+    if (name != "scope" && name != "key" && name != "host") {
+      return failure(std::string("a member is not known here: allowed are scope, key and host"));
+    }
+    if (auto const* const text = value.if_string()) {
+      to.push_back(*text);
+      continue;
+    }
+    auto const* const list = name == "scope" ? value.if_array() : nullptr;
+    if (list == nullptr || !std::ranges::all_of(*list, [](json::value const& each) {
+          return each.if_string() != nullptr;
+        })) {
+      return failure(name + " is to be a string" +
+                     (name == "scope" ? ", or an array of them" : ""));
+    }
+    for (auto const& each : *list) {
+      to.push_back(*each.if_string());
+    }
+  }
+  return keys_named(state, std::move(hosts), scopes, keys);
+}
+
+/// `{"outcome": "executed"}` or `{"outcome": "not-executed"}`, however it is spelled, and nothing else.
+[[nodiscard]] auto read_resolution(std::string_view content)
+    -> std::optional<idempotency::resolution> {
+  std::string canonical;
+  if (!json::append_canonical(canonical, content)) {
+    return std::nullopt;
+  }
+  if (canonical == R"({"outcome":"executed"})") {
+    return idempotency::resolution::executed;
+  }
+  if (canonical == R"({"outcome":"not-executed"})") {
+    return idempotency::resolution::not_executed;
+  }
+  return std::nullopt;
+}
+
+// ---- what is done ----
+
+enum class wish : std::uint8_t { look, resolve, purge };
+
+/// One request on its way: finds the record, computes the change and has it made.
+class operation : public std::enable_shared_from_this<operation> {
+ public:
+  operation(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
+            std::vector<lookup_key> asked, wish what, idempotency::resolution outcome,
+            reply_function reply)
+      : loop_(on),
+        keys_(keys),
+        asked_(std::move(asked)),
+        what_(what),
+        outcome_(outcome),
+        reply_(std::move(reply)) {}
+
+  /// To be called once, when somebody owns it.
+  void start() {
+    if (asked_.empty()) {
+      reply_(no_such_key());
+    } else {
+      find();
+    }
+  }
+
+ private:
+  /// An answer of the store, taken on the thread of the admin address.
+  template <class Answer>
+  auto on_own_thread(void (operation::*take)(Answer)) {
+    return [self = shared_from_this(), take](Answer answer) {
+      auto& loop = self->loop_;
+      auto task = [self, take, answer = std::move(answer)] { (self.get()->*take)(answer); };
+      if (loop.runs_here()) {
+        task();
+      } else {
+        loop.post(std::move(task));
+      }
+    };
+  }
+
+  void find() {
+    if (auto const keys = keys_.lock()) {
+      keys->store->find(asked_.front(), on_own_thread(&operation::found));
+    }
+  }
+
+  void found(store::find_answer answer) {
+    if (!answer) {
+      reply_(store_failed());
+      return;
+    }
+    auto const keys = keys_.lock();
+    if (!keys) {
+      return;  // the gateway ends
+    }
+    auto const now = keys->clock.at(loop_.now());
+    auto const& there = *answer;
+    auto const state = there ? state_at(there->record, now) : std::nullopt;
+    if (!state && asked_.size() > 1) {
+      asked_.erase(asked_.begin());
+      find();
+      return;
+    }
+    if (!state) {
+      reply_(no_such_key());
+      return;
+    }
+    auto const& key = asked_.front();
+    if (what_ == wish::look) {
+      reply_(shown(key, there->record, *state));
+      return;
+    }
+    auto change = what_ == wish::resolve ? resolve(key, there->record, outcome_, now)
+                                         : purge(key, there->record, now);
+    if (!change) {
+      reply_(conflict(message(change.error())));
+      return;
+    }
+    next_ = change->next;
+    keys->store->apply(*std::move(change), on_own_thread(&operation::made));
+  }
+
+  void made(store::apply_answer answer) {
+    if (auto const keys = keys_.lock()) {
+      if (answer && answer->made) {
+        keys->running.forget(asked_.front());
+      }
+      keys->waiters.wake(asked_.front());  // whoever waits looks at what is there now
+    }
+    if (!answer) {
+      reply_(store_failed());
+    } else if (!answer->made) {
+      reply_(conflict("the record has changed meanwhile"));
+    } else if (what_ == wish::purge) {
+      reply_({204, {}, {}});
+    } else if (next_) {
+      reply_(shown(asked_.front(), *next_, next_->state));
+    } else {
+      reply_({200, json_type,
+              "{\"id\":\"" + to_string(asked_.front()) + "\",\"state\":\"absent\"}\n"});
+    }
+  }
+
+  [[nodiscard]] static auto conflict(std::string_view why) -> admin_answer {
+    return admin_problem(409, "Nothing was changed: " + std::string(why) + ".");
+  }
+  [[nodiscard]] static auto no_such_key() -> admin_answer {
+    return admin_problem(
+        404,
+        "There is no such key. A key belongs to a host: without \"host\" those are looked at that "
+        "routes, unknown outcomes, and requests with keys since the start have named.");
+  }
+  [[nodiscard]] static auto store_failed() -> admin_answer {
+    return admin_problem(503, "The store of idempotency keys gives no answer.");
+  }
+
+  engine::loop& loop_;
+  std::weak_ptr<idempotency_service> keys_;  // it answers to this, so it is not held by this
+  std::vector<lookup_key> asked_;            // the first is looked at
+  wish what_;
+  idempotency::resolution outcome_;
+  std::optional<record> next_;  // what the change stores
+  reply_function reply_;
+};
+
+/// How many unknown outcomes are listed when nothing is said, and at most.
+constexpr std::size_t unknown_default = 50;
+constexpr std::size_t unknown_most = 500;
+
+/// Lists unknown outcomes. One more than is shown is asked for, so that it is known whether there are more.
+void list_unknown(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
+                  std::string_view query, reply_function reply) {
+  std::string scratch;
+  std::size_t most = unknown_default;
+  if (auto const text = http::query_value(query, "limit", scratch)) {
+    auto const [end, fault] = std::from_chars(text->data(), text->data() + text->size(), most);
+    if (fault != std::errc{} || end != text->data() + text->size() || most == 0 ||
+        most > unknown_most) {
+      reply(admin_problem(400, "limit is a number from 1 to 500."));
+      return;
+    }
+  }
+  auto made = [&on, most, owner = std::weak_ptr(keys),
+               reply = std::move(reply)](store::list_answer const& answer) mutable {
+    auto const there = owner.lock();
+    if (!there) {
+      return;  // the gateway ends
+    }
+    if (!answer) {
+      reply(admin_problem(503, "The store of idempotency keys gives no answer."));
+      return;
+    }
+    auto const now = there->clock.at(on.now());
+    std::string out = "{\"unknown\":[";
+    std::size_t count = 0;
+    for (auto const& [key, found] : *answer) {
+      if (count < most && state_at(found, now) == record_state::unknown) {
+        out += count++ == 0 ? "" : ",";
+        append_shown(out, key, found, record_state::unknown);
+      }
+    }
+    out += answer->size() > most ? "],\"more\":true}\n" : "],\"more\":false}\n";
+    reply({200, json_type, std::move(out)});
+  };
+  auto const carried = std::make_shared<decltype(made)>(std::move(made));
+  keys->store->list_unknown(most + 1, [&on, carried](store::list_answer answer) {
+    if (on.runs_here()) {
+      (*carried)(answer);
+    } else {
+      on.post([carried, answer = std::move(answer)] { (*carried)(answer); });
+    }
+  });
+}
+
+[[nodiscard]] auto not_allowed(std::string_view allow) -> admin_answer {
+  auto answer = admin_problem(405, "Allowed here: " + std::string(allow) + ".");
+  answer.allow = allow;
+  return answer;
+}
+
+}  // namespace
+
+auto is_idempotency_path(std::string_view path) -> bool {
+  return path.starts_with(api_path) &&
+         (path.size() == api_path.size() || path[api_path.size()] == '/');
+}
+
+void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
+                        admin_request const& request, reply_function reply) {
+  using enum wire::method;
+  auto const begin = [&](std::vector<lookup_key> asked, wish what,
+                         idempotency::resolution outcome = {}) {
+    if (!keys) {
+      reply(admin_problem(404, "No route has idempotency keys."));
+      return;
+    }
+    std::make_shared<operation>(on, keys, std::move(asked), what, outcome, std::move(reply))
+        ->start();
+  };
+  bool const is_read = request.method == get || request.method == head;
+  auto rest = std::string_view(request.path).substr(api_path.size());
+  if (rest.empty()) {
+    if (!is_read) {
+      reply(not_allowed("GET, HEAD"));
+    } else if (!keys) {
+      begin({}, wish::look);
+    } else if (auto asked = keys_asked_for(*keys, request.query)) {
+      begin(*std::move(asked), wish::look);
+    } else {
+      reply(admin_problem(400, asked.error()));
+    }
+    return;
+  }
+  rest.remove_prefix(1);
+  if (rest == "unknown") {
+    if (!is_read) {
+      reply(not_allowed("GET, HEAD"));
+    } else if (!keys) {
+      begin({}, wish::look);
+    } else {
+      list_unknown(on, keys, request.query, std::move(reply));
+    }
+    return;
+  }
+  if (rest == "lookup") {
+    if (request.method != post) {
+      reply(not_allowed("POST"));
+    } else if (!is_json(request.content_type)) {
+      reply(admin_problem(415, "The content is to be application/json."));
+    } else if (!keys) {
+      begin({}, wish::look);
+    } else if (auto asked = keys_in(*keys, request.content)) {
+      begin(*std::move(asked), wish::look);
+    } else {
+      reply(admin_problem(400, asked.error()));
+    }
+    return;
+  }
+  auto const end_of_id = std::min(rest.find('/'), rest.size());
+  auto const id = idempotency::parse_lookup_key(rest.substr(0, end_of_id));
+  auto const action = rest.substr(end_of_id);
+  if (!id || (!action.empty() && action != "/resolve")) {
+    reply(admin_problem(404, "There is no such key."));
+  } else if (action.empty()) {
+    if (is_read || request.method == delete_) {
+      begin({*id}, is_read ? wish::look : wish::purge);
+    } else {
+      reply(not_allowed("GET, HEAD, DELETE"));
+    }
+  } else if (request.method != post) {
+    reply(not_allowed("POST"));
+  } else if (!is_json(request.content_type)) {
+    reply(admin_problem(415, "The content is to be application/json."));
+  } else if (auto const outcome = read_resolution(request.content)) {
+    begin({*id}, wish::resolve, *outcome);
+  } else {
+    reply(admin_problem(
+        400, R"(The content is to be {"outcome": "executed"} or {"outcome": "not-executed"}.)"));
+  }
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/proxy/control.hpp>
+#include "http.hpp"
+#include "partition_key_cache.hpp"
+
+#include <tidegate/engine/loop.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tidegate::gateway {
+
+/// True for the paths that a `partition_api` knows.
+[[nodiscard]] auto is_partition_path(std::string_view path) -> bool;
+
+/// The admin API for single partitions:
+///
+///     POST   /api/v1/partitions/lookup                    what is left, and whether it is blocked
+///     POST   /api/v1/partitions/reset                     forgets what it has spent, and the block
+///     POST   /api/v1/partitions/quota                     gives it another quota for a while
+///     GET    /api/v1/partitions/overrides                 all that have one
+///     DELETE /api/v1/partitions/overrides?policy=P&key=K  takes it back
+///
+/// The content says which one: `policy`, and `values`, one for each source, or `key`, by which it was shown. Secrets stand in
+/// no URL and in no log.
+class partition_api final : private engine::timer {
+ public:
+  /// `of` outlives it.
+  explicit partition_api(control& of) : control_(of), loop_(of.loop) {}
+
+  using reply_function = std::move_only_function<void(admin_answer)>;
+  /// What was asked for, in words and without secrets, and how that was answered. Called before the reply.
+  using note_function = std::move_only_function<void(std::string_view what, int status)>;
+
+  /// `reply` is called once, on the thread of the loop, perhaps before this returns, and never when the gateway ends before
+  /// the store of quotas has answered.
+  void answer(admin_request const& request, note_function note, reply_function reply);
+
+  /// Those that somebody was shown.
+  [[nodiscard]] auto shown() noexcept -> partition_key_cache& { return shown_; }
+
+ private:
+  struct wish;
+  void expired() override;
+  [[nodiscard]] auto read_wish(admin_request const& request) -> result<wish, admin_answer>;
+  [[nodiscard]] auto find_partition(wish const& of, std::string_view key, instant now) const
+      -> std::optional<std::string>;
+  void look_up(wish of, bool was_changed, reply_function reply);
+  void reset(wish of, reply_function reply);
+  void give_quota(wish of, reply_function reply);
+  [[nodiscard]] auto list() const -> admin_answer;
+  void take_back(admin_request const& request, note_function note, reply_function reply);
+  [[nodiscard]] auto describe(wish const& of, ratelimit::service const& left) const -> admin_answer;
+  void forgive(store::quota_overrides::entry const& ended) const;
+  void await_end();
+
+  control& control_;
+  engine::loop& loop_;
+  partition_key_cache shown_;
+  std::map<std::uint32_t, std::string> policies_;  // that have, or had, other quotas: their names
+};
+
+}  // namespace tidegate::gateway

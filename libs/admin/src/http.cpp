@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http.hpp"
+
+#include <tidegate/http/field_name.hpp>
+#include <tidegate/http/problem.hpp>
+#include <tidegate/wire/http1_write.hpp>
+
+namespace tidegate::gateway {
+
+auto admin_problem(int status, std::string_view detail) -> admin_answer {
+  admin_answer answer{status, http::problem_json, {}};
+  http::problem_writer(answer.content,
+                       {.title = wire::reason_phrase(status), .status = status, .detail = detail});
+  answer.content += '\n';
+  return answer;
+}
+
+auto is_json(std::string_view content_type) -> bool {
+  auto type = content_type.substr(0, content_type.find(';'));
+  while (type.ends_with(' ') || type.ends_with('\t')) {
+    type.remove_suffix(1);
+  }
+  return type.empty() || http::equal_names(type, "application/json");
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/wire/http1_head.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tidegate::gateway {
+
+/// A request to the admin address.
+struct admin_request {
+  wire::method method = wire::method::other;
+  std::string path;
+  std::string query;         ///< without its "?"
+  std::string content_type;  ///< empty: the field is missing
+  std::string content;
+};
+
+/// What it is answered.
+struct admin_answer {
+  int status = 200;
+  std::string_view content_type;
+  std::string content;
+  std::string_view allow{};       ///< with 405: the methods that there are
+  std::string security_policy{};  ///< Content-Security-Policy, of a page
+  std::vector<std::pair<std::string_view, std::string>> fields{};  ///< that only this answer has
+};
+
+/// A problem without a type of its own; the detail is for people.
+[[nodiscard]] auto admin_problem(int status, std::string_view detail) -> admin_answer;
+
+/// True for the content type of JSON, and where there is none.
+[[nodiscard]] auto is_json(std::string_view content_type) -> bool;
+
+}  // namespace tidegate::gateway

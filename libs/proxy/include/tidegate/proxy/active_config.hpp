@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/config/config.hpp>
+#include <tidegate/engine/socket.hpp>
+#include <tidegate/engine/tls.hpp>
+#include <tidegate/http/ip_address.hpp>
+#include <tidegate/ratelimit/overload.hpp>
+#include <tidegate/ratelimit/write.hpp>
+#include <tidegate/wire/http1_head.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tidegate::gateway {
+
+class upstream_pool;
+struct policy_metrics;
+struct route_metrics;
+
+/// Numbers for the names of policies that stay the same over reloads, so that counters do too.
+class policy_ids {
+ public:
+  [[nodiscard]] auto of(std::string const& name) -> std::uint32_t {
+    return ids_.try_emplace(name, static_cast<std::uint32_t>(ids_.size())).first->second;
+  }
+
+ private:
+  std::map<std::string, std::uint32_t> ids_;
+};
+
+/// The states of abuse detection are kept under numbers that no policy has.
+inline constexpr std::uint32_t abuse_domain = 0x8000'0000;
+
+/// One policy of a route, ready for use.
+struct limit {
+  policy_config const* policy = nullptr;
+  std::uint32_t id = 0;
+  /// The position in the route's limits of an earlier one with the same sources, whose partition is the
+  /// same; its own position when there is none.
+  std::size_t partition_of = 0;
+  /// For each source which field it is; `other` for a field that has no entry, and for what is no field.
+  std::vector<wire::known_field> source_fields;
+  /// The content of the response to a request that this policy alone refuses, and what HTTP/1.1 says of
+  /// status and content before it.
+  std::string problem;
+  std::string problem_head;
+};
+
+struct route {
+  route_config const* settings = nullptr;
+  cost_table costs;
+  std::vector<limit> limits;
+  /// Both fields for the policies that are enforced, in order.
+  std::vector<ratelimit::quota_policy_view> policies;
+  ratelimit::prepared_fields fields;
+  std::vector<wire::known_field> scope_fields;  ///< of the sources of `idempotency.scope`
+  /// Fields besides the known ones that this gateway reads or writes here, in lower case: what some read
+  /// as one of them is not sent on.
+  std::vector<std::string> other_names;
+  /// What an upstream says of its own limits and we say in its place; nothing where we say nothing.
+  wire::field_set fields_made_anew;
+  bool gives_back = false;     ///< a charge may have to be corrected after the response
+  bool tells_keys = false;     ///< a policy has a partition key that clients see
+  bool watches_abuse = false;  ///< a policy does
+  /// The path is part of a partition or of the scope of keys: each spelling of it is another one.
+  bool tells_paths_apart = false;
+  /// Of the sources of `idempotency.scope`, for the digest by which an operator is shown who owns a key.
+  ratelimit::partition_rule key_owner{{}};
+};
+
+/// A route as one thread uses it.
+struct worker_route {
+  gateway::route const* route;
+  upstream_pool* pool;  // null for a service of our own
+  route_metrics* counts;
+  std::vector<policy_metrics*> policies;  // in the order of its limits
+};
+
+/// Appends the status line of HTTP/1.1, and Content-Type and Content-Length of what follows the head.
+void append_content_head(std::string& out, int status, std::string_view content_type,
+                         std::size_t content_octets);
+
+/// How much of an upstream is in use, by all threads.
+struct upstream_load {
+  explicit upstream_load(overload_config const& settings)
+      : guard({settings.max_in_flight, settings.target_latency}) {}
+
+  /// Of a reload; what is in flight and what was learnt stays.
+  void use(overload_config const& settings) {
+    std::lock_guard const lock(mutex);
+    guard.use({settings.max_in_flight, settings.target_latency});
+  }
+
+  std::mutex mutex;
+  ratelimit::overload_guard guard;
+  std::int64_t in_flight = 0;
+};
+
+/// The loads of upstreams by name, so that they stay the same over reloads. One that no active_config has any more
+/// is forgotten.
+class upstream_loads {
+ public:
+  /// One that is there keeps its settings: they are changed when the reload can no longer fail.
+  [[nodiscard]] auto of(std::string const& name, overload_config const& settings)
+      -> std::shared_ptr<upstream_load> {
+    std::erase_if(loads_, [](auto const& each) { return each.second.expired(); });
+    auto& known = loads_[name];
+    auto load = known.lock();
+    if (!load) {
+      load = std::make_shared<upstream_load>(settings);
+      known = load;
+    }
+    return load;
+  }
+
+ private:
+  std::map<std::string, std::weak_ptr<upstream_load>> loads_;
+};
+
+struct upstream {
+  upstream_config const* settings = nullptr;
+  std::shared_ptr<upstream_load> load;  ///< with `overload` only
+  struct server {
+    std::string authority;  ///< what a Host field would say
+    engine::socket_address address;
+    std::optional<std::string> tls_name;  ///< whom TLS must prove to be there; missing in clear
+  };
+  std::vector<server> servers;
+  std::optional<engine::tls_context> tls;  ///< when any of them has a `tls_name`
+};
+
+/// A configuration in the form that requests are served by. Immutable and shared by all threads.
+struct active_config {
+  gateway::config config;
+  router routes_by_request;
+  std::vector<route> routes;
+  std::vector<upstream> upstreams;
+  std::vector<std::optional<engine::tls_context>> listener_tls;  ///< in the order of `listen`
+  http::cidr_set trusted_proxies;
+  wire::head_limits head_limits;  ///< of requests
+  std::string description_json;   ///< of /.well-known/tidegate
+  std::string description_html;
+
+  /// Reads certificates and resolves the names of servers, which may take time. An error is one line for people.
+  [[nodiscard]] static auto make(gateway::config config, policy_ids& ids, upstream_loads& loads)
+      -> result<std::shared_ptr<active_config const>, std::string>;
+};
+
+/// The number of a policy of `settings`; nothing when no route has it.
+[[nodiscard]] auto policy_id_of(active_config const& active, policy_config const& policy)
+    -> std::optional<std::uint32_t>;
+
+}  // namespace tidegate::gateway

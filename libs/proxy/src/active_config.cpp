@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/proxy/active_config.hpp>
+
+#include <tidegate/config/describe.hpp>
+
+#include <tidegate/ratelimit/fields.hpp>
+#include <tidegate/ratelimit/problems.hpp>
+#include <tidegate/wire/http1_write.hpp>
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+auto matches_of(config const& settings) -> std::vector<request_match> {
+  std::vector<request_match> matches;
+  for (auto const& route : settings.routes) {
+    matches.push_back(route.match);
+  }
+  return matches;
+}
+
+/// For each source which field it is.
+auto fields_of(std::span<ratelimit::partition_source const> sources)
+    -> std::vector<wire::known_field> {
+  std::vector<wire::known_field> fields;
+  for (auto const& source : sources) {
+    fields.push_back(source.kind == ratelimit::partition_source_kind::header
+                         ? wire::find_known_field(source.name)
+                         : wire::known_field::other);
+  }
+  return fields;
+}
+
+/// The names of fields among the sources that have no entry of their own.
+void add_other_names(std::vector<std::string>& names,
+                     std::span<ratelimit::partition_source const> sources) {
+  for (auto const& source : sources) {
+    if (source.kind == ratelimit::partition_source_kind::header &&
+        wire::find_known_field(source.name) == wire::known_field::other) {
+      names.push_back(source.name);
+    }
+  }
+}
+
+auto made_anew_by(fields_config const& settings) -> wire::field_set {
+  using enum wire::known_field;
+  wire::field_set made;
+  if (settings.ratelimit) {
+    made |= {ratelimit, ratelimit_policy};
+  }
+  if (settings.legacy) {
+    made |= {x_ratelimit_limit, x_ratelimit_remaining, x_ratelimit_reset};
+  }
+  return made;
+}
+
+auto has_path(std::span<ratelimit::partition_source const> sources) -> bool {
+  return std::ranges::any_of(sources, [](auto const& source) {
+    return source.kind == ratelimit::partition_source_kind::path;
+  });
+}
+
+auto make_route(route_config const& settings, config const& all, policy_ids& ids) -> route {
+  route out{&settings, cost_table(settings.cost), {}, {}, {}, {}, {}, {}};
+  if (settings.idempotency) {
+    out.scope_fields = fields_of(settings.idempotency->scope);
+    out.key_owner = ratelimit::partition_rule(settings.idempotency->scope);
+    add_other_names(out.other_names, settings.idempotency->scope);
+    out.tells_paths_apart = has_path(settings.idempotency->scope);
+  }
+  for (auto const position : settings.limits) {
+    auto const& policy = all.policies[position];
+    auto partition_of = out.limits.size();
+    for (std::size_t i = 0; i < out.limits.size(); ++i) {
+      if (std::ranges::equal(out.limits[i].policy->partition.sources(),
+                             policy.partition.sources())) {
+        partition_of = i;
+        break;
+      }
+    }
+    auto& limit = out.limits.emplace_back(
+        gateway::limit{&policy, ids.of(policy.name), partition_of, {}, {}, {}});
+    limit.source_fields = fields_of(policy.partition.sources());
+    add_other_names(out.other_names, policy.partition.sources());
+    auto const name = std::string_view(policy.name);
+    ratelimit::append_problem(limit.problem, ratelimit::problem_type::quota_exceeded, {&name, 1});
+    append_content_head(limit.problem_head, 429, "application/problem+json", limit.problem.size());
+    out.gives_back = out.gives_back || policy.count == counted::successful ||
+                     policy.policy.unit() != ratelimit::quota_unit::requests;
+    out.tells_keys =
+        out.tells_keys || policy.partition.form() != ratelimit::partition_key_form::none;
+    out.watches_abuse = out.watches_abuse || policy.abuse.has_value();
+    if (!policy.shadow) {
+      out.tells_paths_apart = out.tells_paths_apart || has_path(policy.partition.sources());
+      auto const has_window = policy.policy.unit() != ratelimit::quota_unit::concurrent_requests;
+      out.policies.push_back({*sf::string_view::make(policy.name), policy.policy.quota(),
+                              *sf::string_view::make(ratelimit::name_of(policy.policy.unit())),
+                              has_window ? std::optional(policy.policy.window()) : std::nullopt,
+                              nullptr});
+    }
+  }
+  if (!out.policies.empty()) {
+    out.fields_made_anew = made_anew_by(all.fields);
+  }
+  if (all.fields.ratelimit) {
+    out.fields = ratelimit::prepared_fields(out.policies, *all.fields.ratelimit);
+  }
+  return out;
+}
+
+/// The room that `max-uri` leaves for the rest of the request line.
+constexpr std::size_t rest_of_request_line = 32;
+
+auto head_limits_of(http_config const& settings) -> wire::head_limits {
+  return {static_cast<std::size_t>(settings.max_uri) + rest_of_request_line,
+          static_cast<std::size_t>(settings.max_header_size),
+          static_cast<std::size_t>(settings.max_headers)};
+}
+
+auto resolve(upstream_server const& server, upstream_tls const& tls)
+    -> result<upstream::server, std::string> {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  auto const code =
+      ::getaddrinfo(server.host.c_str(), std::to_string(server.port).c_str(), &hints, &found);
+  if (code != 0) {
+    return failure("cannot resolve " + server.host + ": " + ::gai_strerror(code));
+  }
+  auto const address = engine::socket_address::from_bytes(found->ai_addr, found->ai_addrlen);
+  ::freeaddrinfo(found);
+  auto authority = server.host.contains(':') ? "[" + server.host + "]" : server.host;
+  if (server.port != (server.tls ? 443 : 80)) {
+    authority += ":" + std::to_string(server.port);
+  }
+  return upstream::server{
+      std::move(authority), address,
+      server.tls ? std::optional(tls.server_name.value_or(server.host)) : std::nullopt};
+}
+
+}  // namespace
+
+void append_content_head(std::string& out, int status, std::string_view content_type,
+                         std::size_t content_octets) {
+  wire::append_status_line(out, status);
+  if (content_octets != 0) {
+    wire::append_field(out, "Content-Type", content_type);
+  }
+  wire::append_field(out, "Content-Length", content_octets);
+}
+
+auto active_config::make(gateway::config config, policy_ids& ids, upstream_loads& loads)
+    -> result<std::shared_ptr<active_config const>, std::string> {
+  auto const matches = matches_of(config);
+  auto out = std::make_shared<active_config>(
+      active_config{std::move(config), router(matches), {}, {}, {}, {}, {}, {}, {}});
+  for (auto const& listen : out->config.listen) {
+    auto& tls = out->listener_tls.emplace_back();
+    if (listen.tls) {
+      TIDEGATE_TRY(tls, engine::tls_context::for_server(
+                            {listen.tls->certificate, listen.tls->key, listen.http2}));
+    }
+  }
+  for (auto const& upstream_settings : out->config.upstreams) {
+    auto& made = out->upstreams.emplace_back(upstream{&upstream_settings, nullptr, {}, {}});
+    if (upstream_settings.overload) {
+      made.load = loads.of(upstream_settings.name, *upstream_settings.overload);
+    }
+    for (auto const& server : upstream_settings.servers) {
+      TIDEGATE_TRY(auto resolved, resolve(server, upstream_settings.tls));
+      made.servers.push_back(std::move(resolved));
+    }
+    if (std::ranges::any_of(upstream_settings.servers, &upstream_server::tls)) {
+      TIDEGATE_TRY(made.tls, engine::tls_context::for_client(
+                                 {upstream_settings.tls.verify, upstream_settings.tls.ca}));
+    }
+  }
+  for (auto const& route_settings : out->config.routes) {
+    out->routes.push_back(make_route(route_settings, out->config, ids));
+  }
+  out->trusted_proxies = http::cidr_set(out->config.trusted_proxies);
+  out->head_limits = head_limits_of(out->config.http);
+  out->description_json = describe_as_json(out->config);
+  out->description_html = describe_as_html(out->config);
+  return out;
+}
+
+auto policy_id_of(active_config const& active, policy_config const& policy)
+    -> std::optional<std::uint32_t> {
+  for (auto const& route : active.routes) {
+    for (auto const& limit : route.limits) {
+      if (limit.policy == &policy) {
+        return limit.id;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,668 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connection/http1_connection.hpp"
+
+#include "connection/http2_connection.hpp"
+
+#include <tidegate/http/problem.hpp>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What may wait to be sent before the upstream is asked to stop, and no other request is begun.
+constexpr std::size_t unsent_octets_max = 256 * 1024;
+/// The same where there are so many clients that together they would have too much.
+constexpr std::size_t unsent_octets_min = 16 * 1024;
+/// Answers to requests that came together are gathered up to here.
+constexpr std::size_t gathered_octets_max = 64 * 1024;
+/// A body that nobody wants is read up to here, so that the connection can serve the next request.
+constexpr std::size_t skipped_octets_max = 64 * 1024;
+/// How long a client may go on sending after the last response.
+constexpr auto linger_timeout = 2s;
+/// Longer than any exchange.
+constexpr std::chrono::nanoseconds forever = std::chrono::hours(24 * 365);
+
+}  // namespace
+
+http1_connection::http1_connection(worker& on, worker::client_place at, engine::transport transport,
+                                   http::ip_address const& peer, bool http2)
+    : worker_(on),
+      transport_(std::move(transport)),
+      may_be_http2_(http2),
+      from_(peer, transport_.is_secure() ? "https" : "http"),
+      place_(at) {
+  *place_ = this;
+}
+
+http1_connection::~http1_connection() = default;
+
+auto http1_connection::start(bool is_watched) -> bool {
+  set_deadline(worker_.first_byte_timeout());
+  auto const& socket = transport_.socket();
+  return (is_watched ? worker_.loop.watch_instead(socket, *this)
+                     : worker_.loop.watch(socket, *this))
+      .has_value();
+}
+
+void http1_connection::set_deadline(std::chrono::nanoseconds wait) {
+  set(worker_.loop.timers(), worker_.loop.now() + wait);
+}
+
+// ---- input ----
+
+void http1_connection::ready(engine::readiness what) {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  if (what.hung_up) {
+    close();
+    return;
+  }
+  if (what.closing && !std::exchange(closing_, true) && phase_ == phase::waiting && in_.empty()) {
+    close();  // nobody waits for the answer any more
+    return;
+  }
+  readable_ = readable_ || what.readable || (what.writable && transport_.is_handshaking());
+  if (what.writable && unsent_) {
+    write_out();
+  }
+  if (phase_ != phase::closed && readable_) {
+    read();
+  }
+}
+
+auto http1_connection::may_read() const -> bool {
+  switch (phase_) {
+    case phase::head: return in_.size() < worker::input_octets_max && may_begin();
+    case phase::body: return !exchange_->is_above_high_watermark();
+    case phase::skipping:
+    case phase::lingering: return true;
+    default: return false;
+  }
+}
+
+/// Whether the next request may begin. It waits as long as a text does that is not copied, so that there is one at
+/// most.
+auto http1_connection::may_begin() const -> bool {
+  return !unsent_ || (unsent_->rest.empty() && !is_above_high_watermark());
+}
+
+void http1_connection::read() {
+  while (readable_ && may_read()) {
+    auto const [state, size] = transport_.read(worker_.input);
+    if (state == engine::io_state::again) {
+      readable_ = false;
+      return;
+    }
+    if (state != engine::io_state::done) {
+      close();
+      return;
+    }
+    readable_ = closing_ || size == worker_.input.size();
+    came_at_ = worker_.loop.now();
+    take({worker_.input.data(), size});
+  }
+}
+
+void http1_connection::take(std::string_view bytes) {
+  if (phase_ == phase::lingering) {
+    return;
+  }
+  // What was left over comes first. It stays in a text of its own while it is looked at.
+  std::string joined;
+  if (!in_.empty()) {
+    joined = std::exchange(in_, {});
+    joined.append(bytes);
+    bytes = joined;
+  }
+  taking_ = true;
+  bool more = true;
+  while (more && !bytes.empty()) {
+    switch (phase_) {
+      case phase::head:
+        if (worker_.to_client.size() > gathered_octets_max) {
+          flush();
+        }
+        more = phase_ == phase::head && may_begin() && take_head(bytes);
+        break;
+      case phase::body: more = take_body(bytes); break;
+      case phase::skipping: more = skip_body(bytes); break;
+      default: more = false;
+    }
+  }
+  taking_ = false;
+  if (!bytes.empty() && phase_ != phase::closed && phase_ != phase::lingering) {
+    in_.assign(bytes);
+  }
+  if (phase_ != phase::closed) {
+    count_waiting();
+    flush();
+  }
+}
+
+auto http1_connection::take_head(std::string_view& bytes) -> bool {
+  auto const& settings = worker_.current->active->config.http;
+  if (may_be_http2_ && transport_.is_secure()) {
+    // What was agreed upon binds both (RFC 9113, section 3.2).
+    may_be_http2_ = false;
+    if (transport_.protocol() == "h2") {
+      become_http2(bytes);
+      return false;
+    }
+  }
+  auto const head =
+      wire::parse_request_head(bytes, seen_, worker_.current->active->head_limits, worker_.request);
+  if (head.state == wire::head_state::incomplete) {
+    if (seen_ == 0) {
+      set_deadline(settings.header_timeout);  // from its first byte on
+    }
+    seen_ = head.size;
+    return false;
+  }
+  seen_ = 0;
+  if (std::exchange(may_be_http2_, false) && head.state == wire::head_state::http2_preface) {
+    become_http2(bytes);
+    return false;
+  }
+  is_new_ = false;
+  if (head.state != wire::head_state::complete) {
+    respond_to_malformed(
+        head.state == wire::head_state::http2_preface ? 505 : wire::status_of(head.fault));
+    return false;
+  }
+  auto const& request = worker_.request;
+  bytes.remove_prefix(head.size);
+  minor_version_ = request.minor_version();
+  is_head_request_ = request.method() == wire::method::head;
+  keep_alive_ =
+      request.keep_alive() && !worker_.shared.drain.draining.load(std::memory_order_relaxed);
+  response_done_ = false;
+  chunks_ = false;
+  body_ = wire::body_decoder(request.body());
+  body_octets_ = 0;
+  // Who asks for a 100 may, after another answer, send the body or the next request: nobody knows which.
+  may_skip_ = !request.has(wire::known_field::expect) &&
+              (request.body().kind != wire::body_kind::content_length ||
+               request.body().length <= skipped_octets_max);
+  phase_ = body_.done() ? phase::waiting : phase::body;
+  set_deadline(phase_ == phase::body ? settings.body_timeout : forever);
+  exchange_ = worker_.take_exchange();
+  exchange_->begin(*this, request, from_, bytes.size());
+  if (response_done_) {
+    next_request();
+  }
+  return true;
+}
+
+auto http1_connection::take_body(std::string_view& bytes) -> bool {
+  std::string rewritten;
+  auto const passed = body_.pass(bytes, rewritten);
+  if (passed.state == wire::body_state::refused) {
+    respond_to_malformed(400);
+    return false;
+  }
+  bytes.remove_prefix(passed.consumed);
+  body_octets_ += passed.content_octets;
+  auto const& settings = worker_.current->active->config.http;
+  if (settings.max_body && body_octets_ > static_cast<std::uint64_t>(*settings.max_body)) {
+    respond_to_malformed(413);
+    return false;
+  }
+  set_deadline(settings.body_timeout);
+  if (body_.done()) {
+    phase_ = phase::waiting;
+    set_deadline(forever);  // the upstream has its own times
+  }
+  exchange_->body(passed.send, passed.content_octets, body_.done());
+  if (response_done_) {
+    next_request();
+  }
+  return passed.consumed > 0 && phase_ != phase::body;
+}
+
+auto http1_connection::skip_body(std::string_view& bytes) -> bool {
+  std::string rewritten;
+  auto const passed = body_.pass(bytes, rewritten);
+  bytes.remove_prefix(passed.consumed);
+  body_octets_ += passed.consumed;
+  if (passed.state == wire::body_state::refused || body_octets_ > skipped_octets_max) {
+    keep_alive_ = false;
+  }
+  if (!keep_alive_) {
+    flush();  // the answer, before nothing more is written
+    if (phase_ != phase::closed) {
+      linger();
+    }
+    return false;
+  }
+  if (body_.done()) {
+    await_request();
+  }
+  return passed.consumed > 0;
+}
+
+void http1_connection::become_http2(std::string_view bytes) {
+  auto* const next = new http2_connection(worker_, place_, std::move(transport_), from_);  // NOLINT
+  place_ = worker_.clients.end();
+  next->start(bytes, closing_);
+  close();
+}
+
+void http1_connection::respond_to_malformed(int status) {
+  worker_.metrics->requests_malformed.add();
+  if (exchange_) {
+    exchange_->abandon(status);
+    worker_.recycle(std::move(exchange_));
+  } else if (worker_.log != nullptr) {
+    worker_.log_malformed(from_.peer, protocol(), status);
+  }
+  worker_.text.clear();
+  http::problem_writer(worker_.text, {.title = wire::reason_phrase(status),
+                                      .status = status,
+                                      .detail = "The request is not one that this gateway takes."});
+  keep_alive_ = false;
+  minor_version_ = 1;
+  is_head_request_ = false;
+  phase_ = phase::waiting;
+  send_whole({.status = status,
+              .content_type = http::problem_json,
+              .field_lines = worker_.date_line(),
+              .content = worker_.text,
+              .closes = true});
+  if (taking_) {
+    next_request();
+  }
+}
+
+// ---- output ----
+
+auto http1_connection::is_above_high_watermark() const -> bool {
+  auto const octets = unsent_octets();
+  return octets > unsent_octets_min &&
+         octets > worker_.share_of_buffers(unsent_octets_min, unsent_octets_max);
+}
+
+auto http1_connection::waiting_octets() const -> std::size_t {
+  if (phase_ == phase::closed) {
+    return 0;
+  }
+  // Of a text that others wait for too, its part.
+  auto const text = unsent_ ? unsent_->text.size() : 0;
+  auto const rest =
+      unsent_ && unsent_->owner != nullptr
+          ? unsent_->rest.size() / static_cast<std::size_t>(unsent_->owner.use_count())
+          : 0;
+  return in_.size() + text + rest + (exchange_ ? exchange_->waiting_octets() : 0);
+}
+
+auto http1_connection::waiting_since(instant now) const -> instant {
+  if (unsent_) {
+    return unsent_->pace.since();
+  }
+  return phase_ == phase::head || phase_ == phase::body ? came_at_ : now;
+}
+
+void http1_connection::send_interim(wire::response_head const& head) {
+  if (minor_version_ == 1) {
+    wire::append_response_head(worker_.to_client, head, {});
+    flush();
+  }
+}
+
+void http1_connection::send_head(wire::response_head const& head, wire::field_set const& drop,
+                                 std::string_view field_lines) {
+  wire::response_forwarding how;
+  how.drop = drop;
+  how.body = head.body();
+  if (phase_ == phase::body && !body_.done()) {
+    keep_alive_ = false;  // an answer before the end of the request: the rest is not waited for
+  }
+  if (how.body.kind == wire::body_kind::until_close) {
+    if (minor_version_ == 1) {
+      how.body.kind = wire::body_kind::chunked;
+      chunks_ = true;
+    } else {
+      keep_alive_ = false;
+    }
+  } else if (how.body.kind == wire::body_kind::chunked && minor_version_ == 0) {
+    how.body.kind = wire::body_kind::until_close;
+    keep_alive_ = false;
+  }
+  if (!keep_alive_) {
+    how.connection = wire::connection_option::close;
+  } else if (minor_version_ == 0) {
+    how.connection = wire::connection_option::keep_alive;
+  }
+  how.field_lines = field_lines;
+  wire::append_response_head(worker_.to_client, head, how);
+}
+
+void http1_connection::send_own_head(int status, std::string_view field_lines,
+                                     std::optional<std::uint64_t> length) {
+  auto& out = worker_.to_client;
+  wire::append_status_line(out, status);
+  out.append(field_lines);
+  if (length) {
+    wire::append_field(out, "Content-Length", *length);
+  } else if (minor_version_ == 1) {
+    out.append("Transfer-Encoding: chunked\r\n");
+    chunks_ = true;
+  } else {
+    keep_alive_ = false;
+  }
+  out.append(!keep_alive_          ? "Connection: close\r\n"
+             : minor_version_ == 0 ? "Connection: keep-alive\r\n"
+                                   : "")
+      .append("\r\n");
+}
+
+void http1_connection::send_body(std::string_view bytes) {
+  if (bytes.empty()) {
+    return;
+  }
+  if (chunks_) {
+    wire::append_chunk_size(worker_.to_client, bytes.size());
+    worker_.to_client.append(bytes).append(wire::chunk_end);
+  } else {
+    worker_.to_client.append(bytes);
+  }
+}
+
+void http1_connection::send_end(bool is_cut) {
+  if (is_cut) {
+    response_done_ = true;  // as far as the exchange goes, which has ended
+    close();
+    return;
+  }
+  if (chunks_) {
+    worker_.to_client.append(wire::last_chunk_and_end);
+  }
+  response_is_complete();
+}
+
+void http1_connection::send_whole(whole_response const& response) {
+  if (phase_ == phase::body && !body_.done() && !may_skip_) {
+    keep_alive_ = false;
+  }
+  keep_alive_ = keep_alive_ && !response.closes;
+  std::string_view const connection = !keep_alive_          ? "Connection: close\r\n"
+                                      : minor_version_ == 0 ? "Connection: keep-alive\r\n"
+                                                            : "";
+  auto& out = worker_.to_client;
+  if (response.content_type.empty()) {
+    wire::append_whole_head(out, response.status, response.field_lines, connection,
+                            response.content_begin.size() + response.content.size());
+    out.append(response.content_begin);
+    if (response.content.size() < large_octets_min) {
+      out.append(response.content);
+    } else {
+      send_large(response);
+    }
+    response_is_complete();
+    return;
+  }
+  if (response.content_head.empty()) {
+    append_content_head(out, response.status, response.content_type, response.content.size());
+  }
+  bool const is_large = !is_head_request_ && response.content.size() >= large_octets_min;
+  auto const content = is_head_request_ || is_large ? std::string_view() : response.content;
+  wire::append_parts(out, response.content_head, response.field_lines, connection, "\r\n", content);
+  if (is_large) {
+    send_large(response);
+  }
+  response_is_complete();
+}
+
+/// Writes what was gathered and, without a copy, what comes behind it. A connection that turns out to be broken is left to
+/// whoever writes to it next, or to the loop, which says so: somebody up the stack may not be done with it.
+void http1_connection::send_large(whole_response const& response) {
+  auto& gathered = worker_.to_client;
+  std::string_view first = gathered;
+  auto rest = response.content;
+  if (!unsent_) {
+    auto const [state, sent] = transport_.write(first, rest);
+    auto const of_first = std::min(sent, first.size());
+    first.remove_prefix(of_first);
+    rest.remove_prefix(sent - of_first);
+  }
+  if (!first.empty()) {
+    keep(first);
+  }
+  if (!rest.empty() && response.owner == nullptr) {
+    keep(rest);
+  } else if (!rest.empty()) {
+    keep({});
+    unsent_->rest = rest;
+    unsent_->owner = response.owner;
+    unsent_->held = worker_.hold_text(response.content);
+    wait_for_reader();
+  }
+  gathered.clear();
+}
+
+/// Keeps what the socket does not take now.
+void http1_connection::keep(std::string_view bytes) {
+  if (!unsent_) {
+    unsent_ = std::make_unique<unsent>();
+  }
+  auto& to = *unsent_;
+  if (!to.rest.empty()) {  // a last word behind it
+    to.text.append(std::exchange(to.rest, {}));
+    to.owner.reset();
+    to.held.reset();
+  }
+  to.text.append(bytes);
+  count_waiting();
+  wait_for_reader();
+}
+
+void http1_connection::count_waiting() {
+  worker_.count_buffered(counted_, in_.size() + (unsent_ ? unsent_->text.size() : 0));
+}
+
+void http1_connection::response_is_complete() {
+  response_done_ = true;
+  if (!taking_) {
+    flush();
+    if (phase_ != phase::closed) {
+      next_request();
+      resume_reading();
+    }
+  }
+}
+
+/// Takes what has come of the next request.
+void http1_connection::resume_reading() {
+  bool const may_take = phase_ == phase::head ? may_begin() : phase_ == phase::skipping;
+  if (may_take && !in_.empty()) {
+    take({});
+  }
+  if (phase_ != phase::closed && readable_) {
+    read();
+  }
+}
+
+/// To the next request, or to the end.
+void http1_connection::next_request() {
+  response_done_ = false;
+  if (exchange_) {
+    worker_.recycle(std::move(exchange_));
+  }
+  if (keep_alive_ && !body_.done()) {
+    phase_ = phase::skipping;
+    set_deadline(worker_.current->active->config.http.body_timeout);
+  } else if (keep_alive_) {
+    await_request();
+  } else {
+    flush();
+    if (phase_ != phase::closed) {
+      linger();
+    }
+  }
+}
+
+void http1_connection::await_request() {
+  phase_ = phase::head;
+  set_deadline(worker_.current->active->config.http.idle_timeout);
+}
+
+void http1_connection::flush() {
+  auto& gathered = worker_.to_client;
+  std::string_view bytes = gathered;
+  if (bytes.empty() || phase_ == phase::closed) {
+    return;
+  }
+  if (!unsent_) {
+    auto const [state, sent] = transport_.write(bytes);
+    if (state == engine::io_state::failed) {
+      gathered.clear();
+      close();
+      return;
+    }
+    bytes.remove_prefix(sent);
+  }
+  if (!bytes.empty()) {
+    keep(bytes);
+  }
+  gathered.clear();
+  if (gathered.capacity() > 2 * worker::input_octets_max) {
+    gathered.shrink_to_fit();
+  }
+}
+
+/// A client that does not read its response is not waited for longer than one that says nothing.
+void http1_connection::wait_for_reader(std::size_t taken) {
+  if (unsent_) {
+    unsent_->pace.note(taken, unsent_octets(), worker_.loop.now());
+  }
+  if (phase_ == phase::waiting || (phase_ == phase::lingering && unsent_) ||
+      (phase_ == phase::head && !may_begin())) {
+    set_deadline(unsent_ ? worker_.current->active->config.http.idle_timeout : forever);
+  }
+}
+
+void http1_connection::write_out() {
+  auto& from = *unsent_;
+  auto const [state, sent] = transport_.write(from.text, from.rest);
+  if (state != engine::io_state::done && sent == 0) {
+    if (state != engine::io_state::again) {
+      close();
+    }
+    return;
+  }
+  auto const of_text = std::min(sent, from.text.size());
+  from.text.erase(0, of_text);
+  from.rest.remove_prefix(sent - of_text);
+  count_waiting();
+  if (unsent_octets() == 0) {
+    unsent_.reset();
+    if (phase_ == phase::lingering) {
+      linger();
+      return;
+    }
+    if (phase_ == phase::head && in_.empty()) {
+      await_request();
+    }
+  }
+  wait_for_reader(sent);
+  if (exchange_ && !is_above_high_watermark()) {
+    exchange_->client_resumed();
+  } else if (phase_ == phase::head) {
+    resume_reading();
+  }
+}
+
+void http1_connection::resume() {
+  if (!taking_ && readable_) {
+    read();
+  }
+}
+
+/// What the client still sends would make the system throw away what it has not read yet of the response, so
+/// it is taken in for a moment.
+void http1_connection::linger() {
+  phase_ = phase::lingering;
+  in_.clear();
+  set_deadline(linger_timeout);
+  wait_for_reader();
+  if (!unsent_) {
+    transport_.finish();
+    if (closing_) {
+      close();
+    }
+  }
+}
+
+void http1_connection::drain() {
+  if (phase_ != phase::head || !in_.empty() || unsent_) {
+    keep_alive_ = false;
+  } else if (is_new_) {
+    set_deadline(worker_.first_byte_timeout());  // its request may be on the way
+  } else {
+    close();
+  }
+}
+
+/// Nothing can be told to the client, since that would take memory as well.
+void http1_connection::out_of_memory() {
+  taking_ = false;
+  response_done_ = false;
+  close();
+}
+
+void http1_connection::expired() {
+  try {
+    time_is_up();
+  } catch (std::bad_alloc const&) {
+    out_of_memory();
+    throw;
+  }
+}
+
+void http1_connection::time_is_up() {
+  if (phase_ == phase::head && !in_.empty() && may_begin()) {
+    respond_to_malformed(408);
+  } else if (phase_ == phase::body) {
+    if (exchange_
+            ->is_above_high_watermark()) {  // it is the upstream that is slow, and has its own time
+      set_deadline(worker_.current->active->config.http.body_timeout);
+      return;
+    }
+    respond_to_malformed(408);
+  } else if (phase_ != phase::closed) {
+    close();
+  }
+}
+
+void http1_connection::close() {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  phase_ = phase::closed;
+  cancel();
+  if (exchange_) {
+    if (!response_done_) {
+      try {
+        exchange_->abandon();
+      } catch (std::bad_alloc const&) {  // this has to end all the same
+      }
+    }
+    worker_.recycle(std::move(exchange_));
+  }
+  worker_.to_client.clear();
+  unsent_.reset();
+  worker_.count_buffered(counted_, 0);
+  if (place_ != worker_.clients.end()) {
+    worker_.remove_client(place_);
+  }
+  transport_.close();
+  worker_.loop.dispose(std::unique_ptr<watched>(this));
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "exchange.hpp"
+
+#include <tidegate/engine/loop.hpp>
+#include <tidegate/engine/transport.hpp>
+#include <tidegate/wire/http2_session.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::gateway {
+
+/// A connection of a client that speaks HTTP/2: many exchanges at once. What they have to say is gathered
+/// and written at the end of the turn.
+class http2_connection final : public engine::watched,
+                               public client_connection,
+                               private engine::timer,
+                               private wire::http2_events {
+ public:
+  http2_connection(worker& on, worker::client_place at, engine::transport transport,
+                   client_address from);
+  ~http2_connection() override;
+
+  /// Takes over a connection on which `bytes` have come already, the preface first; `closing`: the client
+  /// sends no more.
+  void start(std::string_view bytes, bool closing);
+  void drain() override;
+  void drop() override { close(); }
+  [[nodiscard]] auto waiting_octets() const -> std::size_t override;
+  [[nodiscard]] auto waiting_since(instant now) const -> instant override;
+
+ private:
+  class stream;
+
+  void ready(engine::readiness what) override;
+  void turn_ends() override;
+  void out_of_memory() override { close(); }
+  void expired() override;
+  void time_is_up();
+
+  // For the session.
+  void request(wire::http2_stream& on, wire::request_head const& head) override;
+  void refused_request(wire::http2_stream& on, wire::head_fault fault) override;
+  [[nodiscard]] auto content(wire::http2_stream& on, std::string_view bytes) -> bool override;
+  void end_of_request(wire::http2_stream& on) override;
+  void closed(wire::http2_stream& on) override;
+
+  [[nodiscard]] auto add_stream(wire::http2_stream& on) -> stream&;
+  void read();
+  void take(std::string_view bytes);
+  void write_soon();
+  void write();
+  [[nodiscard]] auto write_some() -> bool;
+  void resume_streams();
+  [[nodiscard]] auto is_full() const -> bool;
+  /// Whether one more stream may wait for the directory.
+  [[nodiscard]] auto may_ask() const -> bool;
+  void linger();
+  void close();
+  void set_deadline(std::chrono::nanoseconds wait);
+
+  enum class phase : std::uint8_t {
+    open,
+    ending,     // what is left is written, then nothing more
+    lingering,  // all is said; what the client still sends is thrown away
+    closed,
+  };
+
+  worker& worker_;
+  engine::transport transport_;
+  client_address from_;
+  wire::http2_session session_;
+  phase phase_ = phase::open;
+  bool readable_ = false;
+  bool writable_ = true;
+  bool closing_ = false;      // the client sends no more
+  bool writes_soon_ = false;  // at the end of the turn
+  bool drains_ = false;
+  bool has_full_stream_ = false;  // a stream waits until the client has taken something
+  std::uint8_t asking_ = 0;       // streams that wait for the directory
+  instant idle_until_{};          // while there are no streams
+  instant written_at_{};          // when the client last took something, or began to take nothing
+  instant content_sent_at_{};
+  std::uint64_t content_octets_sent_ = 0;
+  std::string out_;          // what the socket has not taken
+  std::size_t counted_ = 0;  // of what waits
+  reading_pace pace_;
+  std::vector<std::unique_ptr<stream>> spare_streams_;
+  worker::client_place place_;
+};
+
+}  // namespace tidegate::gateway

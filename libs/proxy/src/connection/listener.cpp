@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connection/listener.hpp"
+
+#include "connection/http1_connection.hpp"
+#include "connection/proxy_header_reader.hpp"
+
+#include <tidegate/engine/transport.hpp>
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <span>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// When to try again what the system had no means for.
+constexpr auto accept_again_after = 100ms;
+/// What is taken of a queue before it is closed: more than any queue holds, and yet an end where connections come faster
+/// than they are taken.
+constexpr std::size_t last_accepted_max = 65'536;
+
+/// 0.0.0.0 for whoever comes through a file.
+auto ip_of(engine::socket_address const& address) -> http::ip_address {
+  auto const ip = address.ip_bytes();
+  auto const* const octets = reinterpret_cast<std::uint8_t const*>(ip.data());
+  switch (ip.size()) {
+    case 4: return http::ip_address::from_v4(std::span<std::uint8_t const, 4>(octets, 4));
+    case 16: return http::ip_address::from_v6(std::span<std::uint8_t const, 16>(octets, 16));
+    default: return {};
+  }
+}
+
+}  // namespace
+
+listener::listener(worker& on, engine::descriptor socket, std::string address)
+    : worker_(on), socket_(std::move(socket)), address_(std::move(address)) {}
+
+listener::~listener() {
+  worker_.loop.unwatch(socket_);
+}
+
+auto listener::start(bool shared) -> bool {
+  return (shared ? worker_.loop.watch_shared(socket_, *this) : worker_.loop.watch(socket_, *this))
+      .has_value();
+}
+
+void listener::use(active_config const& active) {
+  auto const& listen = active.config.listen;
+  auto const found = std::ranges::find(listen, address_, &listener_config::address);
+  if (found != listen.end()) {
+    tls_ = active.listener_tls[static_cast<std::size_t>(found - listen.begin())];
+    http2_ = found->http2;
+    proxy_protocol_ = found->proxy_protocol;
+  }
+}
+
+void listener::ready(engine::readiness /*what*/) {
+  accept_all();
+}
+
+void listener::accept_last() {
+  accept_all(last_accepted_max);
+}
+
+/// What waits in the queue is not told of again.
+void listener::out_of_memory() {
+  set(worker_.loop.timers(), worker_.loop.now() + accept_again_after);
+}
+
+void listener::expired() {
+  try {
+    accept_all();
+  } catch (std::bad_alloc const&) {
+    out_of_memory();
+    throw;
+  }
+}
+
+void listener::accept_all(std::size_t count_max) {
+  for (std::size_t i = 0; i < count_max; ++i) {
+    sockaddr_storage storage{};
+    socklen_t size = sizeof storage;
+    engine::descriptor accepted(::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&storage),
+                                          &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (accepted.is_open()) {
+      take(std::move(accepted), ip_of(engine::socket_address::from_bytes(&storage, size)));
+    } else if (errno == EAGAIN) {
+      return;
+    } else if (errno != ECONNABORTED && errno != EINTR) {
+      // Most likely no descriptor is left, and nothing tells when there is one for what waits in the queue.
+      worker_.metrics->accept_failures.add();
+      set(worker_.loop.timers(), worker_.loop.now() + accept_again_after);
+      return;
+    }
+  }
+}
+
+void listener::take(engine::descriptor socket, http::ip_address const& peer) {
+  if (proxy_protocol_ && !worker_.current->active->trusted_proxies.contains(peer)) {
+    // Whether it would speak the protocol or not: it is nobody whose word counts.
+    worker_.metrics->connections_untrusted.add();
+    return;
+  }
+  auto const place = worker_.add_client();
+  if (!place) {
+    worker_.metrics->connections_refused.add();
+    return;
+  }
+  worker_.metrics->connections_accepted.add();
+  try {
+    begin(*place, std::move(socket), peer);
+  } catch (std::bad_alloc const&) {
+    if (**place == nullptr) {
+      worker_.remove_client(*place);
+    }
+    throw;
+  }
+}
+
+void listener::begin(worker::client_place at, engine::descriptor socket,
+                     http::ip_address const& peer) {
+  if (proxy_protocol_) {
+    auto* const client =
+        new proxy_header_reader(worker_, at, std::move(socket), peer, tls_, http2_);  // NOLINT
+    if (!client->start()) {
+      client->drop();
+    }
+    return;
+  }
+  auto transport =
+      tls_ ? engine::transport(std::move(socket), *tls_) : engine::transport(std::move(socket));
+  auto* const client =
+      new http1_connection(worker_, at, std::move(transport), peer, http2_);  // NOLINT
+  if (!client->start(false)) {
+    client->drop();
+  }
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "worker.hpp"
+
+#include <tidegate/engine/loop.hpp>
+#include <tidegate/engine/socket.hpp>
+#include <tidegate/engine/tls.hpp>
+#include <tidegate/http/ip_address.hpp>
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace tidegate::gateway {
+
+/// Accepts connections for one worker.
+class listener final : public engine::watched, private engine::timer {
+ public:
+  listener(worker& on, engine::descriptor socket, std::string address);
+  ~listener() override;
+
+  /// `shared`: the socket is the one of all workers.
+  [[nodiscard]] auto start(bool shared) -> bool;
+  /// Takes what the settings say of its address; what was said before stays when they do not name it.
+  void use(active_config const& active);
+  /// Takes what waits in the queue of the socket, which is about to be closed.
+  void accept_last();
+
+ private:
+  void ready(engine::readiness what) override;
+  void out_of_memory() override;
+  void expired() override;
+  void accept_all(std::size_t count_max = std::numeric_limits<std::size_t>::max());
+  void take(engine::descriptor socket, http::ip_address const& peer);
+  void begin(worker::client_place at, engine::descriptor socket, http::ip_address const& peer);
+
+  worker& worker_;
+  engine::descriptor socket_;
+  std::string address_;  // as it is configured
+  std::optional<engine::tls_context> tls_;
+  bool http2_ = true;
+  bool proxy_protocol_ = false;
+};
+
+}  // namespace tidegate::gateway

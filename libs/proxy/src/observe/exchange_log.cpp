@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/exchange_log.hpp"
+
+#include "upstream/upstream_pool.hpp"
+
+#include <tidegate/proxy/partition_key.hpp>
+
+#include <chrono>
+#include <vector>
+
+namespace tidegate::gateway {
+
+void exchange_log::begin(request_context const& context, http::ip_address const& client,
+                         std::string_view protocol) {
+  server_ = {};
+  key_id_.clear();
+  key_outcome_ = {};
+  append_log_client(line_, std::chrono::system_clock::now(), client, protocol);
+  append_log_request(line_, *context.head, context.active->config.access_log.query);
+}
+
+auto exchange_log::finish(request_context const& context, quota_phase const& quota,
+                          early_answer const& early, std::size_t local_octets)
+    -> std::string const& {
+  std::vector<std::string_view> policies;
+  std::vector<std::string> partitions;
+  for (auto const i : quota.refused()) {
+    policies.emplace_back(context.route_settings().limits[i].policy->name);
+    partitions.push_back(partition_key_of(quota.partition(i)));
+  }
+  append_log_decision(line_, quota.decision(), policies, partitions);
+  logged_response response{
+      .principal =
+          context.token != nullptr ? std::string_view(context.token->name) : std::string_view(),
+      .key_id = key_id_,
+      .key_outcome = key_outcome_,
+      .status = early.status != 0 ? early.status : context.status,
+      .reason = early.status != 0 ? early.reason : context.reason,
+      .request_octets = context.request_octets,
+      .response_octets =
+          context.response_octets + (context.method == wire::method::head ? 0 : local_octets),
+      // The clock of the loop stands still while a request is answered at once.
+      .duration = instant(std::chrono::steady_clock::now().time_since_epoch()) - context.begun,
+  };
+  if (early.status != 0) {
+    response.response_octets = early.octets;  // what came later went to no client
+  }
+  if (context.route != nullptr) {
+    response.route = context.route_settings().settings->name;
+    if (context.route->pool != nullptr) {
+      response.upstream = context.route->pool->target().settings->name;
+    }
+  }
+  response.server = server_;
+  if (context.answered_at != instant::min()) {
+    response.upstream_time = context.answered_at - context.begun;
+  }
+  append_log_response(line_, response);
+  return line_;
+}
+
+}  // namespace tidegate::gateway

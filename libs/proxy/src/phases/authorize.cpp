@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "phases/authorize.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace tidegate::gateway {
+
+namespace {
+
+[[nodiscard]] auto base_size(std::string_view pattern, std::string_view path) -> std::size_t {
+  auto segments = std::ranges::count(pattern, '/') - 1;
+  std::size_t at = 0;
+  while (segments-- > 0 && at < path.size()) {
+    at = std::min(path.find('/', at + 1), path.size());
+  }
+  return at;
+}
+
+[[nodiscard]] auto is_safe(wire::method method) -> bool {
+  return method == wire::method::get || method == wire::method::head ||
+         method == wire::method::options || method == wire::method::trace;
+}
+
+}  // namespace
+
+auto path_below_base(request_context const& context) -> std::string_view {
+  auto const& pattern = context.route_settings().settings->match.path;
+  return context.path.substr(base_size(pattern, context.path));
+}
+
+auto is_authorized(request_context const& context) -> bool {
+  bool const is_scim = context.route_settings().settings->service == route_service::scim;
+  // What only reads, SCIM knows better: a POST may be a search.
+  if (context.token != nullptr) {
+    return is_safe(context.method) || is_scim || !context.token->read_only;
+  }
+  // How to authenticate is told to all clients (RFC 7643, section 5).
+  return is_scim && is_safe(context.method) && path_below_base(context) == "/ServiceProviderConfig";
+}
+
+auto auth_refusal_of(request_context const& context) -> auth_refusal {
+  if (context.token != nullptr) {
+    return {.status = 403,
+            .reason = "token-read-only",
+            .title = "Forbidden",
+            .detail = "This token is only for reading."};
+  }
+  if (context.head->has(wire::known_field::authorization)) {
+    return {.status = 401,
+            .reason = "token-unknown",
+            .title = "Unauthorized",
+            .detail = "The bearer token of the request is not one that this gateway knows.",
+            .challenge = "Bearer error=\"invalid_token\""};
+  }
+  return {.status = 401,
+          .reason = "token-missing",
+          .title = "Unauthorized",
+          .detail = "The request needs a bearer token.",
+          .challenge = "Bearer"};
+}
+
+auto refuse_unauthorized(request_context const& context, reply_texts texts) -> local_reply {
+  auto const why = auth_refusal_of(context);
+  auto reply = problem_reply(texts, why.reason, why.status, why.title, why.detail);
+  if (!why.challenge.empty()) {
+    texts.lines.assign("WWW-Authenticate: ").append(why.challenge).append("\r\n");
+    reply.field_lines = texts.lines;
+  }
+  return reply;
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "request/local_reply.hpp"
+#include "request/request_context.hpp"
+#include "upstream/upstream_pool.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tidegate::gateway {
+
+class exchange;
+class worker;
+
+/// Why an upstream did not answer, for the access log.
+[[nodiscard]] auto reason_of(upstream_failure why) noexcept -> std::string_view;
+/// What the client is told then.
+[[nodiscard]] auto failure_reply(upstream_failure why, reply_texts texts) -> local_reply;
+/// Whether nothing of the request was sent.
+[[nodiscard]] auto was_not_sent(upstream_failure why) noexcept -> bool;
+/// Whether the request is sent again after try number `tries`. `may_repeat`: also when it is not
+/// known whether it arrived.
+[[nodiscard]] auto is_worth_a_retry(upstream_failure why, bool may_repeat, std::int64_t tries,
+                                    std::int64_t retries) noexcept -> bool;
+/// Methods that may be sent again when it is not known whether they arrived (RFC 9110, section
+/// 9.2.2).
+[[nodiscard]] auto is_idempotent(wire::method method) noexcept -> bool;
+
+/// Sends a request to an upstream, and hands the answer to the exchange.
+class forward_phase final : private upstream_user {
+ public:
+  forward_phase(exchange& owner, worker& on) : owner_(owner), worker_(on) {}
+
+  /// For the next request.
+  void reset() noexcept;
+  /// Where the request is written to, before `start`.
+  [[nodiscard]] auto text() noexcept -> std::string& { return request_; }
+  /// Sends what is in `text`, or holds it until its body has come: a client that is slow takes no
+  /// connection of the upstream. `octets_at_hand` of the body have come.
+  void start(request_context const& context, std::uint64_t octets_at_hand);
+  /// Sends what is in `text`, with all of its body.
+  void start_whole();
+  /// More of the body, `content_octets` of it content.
+  void body(std::string_view bytes, std::uint64_t content_octets, bool last);
+  /// True while it takes the body of the request.
+  [[nodiscard]] auto takes_body() const noexcept -> bool {
+    return upstream_ != nullptr || octets_missing_ > 0;
+  }
+  void resume();
+  /// Wants no answer any more.
+  void abandon();
+  /// The exchange is over.
+  void end() noexcept;
+
+  [[nodiscard]] auto is_above_high_watermark() const noexcept -> bool {
+    return upstream_ != nullptr && upstream_->is_above_high_watermark();
+  }
+  [[nodiscard]] auto is_active() const noexcept -> bool { return upstream_ != nullptr; }
+  [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t {
+    return upstream_ != nullptr ? upstream_->waiting_octets() : 0;
+  }
+  [[nodiscard]] auto held_octets() const noexcept -> std::size_t {
+    return octets_missing_ > 0 ? request_.size() : 0;
+  }
+  /// How often an upstream was asked.
+  [[nodiscard]] auto tries() const noexcept -> std::int64_t { return tries_; }
+  void set_tries(std::int64_t tries) noexcept { tries_ = tries; }
+
+ private:
+  void prefetch() const noexcept override;
+  void upstream_interim(wire::response_head const& head) override;
+  void upstream_head(wire::response_head const& head) override;
+  void upstream_body(std::string_view bytes, std::uint64_t content_octets) override;
+  void upstream_done() override;
+  void upstream_failed(upstream_failure why, std::string unsent) override;
+  void upstream_takes_more() override;
+  void flush_client() override;
+  [[nodiscard]] auto wants_framing() const -> bool override;
+  [[nodiscard]] auto request_done() const -> bool override;
+  [[nodiscard]] auto client_is_full() const -> bool override;
+
+  [[nodiscard]] auto is_held(wire::request_head const& request, std::uint64_t at_hand) const
+      -> bool;
+  void send(bool fresh);
+
+  exchange& owner_;
+  worker& worker_;
+  upstream_connection* upstream_ = nullptr;
+  bool may_repeat_ = false;  // safe, and all of it is in `request_`
+  bool head_sent_ = false;
+  std::int64_t tries_ = 0;
+  std::uint64_t octets_missing_ = 0;  // of the body of a request that is held; 0: it is not
+  std::string request_;               // as it is sent, while it may be sent again
+};
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "phases/key/key_dispatch.hpp"
+
+#include "exchange.hpp"
+#include "phases/key/key_phase.hpp"
+
+#include <tidegate/base/fail_point.hpp>
+#include <tidegate/engine/on_loop.hpp>
+#include <tidegate/http/date.hpp>
+
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using idempotency::body_part;
+using idempotency::stage;
+using idempotency::upstream_fault;
+using wire::known_field;
+
+[[nodiscard]] auto fault_of(upstream_failure why) -> upstream_fault {
+  switch (why) {
+    case upstream_failure::connect_refused:
+    case upstream_failure::connect_timeout: return upstream_fault::not_connected;
+    case upstream_failure::no_descriptor: return upstream_fault::no_connection;
+    case upstream_failure::closed_unanswered: return upstream_fault::stale;
+    case upstream_failure::timeout:
+    case upstream_failure::idle: return upstream_fault::timed_out;
+    default: return upstream_fault::closed;
+  }
+}
+
+}  // namespace
+
+auto kept_answer::lines(bool is_protected) const -> response_lines {
+  return {.fields = fields,
+          .has_date = true,
+          .limit_lines = limit_lines,
+          .more = is_protected ? "" : "Idempotency-Status: bypassed\r\n"};
+}
+
+void key_dispatch::connect(bool fresh) {
+  auto const taken = route_.pool->take(fresh);
+  if (!taken) {
+    upstream_failed(taken.error(), {});
+    return;
+  }
+  upstream_ = *taken;
+  phase_.owner()->log().set_server(route_.pool->target().servers[upstream_->server()].authority);
+  upstream_->start(*this, head_.method, {});
+  if (upstream_ != nullptr && upstream_->is_connected()) {
+    upstream_connected();
+  }
+}
+
+void key_dispatch::upstream_connected() {
+  phase_.perform(phase_.run().connected(worker_.key_time()));
+}
+
+void key_dispatch::send(std::uint32_t attempt) {
+  if (head_.service) {
+    ask_service();
+    return;
+  }
+  if (attempt != 0) {
+    head_.lines.append("Idempotency-Attempt: ").append(std::to_string(attempt)).append("\r\n");
+  }
+  head_.lines.append("\r\n");
+  upstream_->await_answer();
+  send_content();
+  fail_point("request_sent");
+}
+
+void key_dispatch::send_content() {
+  while (upstream_ != nullptr && !content_.is_taken() && !upstream_->is_above_high_watermark()) {
+    auto bytes = std::exchange(head_.lines, {});  // in one write with the first piece
+    if (!content_.take_piece(bytes)) {
+      // The disk does not give back what it took: the request cannot be completed.
+      drop();
+      phase_.perform(
+          phase_.run().upstream_failed(upstream_fault::content_lost, worker_.key_time()));
+      return;
+    }
+    upstream_->send(bytes);
+    fail_point("request_begun");
+  }
+}
+
+void key_dispatch::upstream_takes_more() {
+  auto const at = phase_.run().at();
+  if (at == stage::running || at == stage::recording || at == stage::streaming) {
+    send_content();
+  }
+}
+
+void key_dispatch::resume() {
+  send_content();
+  if (phase_.run().at() == stage::streaming && upstream_ != nullptr) {
+    upstream_->resume();
+  }
+}
+
+void key_dispatch::drop() {
+  if (upstream_ != nullptr) {
+    std::exchange(upstream_, nullptr)->abandon();
+  }
+}
+
+void key_dispatch::upstream_failed(upstream_failure why, std::string /*unsent*/) {
+  auto const self = phase_.shared_from_this();  // it may end in this call
+  upstream_ = nullptr;
+  if (phase_.owner() != nullptr) {
+    phase_.owner()->context().reason = reason_of(why);
+  }
+  phase_.perform(phase_.run().upstream_failed(fault_of(why), worker_.key_time()));
+}
+
+/// A client that waited long enough has its answer; that of the upstream is still waited for (R5).
+auto key_dispatch::upstream_is_late() -> std::optional<std::chrono::nanoseconds> {
+  auto const now = worker_.loop.now();
+  if (auto const late = phase_.run().answer_late();
+      late.kind == idempotency::action_kind::report_late) {
+    late_until_ = now + phase_.settings().max_execution;
+    phase_.perform(late);
+  }
+  return now < late_until_ ? std::optional(late_until_ - now) : std::nullopt;
+}
+
+// ---- the answer ----
+
+void key_dispatch::upstream_interim(wire::response_head const& head) {
+  if (head.status() != 100) {
+    // A client that does not take them loses some: the request runs whatever the client does.
+    auto* const client = phase_.owner()->client();
+    if (client != nullptr && !client->is_above_high_watermark()) {
+      client->send_interim(head);
+    }
+  }
+}
+
+void key_dispatch::upstream_head(wire::response_head const& head) {
+  auto const self = phase_.shared_from_this();  // the exchange may let go of it
+  if (phase_.run().at() != stage::running) {    // nothing was sent
+    drop();
+    phase_.perform(phase_.run().upstream_failed(upstream_fault::closed, worker_.key_time()));
+    return;
+  }
+  answer_.status = static_cast<std::uint16_t>(head.status());
+  // Of the answer its content is passed on and kept, without trailers.
+  auto const drop = route_.route->fields_made_anew | wire::field_set{known_field::trailer};
+  std::vector<std::string_view> connection_options;
+  for (auto const& field : head.fields()) {
+    if (field.known == known_field::connection) {
+      connection_options.push_back(field.value);
+    }
+  }
+  for (auto const& field : head.fields()) {
+    bool const is_framing =
+        field.known == known_field::content_length || wire::is_of_connection(head, field);
+    if (!is_framing && !drop.contains(field.known)) {
+      answer_.fields.push_back({std::string(field.name), std::string(field.value)});
+    }
+  }
+  if (head.body().kind == wire::body_kind::content_length) {
+    answer_.declared_length = head.body().length;
+  }
+  begin_answer(&head, connection_options);
+}
+
+/// `head` is null for an answer of our own.
+void key_dispatch::begin_answer(wire::response_head const* head,
+                                std::span<std::string_view const> connection_options) {
+  fail_point("answer_begun");
+  if (head == nullptr || !head->has(known_field::date)) {
+    std::string date;
+    http::append_http_date(date, worker_.wall_clock());
+    answer_.fields.push_back({"Date", std::move(date)});
+  }
+  phase_.owner()->answer_began(answer_.status, head, answer_.limit_lines);
+  std::vector<idempotency::response_field> kept;
+  for (auto const& field : answer_.fields) {
+    if (idempotency::is_kept_field(field.name, connection_options)) {
+      kept.push_back(field);
+    }
+  }
+  phase_.run().answer_head(answer_.status, kept);
+}
+
+void key_dispatch::upstream_body(std::string_view bytes, std::uint64_t /*content_octets*/) {
+  auto const self = phase_.shared_from_this();
+  if (phase_.run().at() == stage::streaming) {
+    phase_.owner()->take_body(bytes, bytes.size());
+    return;
+  }
+  answer_.body.append(bytes);
+  phase_.owner()->count_held();
+  phase_.perform(phase_.run().answer_body(bytes, body_part::more, worker_.key_time()));
+}
+
+void key_dispatch::upstream_done() {
+  auto const self = phase_.shared_from_this();
+  upstream_ = nullptr;
+  if (phase_.run().at() == stage::running) {
+    fail_point("answer_complete");
+  }
+  phase_.perform(phase_.run().answer_body({}, body_part::last, worker_.key_time()));
+}
+
+auto key_dispatch::client_is_full() const -> bool {
+  auto const at = phase_.run().at();
+  if (at != stage::streaming) {
+    return at == stage::recording;
+  }
+  auto const* const client = phase_.owner()->client();
+  return client != nullptr && client->is_above_high_watermark();
+}
+
+void key_dispatch::flush_client() {
+  if (phase_.run().at() == stage::streaming) {
+    if (auto* const client = phase_.owner()->client()) {
+      client->flush();
+    }
+  }
+}
+
+// ---- a service of our own ----
+
+void key_dispatch::ask_service() {
+  auto& request = *head_.service;
+  if (!content_.read_all(request.content)) {
+    phase_.perform(phase_.run().upstream_failed(upstream_fault::content_lost, worker_.key_time()));
+    return;
+  }
+  worker_.shared.scim->handle(
+      std::move(request), false,
+      engine::on_loop(worker_.loop, [this, phase = phase_.weak_from_this()](scim_answer answer) {
+        if (auto const self = phase.lock()) {  // of which this is a part
+          service_answered(std::move(answer));
+        }
+      }));
+  fail_point("request_sent");
+}
+
+void key_dispatch::service_answered(scim_answer answer) {
+  if (phase_.run().at() != stage::running) {
+    return;
+  }
+  answer_.status = static_cast<std::uint16_t>(answer.status);
+  answer_.fields = std::move(answer.fields);
+  answer_.declared_length = answer.content_begin.size() + answer.content.size();
+  begin_answer(nullptr, {});
+  answer_.body = std::move(answer.content_begin);
+  answer_.body.append(answer.content);
+  fail_point("answer_complete");
+  phase_.perform(phase_.run().answer_body(
+      answer_.body, answer.was_not_run ? body_part::last_not_run : body_part::last,
+      worker_.key_time()));
+}
+
+}  // namespace tidegate::gateway

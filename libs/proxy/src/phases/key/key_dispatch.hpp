@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "phases/key/key_head.hpp"
+#include "request/keyed_content.hpp"
+#include "upstream/upstream_pool.hpp"
+#include "worker.hpp"
+
+#include <tidegate/base/sha256.hpp>
+#include <tidegate/idempotency/lookup.hpp>
+#include <tidegate/idempotency/record.hpp>
+#include <tidegate/scim_server/service.hpp>
+#include <tidegate/wire/http1_body.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::gateway {
+
+class key_phase;
+struct response_lines;
+
+/// An answer as far as it has come.
+struct kept_answer {
+  std::uint16_t status = 0;
+  std::vector<idempotency::response_field> fields;
+  std::optional<std::uint64_t> declared_length;
+  std::string limit_lines;  ///< the fields of quotas
+  std::string body;
+
+  /// What the head of the response says. `is_protected`: the key was claimed.
+  [[nodiscard]] auto lines(bool is_protected) const -> response_lines;
+};
+
+/// Sends a request with a key to its upstream, or to a service of our own, and keeps the answer.
+/// What happens goes to the execution of its phase.
+class key_dispatch final : public upstream_user {
+ public:
+  key_dispatch(key_phase& phase, worker& on, worker_route const& route, keyed_head& head,
+               keyed_content& content)
+      : phase_(phase), worker_(on), route_(route), head_(head), content_(content) {}
+
+  void connect(bool fresh);
+  /// `attempt` is that of the claim; 0 where there is none.
+  void send(std::uint32_t attempt);
+  /// Goes on with the content, and with an answer that the client takes more of.
+  void resume();
+  /// Wants no answer any more.
+  void drop();
+  [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t {
+    return upstream_ != nullptr ? upstream_->waiting_octets() : 0;
+  }
+  [[nodiscard]] auto answer() noexcept -> kept_answer& { return answer_; }
+  [[nodiscard]] auto answer() const noexcept -> kept_answer const& { return answer_; }
+
+ private:
+  // For the connection to the upstream.
+  void upstream_connected() override;
+  void upstream_interim(wire::response_head const& head) override;
+  void upstream_head(wire::response_head const& head) override;
+  void upstream_body(std::string_view bytes, std::uint64_t content_octets) override;
+  void upstream_done() override;
+  void upstream_failed(upstream_failure why, std::string unsent) override;
+  [[nodiscard]] auto upstream_is_late() -> std::optional<std::chrono::nanoseconds> override;
+  void upstream_takes_more() override;
+  void flush_client() override;
+  [[nodiscard]] auto wants_framing() const -> bool override { return false; }
+  [[nodiscard]] auto request_done() const -> bool override { return content_.is_taken(); }
+  [[nodiscard]] auto client_is_full() const -> bool override;
+
+  void send_content();
+  void ask_service();
+  void service_answered(scim_answer answer);
+  void begin_answer(wire::response_head const* head,
+                    std::span<std::string_view const> connection_options);
+
+  key_phase& phase_;
+  worker& worker_;
+  worker_route const& route_;
+  keyed_head& head_;
+  keyed_content& content_;
+  upstream_connection* upstream_ = nullptr;
+  instant late_until_{};
+  kept_answer answer_;
+};
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "phases/select.hpp"
+
+#include "phases/authorize.hpp"
+#include "phases/bridge_request.hpp"
+#include "phases/describe.hpp"
+
+#include <tidegate/http/path_readings.hpp>
+#include <tidegate/http/target.hpp>
+#include <tidegate/proxy/bearer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace tidegate::gateway {
+
+namespace {
+
+constexpr std::string_view description_path = "/.well-known/tidegate";
+constexpr std::string_view well_known = "/.well-known/";
+
+/// Whether a server could read the path as another one, whose route, cost or partition is another
+/// than that of `found`.
+[[nodiscard]] auto is_ambiguous(request_context const& context, std::optional<std::size_t> found)
+    -> bool {
+  auto const& active = *context.active;
+  auto const& request = *context.head;
+  auto const* const route = found ? &active.routes[*found] : nullptr;
+  if (route != nullptr && route->tells_paths_apart) {
+    // Escapes without need make no other partition, since its path is without them.
+    std::string plain;
+    http::append_plain_path(plain, context.path);
+    if (http::may_be_read_otherwise(plain)) {
+      return true;
+    }
+  }
+  auto const method = request.method_text();
+  auto const cost = [&](std::string_view path) {
+    return route == nullptr || route->limits.empty() ? 0 : route->costs.cost(method, path);
+  };
+  auto const cost_here = cost(context.path);
+  return http::find_other_reading(context.path, [&](std::string_view reading) {
+    return active.routes_by_request.find(method, request.authority(), reading) != found ||
+           cost(reading) != cost_here;
+  });
+}
+
+[[nodiscard]] auto handler_of(request_context const& context) -> handler {
+  auto const& settings = *context.route_settings().settings;
+  if (settings.auth && !is_authorized(context)) {
+    return handler::unauthorized;
+  }
+  if (settings.bridge && bridge_subject_of(context)) {
+    return handler::bridge;
+  }
+  switch (settings.service) {
+    case route_service::echo: return handler::echo;
+    case route_service::scim: return handler::scim;
+    case route_service::upstream: break;
+  }
+  return handler::forward;
+}
+
+[[nodiscard]] auto is_too_large(request_context const& context) -> bool {
+  auto const& max_body = context.active->config.http.max_body;
+  auto const body = context.head->body();
+  return max_body && body.kind == wire::body_kind::content_length &&
+         body.length > static_cast<std::uint64_t>(*max_body);
+}
+
+}  // namespace
+
+auto options_reply(reply_texts texts, std::string_view methods) -> local_reply {
+  texts.lines.assign("Allow: ").append(methods).append("\r\n");
+  return {.status = 200, .field_lines = texts.lines};
+}
+
+auto select_route(request_context& context, worker_config const& config, std::string& path,
+                  reply_texts texts) -> step {
+  auto const& request = *context.head;
+  auto const& active = *context.active;
+  auto const answer = [&](local_reply const& reply) {
+    context.reply = reply;
+    return step::answered;
+  };
+  context.path = request.path() == "*"
+                     ? std::string_view("*")
+                     : http::normal_path(request.path(), path).value_or(std::string_view());
+  if (context.path.empty()) {
+    return answer(problem_reply(texts, "path-invalid", 400, "Bad Request",
+                                "The path of the request is not valid."));
+  }
+  if (context.path == "*") {
+    return answer(options_reply(texts, usual_methods));
+  }
+  if (context.method == wire::method::trace) {
+    // Its answer has all that the upstream was sent, credentials too.
+    auto reply = problem_reply(texts, "method-not-allowed", 405, "Method Not Allowed",
+                               "This gateway does not take TRACE.");
+    texts.lines.assign("Allow: ").append(usual_methods).append("\r\n");
+    reply.field_lines = texts.lines;
+    return answer(reply);
+  }
+  auto const found =
+      active.routes_by_request.find(request.method_text(), request.authority(), context.path);
+  if (active.config.http.refuses_ambiguous_paths && http::may_be_read_otherwise(context.path) &&
+      is_ambiguous(context, found)) {
+    return answer(problem_reply(
+        texts, "path-ambiguous", 400, "Bad Request",
+        "The path of the request can be read as another one: slashes in a row, semicolons, "
+        "escaped slashes and other escapes without need do not mean the same to every server."));
+  }
+  // Problems lead to the description, so a route for all paths does not hide it.
+  if (context.path == description_path &&
+      !(found && active.config.routes[*found].match.path.starts_with(well_known))) {
+    return answer(describe(context, config.active, texts));
+  }
+  if (!found) {
+    return answer(problem_reply(texts, "no-route", 404, "Not Found",
+                                "No route of this gateway matches the request."));
+  }
+  context.route = &config.routes[*found];
+  if (is_too_large(context)) {
+    return answer(problem_reply(texts, "body-too-large", 413, "Content Too Large",
+                                "The content of the request is larger than allowed."));
+  }
+  if (auto const& auth = context.route_settings().settings->auth) {
+    context.token = find_token(auth->tokens, bearer_token_of(request));
+  }
+  context.handler = handler_of(context);
+  return step::next;
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/wire/http1_head.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace tidegate::gateway {
+
+/// A response that is there as a whole. Borrows its texts.
+struct whole_response {
+  int status = 200;
+  /// Empty: `field_lines` say it, and status codes without content get no Content-Length.
+  std::string_view content_type{};
+  /// Complete lines: all of the head but status, Content-Type and framing.
+  std::string_view field_lines{};
+  std::string_view content{};
+  bool closes = false;  ///< the connection is of no use afterwards
+  /// What HTTP/1.1 says of status, type and length, when it was made before; see
+  /// `append_content_head`.
+  std::string_view content_head{};
+  /// What comes before `content`.
+  std::string_view content_begin{};
+  /// Keeps `content` for as long as it has to wait, so that no copy of it is made.
+  std::shared_ptr<void const> owner{};
+};
+
+/// Content that is as long as this is sent from where it is; what is shorter is gathered with its
+/// head.
+inline constexpr std::size_t large_octets_min = 16 * 1024;
+
+/// Takes the response of one exchange.
+class response_sink {
+ public:
+  /// Sends a 1xx response.
+  virtual void send_interim(wire::response_head const& head) = 0;
+  /// Sends the head of an upstream's response, with `field_lines` besides its own fields less
+  /// `drop`.
+  virtual void send_head(wire::response_head const& head, wire::field_set const& drop,
+                         std::string_view field_lines) = 0;
+  /// Sends the head of a response that `send_body` and `send_end` follow; `field_lines` say all but
+  /// the framing. `length` is that of the content, where it is known.
+  virtual void send_own_head(int status, std::string_view field_lines,
+                             std::optional<std::uint64_t> length) = 0;
+  /// Sends bytes of the body: with their framing when `client_stream::wants_framing`, else content.
+  virtual void send_body(std::string_view bytes) = 0;
+  /// Ends the response: as it should be, or (`is_cut`) so that the client sees that it is not whole.
+  virtual void send_end(bool is_cut) = 0;
+  /// Sends all of a response.
+  virtual void send_whole(whole_response const& response) = 0;
+
+ protected:
+  ~response_sink() = default;
+};
+
+/// How a client takes what it is sent, and gives its request.
+class client_flow {
+ public:
+  /// There is no memory for the exchange: abandons it and tells the client nothing.
+  virtual void give_up() = 0;
+  /// Sends what was gathered.
+  virtual void flush() = 0;
+  /// True when so much waits for the client that nothing more is to be made for it. When it has
+  /// taken some of it, `exchange::client_resumed` is called.
+  [[nodiscard]] virtual auto is_above_high_watermark() const -> bool = 0;
+  /// False when a store is not to be asked for an answer yet, because the client has not taken
+  /// others. When it has, `exchange::client_resumed` is called.
+  [[nodiscard]] virtual auto takes_answers() -> bool { return true; }
+  /// As that, where an answer takes the directory some time: each client may wait for a few at
+  /// once.
+  [[nodiscard]] virtual auto may_ask_directory() -> bool { return true; }
+  /// The upstream takes more of the request's body.
+  virtual void resume() = 0;
+
+ protected:
+  ~client_flow() = default;
+};
+
+/// The client's side of one exchange.
+class client_stream : public response_sink, public client_flow {
+ public:
+  /// Whether bodies go to the client framed as HTTP/1.1 does it.
+  [[nodiscard]] virtual auto wants_framing() const -> bool = 0;
+  /// As logs call it: `HTTP/1.1`.
+  [[nodiscard]] virtual auto protocol() const -> std::string_view = 0;
+
+ protected:
+  ~client_stream() = default;
+};
+
+/// What is counted and logged when the client has closed before it had its response.
+inline constexpr int status_client_closed = 499;
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "request/forwarded_head.hpp"
+
+#include "request/request_fields.hpp"
+
+#include <tidegate/http/forwarded.hpp>
+#include <tidegate/wire/http1_write.hpp>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using wire::known_field;
+
+/// The fields that only we write for an upstream.
+constexpr wire::field_set forwarding_fields = {known_field::x_forwarded_for,
+                                               known_field::x_forwarded_proto,
+                                               known_field::x_forwarded_host,
+                                               known_field::forwarded,
+                                               known_field::via,
+                                               known_field::idempotency_attempt};
+
+/// The lines that tell the upstream who asked. `is_trusted` is whether the peer is believed in what
+/// it says about that itself.
+void append_forwarding_lines(std::string& lines, request_context const& context,
+                             std::string_view protocol, bool is_trusted, forwarding_texts texts) {
+  auto const& request = *context.head;
+  auto const& from = *context.from;
+  bool const by_forwarded =
+      context.active->config.client_address == client_address_field::forwarded;
+  auto host = request.authority();
+  if (!is_trusted && !by_forwarded && !request.has(known_field::via) &&
+      request.minor_version() == 1) {  // nearly always
+    if (!host.empty()) {
+      wire::append_parts(lines, "X-Forwarded-Host: ", host, "\r\n");
+    }
+    lines.append(from.forwarding_lines);
+    return;
+  }
+  std::string_view forwarded_for = from.peer_text();
+  auto proto = from.scheme;
+  auto& value = texts.value;
+  value.clear();
+  if (is_trusted) {
+    auto const client = find_forwarded_client(request, from, *context.active, texts.field_lines);
+    if (by_forwarded) {
+      if (client.address != from.peer) {
+        http::append_x_forwarded_for(value, client.address);
+      }
+    } else {
+      for (auto const& line : lines_of(request, known_field::x_forwarded_for, texts.field_lines)) {
+        value.append(value.empty() ? "" : ", ").append(line);
+      }
+    }
+    http::append_x_forwarded_for(value, from.peer);
+    forwarded_for = value;
+    proto = http::x_forwarded_proto(client.proto, true, proto);
+    host = http::x_forwarded_host(client.host, true, host);
+  }
+  if (!host.empty()) {
+    wire::append_parts(lines, "X-Forwarded-Host: ", host, "\r\n");
+  }
+  constexpr std::string_view http_name = "HTTP/";
+  wire::append_parts(lines, "X-Forwarded-For: ", forwarded_for, "\r\nX-Forwarded-Proto: ", proto,
+                     "\r\nVia: ");
+  if (request.has(known_field::via)) {  // each proxy adds itself at the end
+    for (auto const& line : lines_of(request, known_field::via, texts.field_lines)) {
+      lines.append(line).append(", ");
+    }
+  }
+  wire::append_parts(lines, protocol.substr(http_name.size()), via_here, "\r\n");
+  if (by_forwarded) {
+    value.clear();
+    if (is_trusted) {
+      for (auto const& line : lines_of(request, known_field::forwarded, texts.field_lines)) {
+        value.append(value.empty() ? "" : ", ").append(line);
+      }
+    }
+    http::append_forwarded(value,
+                           {.peer = from.peer, .host = request.authority(), .scheme = from.scheme});
+    wire::append_parts(lines, "Forwarded: ", std::string_view(value), "\r\n");
+  }
+}
+
+}  // namespace
+
+void append_forwarded_head(std::string& out, request_context const& context,
+                           std::string_view protocol, forwarding const& wanted,
+                           forwarding_texts texts) {
+  auto const& request = *context.head;
+  auto& lines = texts.lines;
+  lines.clear();
+  append_forwarding_lines(lines, context, protocol, is_trusted_peer(*context.active, *context.from),
+                          texts);
+  wire::request_forwarding how;
+  std::string target;
+  if (!wanted.target.empty()) {
+    how.target = wanted.target;
+  } else if (context.path.data() != request.path().data()) {  // not as it came
+    target.assign(context.path).append(request.query());
+    how.target = target;
+  }
+  how.drop = wanted.drop | forwarding_fields;
+  how.other_names = context.route_settings().other_names;
+  how.field_lines = lines;
+  how.body = wanted.body.value_or(request.body());
+  wire::append_request_head(out, request, how);
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "request/request_context.hpp"
+
+#include <tidegate/wire/http1_head.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::gateway {
+
+/// How a head goes on to an upstream.
+struct forwarding {
+  wire::field_set drop{};
+  std::string_view target{};                 ///< empty: the request's
+  std::optional<wire::body_framing> body{};  ///< nothing: the request's
+};
+
+/// Room for what is written on the way.
+struct forwarding_texts {
+  std::string& lines;
+  std::string& value;
+  std::vector<std::string_view>& field_lines;
+};
+
+/// Appends the head of a request as it is sent to an upstream: with its normal path, without what
+/// only we write, and with who asked. `protocol` is the client's, such as `HTTP/1.1`.
+void append_forwarded_head(std::string& out, request_context const& context,
+                           std::string_view protocol, forwarding const& wanted,
+                           forwarding_texts texts);
+
+}  // namespace tidegate::gateway

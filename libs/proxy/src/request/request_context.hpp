@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/proxy/active_config.hpp>
+#include "request/client_address.hpp"
+#include "request/local_reply.hpp"
+
+#include <tidegate/base/instant.hpp>
+#include <tidegate/wire/http1_head.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tidegate::gateway {
+
+/// What a phase says to the exchange that drives it.
+enum class step : std::uint8_t {
+  next,       ///< the next phase goes on
+  answered,   ///< `request_context::reply` is to be sent
+  suspended,  ///< a store has to be asked; the phase is resumed with the answer
+};
+
+/// What answers a request that has a route, once it is admitted.
+enum class handler : std::uint8_t {
+  forward,
+  scim,
+  echo,
+  bridge,        ///< `forward` with pages by cursor
+  unauthorized,  ///< 401 or 403, which is charged as everything else is
+  keyed,         ///< the key phase, by what it has found
+};
+
+/// What the phases of a request share. Data only: phases read and write it, and know nothing of
+/// each other.
+struct request_context {
+  // Of the request. The texts live until the handler has begun.
+  wire::request_head const* head = nullptr;
+  std::string_view path{};  ///< normal
+  client_address const* from = nullptr;
+  wire::method method = wire::method::get;
+
+  // What serves it.
+  active_config const* active = nullptr;
+  worker_route const* route = nullptr;  ///< null when none was found
+  bearer_token const* token = nullptr;  ///< who asks, on a route with `auth`
+  gateway::handler handler = gateway::handler::forward;
+
+  // What became of it.
+  std::optional<local_reply> reply{};
+  int status = 0;
+  std::string_view reason{};  ///< why the gateway answered itself, for the log; a literal
+  std::uint64_t request_octets = 0;
+  std::uint64_t response_octets = 0;
+  double capacity = 1;  ///< the share of what remains of quotas that is told
+  instant begun{};
+  instant admitted_at{};                ///< when it was charged
+  instant answered_at{instant::min()};  ///< when the head of the response came
+
+  [[nodiscard]] auto route_settings() const -> gateway::route const& { return *route->route; }
+};
+
+}  // namespace tidegate::gateway

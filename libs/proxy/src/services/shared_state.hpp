@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "observe/access_log.hpp"
+#include "observe/metrics.hpp"
+#include "upstream/upstream_reports.hpp"
+
+#include <tidegate/base/instant.hpp>
+#include <tidegate/proxy/control.hpp>
+#include <tidegate/proxy/event_log.hpp>
+#include <tidegate/proxy/idempotency_service.hpp>
+#include <tidegate/scim/cursor.hpp>
+#include <tidegate/scim_server/service.hpp>
+#include <tidegate/store/quota_overrides.hpp>
+#include <tidegate/store/quota_table.hpp>
+#include <tidegate/store/store_health.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tidegate::gateway {
+
+class worker;
+
+/// Quotas in memory, of all threads.
+struct quota_state {
+  store::quota_table& table;
+  store::quota_overrides overrides{};  ///< of what is in `table`
+  /// Of the store, where gateways share quotas.
+  store::store_health health{
+      {"the store of quotas does not answer ({}): each policy does as its "
+       "on-store-failure says",
+       "the store of quotas answers again"}};
+};
+
+/// How far the gateway is with stopping.
+struct drain_state {
+  std::atomic<bool> draining{false};
+  std::mutex mutex;
+  /// When a worker has begun to drain, and when the last connection goes.
+  std::condition_variable changed;
+  std::size_t workers_draining = 0;
+};
+
+/// Descriptors of all threads. The bounds are set at the start.
+struct connection_budget {
+  std::atomic<std::int64_t> clients{0};
+  std::atomic<std::int64_t> detached{0};  ///< exchanges that run without their client
+  std::atomic<std::int64_t> upstreams{0};
+  std::int64_t clients_max = 0;
+  std::int64_t descriptors = 0;                ///< for clients and upstreams
+  std::atomic<instant> noted{instant::min()};  ///< when the log last said that none is left
+};
+
+/// What waits in memory because clients are slow, on all threads.
+struct buffer_budget {
+  std::atomic<std::int64_t> buffered{0};              ///< octets
+  std::atomic<std::uint64_t> shed_requests{0};        ///< that it be less; 0: no round is under way
+  std::atomic<instant> shed_noted{instant::min()};    ///< when the log last said so
+  std::atomic<instant> memory_noted{instant::min()};  ///< the same for failed allocations
+};
+
+/// What all workers share.
+struct shared_state {
+  shared_state(store::quota_table& table, access_log& to, std::shared_ptr<event_log> events_to)
+      : quotas{table}, log(to), events(std::move(events_to)), upstreams(*events) {}
+
+  void warn(std::string_view line) const { events->warning(line); }
+
+  quota_state quotas;
+  drain_state drain;
+  connection_budget connections;
+  buffer_budget memory;
+  access_log& log;
+  std::shared_ptr<event_log> events;  ///< never null
+  upstream_reports upstreams;
+  std::vector<std::shared_ptr<worker_metrics>> metrics;
+  std::vector<bound_listener> listeners;  ///< from the start on
+  std::vector<worker*> workers;           ///< each is used on its own thread only
+  /// Null while no route has keys; from then on it stays.
+  std::shared_ptr<idempotency_service> idempotency;
+  /// Null while no route is one of SCIM; from then on it stays.
+  std::unique_ptr<scim_service> scim;
+  /// Null while no route is a bridge; from then on it stays.
+  std::unique_ptr<scim::cursor_sealer const> bridge_cursors;
+};
+
+}  // namespace tidegate::gateway
