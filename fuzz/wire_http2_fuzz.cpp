@@ -33,8 +33,8 @@ class answers final : public http2_events {
  public:
   explicit answers(http2_limits const& limits) : session(limits, *this, head_) {}
 
-  /// Goes on with the streams that wait.
-  void go_on() {
+  /// Answers the streams that wait.
+  void answer_waiting() {
     for (std::size_t i = 0; i < session.streams_count(); ++i) {
       auto& stream = session.stream_at(i);
       auto const found = streams_.find(stream.id());
@@ -164,7 +164,7 @@ extern "C" auto LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t siz
     alive = all->session.receive(part, now);
     check(all->session.streams_count() <= 8 + 1, "bounded");
     if (alive) {
-      all->go_on();
+      all->answer_waiting();
     }
     out.clear();
     alive = all->session.take_output(out, 64 * 1024) && alive;

@@ -438,7 +438,7 @@ TEST(gateway_access_log, is_complete_when_the_gateway_has_ended) {
   EXPECT_EQ(std::ranges::count(log.text(), '\n'), static_cast<std::ptrdiff_t>(count));
 }
 
-TEST(gateway_access_log, drops_lines_and_holds_up_nobody_when_they_are_not_taken) {
+TEST(gateway_access_log, drops_lines_that_are_not_taken_and_delays_no_request) {
   log_folder const log;
   ASSERT_EQ(::mkfifo(log.file().c_str(), 0600), 0);
   descriptor const reader(::open(log.file().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));

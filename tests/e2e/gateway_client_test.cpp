@@ -153,7 +153,7 @@ auto is_refused_in_body(wire::test::corpus_row const& row) -> bool {
   return head != std::string::npos && offset >= head + 4;
 }
 
-// ---- a body that nobody wants ----
+// ---- a body that is not wanted ----
 
 /// No route matches, so the gateway answers by itself.
 constexpr auto nowhere_head = "POST /nowhere HTTP/1.1\r\nHost: a.example\r\n";

@@ -54,7 +54,7 @@ struct seen_answer {
         content(answer.field("Location") + "\n" + answer.body) {}
 };
 
-/// Whether a client may be told `later` when it asks after somebody was told `earlier`.
+/// Whether a client may be told `later` when it asks after another was told `earlier`.
 auto may_follow(std::string_view path, seen_answer const& earlier, seen_answer const& later)
     -> bool {
   if (earlier.code == "in-flight") {

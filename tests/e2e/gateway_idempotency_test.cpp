@@ -569,7 +569,7 @@ TEST_F(gateway_idempotency, sends_nothing_when_its_file_was_deleted_while_it_run
   EXPECT_EQ(api.requests(), 1U);
 }
 
-TEST_F(gateway_idempotency, survives_clients_that_reset_before_they_are_told_to_go_on) {
+TEST_F(gateway_idempotency, survives_clients_that_reset_before_100_continue) {
   origin api;
   gateway const with(keyed_config(api.url(), data_));
   for (int i = 0; i < 200; ++i) {

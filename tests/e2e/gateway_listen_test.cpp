@@ -281,7 +281,7 @@ TEST(gateway_activation, serves_through_a_socket_that_it_was_passed) {
   }
 }
 
-TEST(gateway_activation, loses_no_connection_while_nobody_accepts) {
+TEST(gateway_activation, loses_no_connection_while_none_is_accepted) {
   origin const bound;
   auto const early = bound.begin_to_connect();
   for (int i = 0; i < 2; ++i) {

@@ -95,7 +95,7 @@ TEST_F(gateway_scim_list, counts_without_resources_when_count_is_0_or_less) {
 }
 
 TEST_F(gateway_scim_list, finds_nothing_with_200) {
-  auto const none = filter("userName eq \"nobody\"");
+  auto const none = filter("userName eq \"missing\"");
   EXPECT_EQ(none.status(), 200);
   EXPECT_EQ(none.at("totalResults"), "0");
   EXPECT_EQ(none.at("Resources"), "[]");
@@ -564,7 +564,7 @@ TEST_F(gateway_scim_bulk, goes_on_behind_errors_up_to_the_number_that_is_allowed
   EXPECT_EQ(client_.get("/Groups").at("totalResults"), "0");
 }
 
-TEST_F(gateway_scim_bulk, refuses_what_is_no_bulk_request) {
+TEST_F(gateway_scim_bulk, refuses_invalid_bulk_requests) {
   expect_error(client_.post("/Bulk", "{}"), 400, "invalidSyntax");
   expect_error(client_.post("/Bulk", bulk("", R"("failOnErrors":0,)")), 400, "invalidValue");
   auto const odd = client_.post(

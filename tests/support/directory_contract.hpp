@@ -311,7 +311,7 @@ TYPED_TEST_P(directory_contract, undoes_what_is_not_to_be_kept) {
       return keep;
     });
   };
-  EXPECT_TRUE(insert_one("a", false)) << "that it was undone is no error";
+  EXPECT_TRUE(insert_one("a", false)) << "to undo it is not an error";
   EXPECT_EQ(text_in(*where, "acme", this->users_, "a"), "none");
   EXPECT_TRUE(insert_one("b", true));
   EXPECT_TRUE(insert_one("c", false));
@@ -741,7 +741,7 @@ TYPED_TEST_P(directory_contract, answers_as_a_plain_directory_does) {
                                                                   "ew", "gt", "le", "lt"};
       auto const op = std::string(compare[below(compare.size())]);
       auto const member = any_of(below(2) == 0 ? this->users_ : this->groups_);
-      auto const someone = quoted(member ? plain.id_of(*member) : "nobody");
+      auto const someone = quoted(member ? plain.id_of(*member) : "missing");
       bool const user = &type == &this->users_;
       switch (below(depth > 0 ? 14 : 10)) {
         case 0:
@@ -1036,7 +1036,7 @@ TYPED_TEST_P(directory_contract, walks_past_everyone_once_while_others_write) {
                 [](directory_row const& row) { return row.at; });
           });
           place = towards == scim::direction::forward ? page.next : page.previous;
-          // Going back, the page that reaches the start is the first page anew.
+          // Going back, the page that reaches the start is the first page again.
           bool const repeats = towards == scim::direction::backward && !place;
           for (auto const& row : page.rows) {
             if (!row.id.starts_with("new")) {
