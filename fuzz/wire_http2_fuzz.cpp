@@ -6,7 +6,8 @@
 // - a request is shown only with a head that HTTP/1.1 would read the same, and at most once a
 //   stream;
 // - content comes only between a request and its end, and never more than its length says;
-// - every stream that was told of is told to be over, or is there when the session is destroyed;
+// - every stream that was reported is reported to be over, or is there when the session is
+//   destroyed;
 // - what may be under way at once has a bound;
 // - what is said is whole frames of the kinds that a server sends, none too large, and nothing
 //   after the end.

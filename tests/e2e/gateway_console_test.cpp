@@ -48,7 +48,7 @@ TEST(gateway_console, is_one_page_that_runs_nothing_but_itself) {
   }
 }
 
-TEST(gateway_console, is_told_the_figures_again_and_again) {
+TEST(gateway_console, gets_the_figures_again_and_again) {
   gateway const with(nothing_there);
   auto client = with.connect_admin();
   client.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");

@@ -344,7 +344,7 @@ TEST(gateway_crash, leaves_at_each_place_what_the_design_says) {
     }
     expect_eventually([&] { return api.effects("\"k\"") == row.effects; }, "the work is done");
     {
-      // Once more before it has told anybody.
+      // Once more before any client was told.
       EXPECT_THROW(gateway(config, fail_at("recovery_written")), std::runtime_error);
       EXPECT_THROW(gateway(config, fail_at("recovery_committed")), std::runtime_error);
     }

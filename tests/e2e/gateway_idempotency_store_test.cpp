@@ -302,7 +302,7 @@ TEST_F(gateway_idempotency_store, numbers_no_attempt_that_is_not_protected) {
   EXPECT_EQ(answer.field("Idempotency-Status"), "bypassed");
 }
 
-TEST_F(gateway_idempotency_store, gives_back_a_claim_that_was_made_when_it_seemed_to_fail) {
+TEST_F(gateway_idempotency_store, releases_a_claim_that_was_made_when_it_seemed_to_fail) {
   serving_origin const api(response("200 OK", "done"));
   inner_gateway const with(keyed_config(api.url(), data_), script_);
   script_->changes_fail_but_are_made = true;

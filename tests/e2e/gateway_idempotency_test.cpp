@@ -203,7 +203,7 @@ TEST_F(gateway_idempotency, waits_as_long_as_the_client_prefers) {
   EXPECT_EQ(second.read_response().field("Idempotent-Replayed"), "true");
 }
 
-TEST_F(gateway_idempotency, goes_on_when_the_client_is_gone) {  // N2
+TEST_F(gateway_idempotency, continues_when_the_client_has_left) {  // N2
   origin api;
   gateway const with(keyed_config(api.url(), data_));
   auto [first, server, seen] = begin(with, api, post("\"k\""));

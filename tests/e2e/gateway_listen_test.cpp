@@ -84,7 +84,7 @@ std::string const version_2 =
 /// Version 2, LOCAL.
 std::string const local_2 = signature + "\x20\x00\x00\x00"s;
 
-/// Who the upstream is told that asks, when a connection begins with `bytes`.
+/// The client address that the upstream gets when a connection begins with `bytes`.
 auto client_behind(gateway const& with, origin& api, std::string_view bytes) -> std::string {
   auto client = with.connect();
   client.send(bytes);

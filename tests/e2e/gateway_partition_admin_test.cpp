@@ -284,7 +284,7 @@ TEST(gateway_partition_admin, shows_the_other_quota_in_older_fields_too) {
   }
 }
 
-TEST(gateway_partition_admin, gives_back_slots_that_were_taken_under_another_quota) {
+TEST(gateway_partition_admin, releases_slots_that_were_taken_under_another_quota) {
   origin api;
   gateway const with("upstreams: {api: " + api.url() +
                      "}\npolicies: {slots: {quota: 1, unit: concurrent-requests, partition: []}}\n"

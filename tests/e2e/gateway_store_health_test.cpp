@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stores that can be read and take no change: what people are told.
+// Stores that can be read and take no change: what operators see.
 #include "gateway.hpp"
 #include "keyed.hpp"
 #include "scim.hpp"
@@ -129,7 +129,7 @@ TEST(gateway_store_health, tells_that_a_new_file_of_keys_was_made) {
   EXPECT_THAT(with.errors(), Not(HasSubstr(line))) << "it was there";
 }
 
-/// Fills the store by its own bound, as anybody can.
+/// Fills the store up to its limit, as any client can.
 void expect_full_store_to_work(std::string const& kind) {
   serving_origin const api(response("201 Created", std::string(400'000, 'x')));
   data_folder const data;

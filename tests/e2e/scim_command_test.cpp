@@ -138,7 +138,7 @@ class scim_command : public scim_test {
   data_folder folder_;
 };
 
-TEST_F(scim_command, exports_everyone_once_by_cursor) {
+TEST_F(scim_command, exports_every_resource_once_by_cursor) {
   make_users(25);
   auto const got = scim_run({"export", url(), "--token", "alpha", "--page-size", "10"});
   EXPECT_EQ(got.status, 0) << got.err;
@@ -443,7 +443,7 @@ class scim_script : public testing::Test {
   data_folder folder_;
 };
 
-TEST_F(scim_script, goes_on_where_ctrl_c_or_a_kill_left_it_and_when_the_cursor_is_lost) {
+TEST_F(scim_script, resumes_where_ctrl_c_or_a_kill_left_it_and_when_the_cursor_is_lost) {
   {
     background first(arguments(false));
     auto client = server_.accept();

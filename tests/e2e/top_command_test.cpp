@@ -250,7 +250,7 @@ TEST(top_command, gives_the_terminal_back_while_it_is_stopped) {
   EXPECT_EQ(seen.wait(), 0);
 }
 
-TEST(top_command, goes_on_when_the_gateway_is_away) {
+TEST(top_command, continues_when_the_gateway_is_away) {
   auto running = std::make_unique<gateway>(config());
   on_a_terminal seen(
       {TIDEGATE_BINARY, "top", "--interval", "100ms", "--admin", running->admin_url()}, 100, 30);
