@@ -11,7 +11,7 @@
 /// that programs read.
 namespace tidegate::bench {
 
-/// Keeps the compiler from dropping a computation whose value nobody uses.
+/// Keeps the compiler from dropping a computation whose value is not used.
 template <class T>
 inline void keep(T const& value) {
   asm volatile("" : : "r,m"(value) : "memory");

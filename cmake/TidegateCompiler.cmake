@@ -18,7 +18,7 @@ set(TIDEGATE_COMPILE_OPTIONS
     "$<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>"
     # Clang sees std::get_temporary_buffer in the stable_sort of libstdc++ 12.
     "$<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>"
-    # The libraries are position-independent, but nobody puts other functions in the place of theirs: they
+    # The libraries are position-independent, but their functions are never replaced by others: they
     # may be inlined into each other.
     -fno-semantic-interposition
     # Messages of assert and of the tests name files as the repository does.

@@ -2,7 +2,7 @@
 # Writes tidegate_version.hpp: cmake -DVERSION=… -DSOURCE_DIR=… -DOUTPUT=… -P WriteVersion.cmake
 set(commit unknown)
 find_program(git git)
-# A source tree that was unpacked inside somebody else's repository has no commit of its own.
+# A source tree that was unpacked inside another repository has no commit of its own.
 if(git AND EXISTS "${SOURCE_DIR}/.git")
   execute_process(
     COMMAND "${git}" -C "${SOURCE_DIR}" rev-parse --short=12 HEAD

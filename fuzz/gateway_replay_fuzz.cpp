@@ -49,8 +49,8 @@ auto has_content(stored_response const& response) -> bool {
   return response.status != 204 && response.status != 304;
 }
 
-/// False for what nobody stores: fields of a connection, of the framing, and content where there is
-/// none.
+/// False for what is never stored: fields of a connection, of the framing, and content where there
+/// is none.
 auto is_stored(stored_response const& response) -> bool {
   return response.body_kept && (has_content(response) || response.body.empty()) &&
          std::ranges::all_of(response.fields, [](response_field const& field) {

@@ -4,7 +4,7 @@
 //
 // - never a crash, and never a look outside of the text;
 // - without trust in the peer, the peer is the client;
-// - whatever a stranger sends, once a trusted proxy has added who asked it, that is the client:
+// - whatever a client sends, the address that a trusted proxy has added is that of the client:
 //   nothing that stands before it changes that;
 // - an address is what the C library reads, and is read again from its canonical text.
 #include "check.hpp"

@@ -4,8 +4,8 @@
 //
 // - never a crash, and no more requests under way than allowed;
 // - two requests are never closer than the cap on the rate allows;
-// - nobody is told to wait longer than twice the longest wait, and with nothing under way there is
-//   always a time to wait for: after a few waits a request goes.
+// - no request is told to wait longer than twice the longest wait, and with nothing under way there
+//   is always a time to wait for: after a few waits a request goes.
 #include "check.hpp"
 
 #include <tidegate/ratelimit/pacing.hpp>
@@ -84,7 +84,7 @@ class script {
     if (!answer.go) {
       check(answer.at > now_, "a wait leads into the future");
       check(answer.at == instant::max() || answer.at - now_ <= 2 * options_.wait_max,
-            "nobody waits for ever");
+            "no wait lasts for ever");
       check(answer.at != instant::max() || !under_way_.empty(), "there is an answer to wait for");
       return;
     }

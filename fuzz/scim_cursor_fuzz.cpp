@@ -2,7 +2,7 @@
 //
 // Any bytes as a cursor, as what a cursor says, and as a change of one:
 //
-// - never a crash; no text of whoever lacks the key is opened, and each is refused as invalid;
+// - never a crash; a text that was made without the key is refused as invalid;
 // - what is sealed is opened as it was, has only unreserved characters and is never too long;
 // - with any change of its text, or of whom or what it is bound to, it is invalid, also when it has
 //   expired.

@@ -19,7 +19,7 @@
 /// - serialising the tree gives what the streaming writers give for that model, it parses again to
 ///   an equal tree, and serialising that changes nothing;
 /// - the JSON form reads back equal;
-/// - nothing looks behind the last byte (the sanitizers see to that).
+/// - nothing looks behind the last byte (the sanitizers check that).
 namespace tidegate::sf::fuzz {
 
 using tidegate::fuzz::check;

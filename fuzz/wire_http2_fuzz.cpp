@@ -6,7 +6,8 @@
 // - a request is shown only with a head that HTTP/1.1 would read the same, and at most once a
 //   stream;
 // - content comes only between a request and its end, and never more than its length says;
-// - every stream that was told of is told to be over, or is there when the session is destroyed;
+// - every stream that was reported is reported to be over, or is there when the session is
+//   destroyed;
 // - what may be under way at once has a bound;
 // - what is said is whole frames of the kinds that a server sends, none too large, and nothing
 //   after the end.
@@ -33,8 +34,8 @@ class answers final : public http2_events {
  public:
   explicit answers(http2_limits const& limits) : session(limits, *this, head_) {}
 
-  /// Goes on with the streams that wait.
-  void go_on() {
+  /// Answers the streams that wait.
+  void answer_waiting() {
     for (std::size_t i = 0; i < session.streams_count(); ++i) {
       auto& stream = session.stream_at(i);
       auto const found = streams_.find(stream.id());
@@ -164,7 +165,7 @@ extern "C" auto LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t siz
     alive = all->session.receive(part, now);
     check(all->session.streams_count() <= 8 + 1, "bounded");
     if (alive) {
-      all->go_on();
+      all->answer_waiting();
     }
     out.clear();
     alive = all->session.take_output(out, 64 * 1024) && alive;

@@ -52,7 +52,7 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
   }
   auto const status = parse_response_head(bytes, 0, limits, asked, head);
   check(split == status, "where the bytes are split makes no difference");
-  check(status.state != head_state::http2_preface, "a response is no preface");
+  check(status.state != head_state::http2_preface, "a response is never a preface");
   if (status.state == head_state::complete) {
     tidegate::fuzz::check_one_reading(bytes, status.size, head);
     check(head.status() >= 100 && head.status() <= 599, "a status has three digits");

@@ -9,7 +9,9 @@ import urllib.parse
 
 from http_ends import PATIENCE
 
-CASES = {}  # by name, in the order in which they run: what a careful implementation does, and a function that asks
+# By name, in the order in which they run: what a careful implementation does, and a function that
+# asks.
+CASES = {}
 
 
 class NotApplicable(Exception):

@@ -28,7 +28,8 @@ SCIM_JSON = "application/scim+json"
 # xsd:dateTime with a zone, which is what servers write.
 DATE_TIME = re.compile(r"-?\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
-REQUIREMENTS = collections.defaultdict(list)  # of RFC 7643 and RFC 7644: the names of the cases that look at each
+# Of RFC 7643 and RFC 7644: the names of the cases that check each.
+REQUIREMENTS = collections.defaultdict(list)
 
 
 def scim_case(name, what, *requirements, needs=(), variant=None):
@@ -201,7 +202,7 @@ class Case:
         return {"schemas": [GROUP], "displayName": f"{self.tag}-{secrets.token_hex(4)}"} | attributes
 
     def user(self, *more, **attributes):
-        """A user that was created; `more` are attributes whose names are no words."""
+        """A user that was created; `more` are attributes whose names are not identifiers."""
         for each in more:
             attributes |= each
         return expect(self.post("/Users", self.new_user(**attributes)), 201).json

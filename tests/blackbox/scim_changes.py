@@ -437,7 +437,7 @@ def bulk_limits(run):
         check(str(octets) in reply.json.get("detail", ""), f"the limit is not in {reply}")
 
 
-@scim_case("B8", "what is no bulk request is refused", "RFC7644-3.1-L436", needs=["bulk"])
+@scim_case("B8", "an invalid bulk request is refused", "RFC7644-3.1-L436", needs=["bulk"])
 def bulk_errors(run):
     for body in ({"Operations": []}, {"schemas": [USER], "Operations": []}, {"schemas": [BULK_REQUEST], "Operations": {}}, {"schemas": [BULK_REQUEST]},
                  {"schemas": [BULK_REQUEST], "Operations": [], "failOnErrors": "x"}, [], b"{", b""):
@@ -487,7 +487,7 @@ def bulk_order(run):
 
 # ---- /Me ----
 
-@scim_case("M1", "/Me is the resource of whoever asks, with its own address, or 501", "RFC7644-3.11-L3683")
+@scim_case("M1", "/Me is the resource of the user that asks, with its own address, or 501", "RFC7644-3.11-L3683")
 def me(run):
     name = run.bench.arguments.me
     made = None

@@ -56,7 +56,7 @@ def filter_users(run):
         equal(page.json["totalResults"], 1, "totalResults")
 
 
-@validator_case("V4", "GET /Users with a filter for nobody is 200 with totalResults 0")
+@validator_case("V4", "GET /Users with a filter that matches none is 200 with totalResults 0")
 def filter_no_users(run):
     page = run.get("/Users", {"filter": f'userName eq "{run.tag}"'})
     equal((listed(page), page.json["totalResults"]), ([], 0), "the page")

@@ -23,7 +23,7 @@ def service_provider_config(run):
     config = expect(run.get("/ServiceProviderConfig"), 200).json
     equal(config.get("schemas"), [CORE + "ServiceProviderConfig"], "schemas")
     for feature in ("patch", "bulk", "filter", "changePassword", "sort", "etag"):
-        check(isinstance(config[feature]["supported"], bool), f"{feature}.supported is no boolean")
+        check(isinstance(config[feature]["supported"], bool), f"{feature}.supported is not a boolean")
     check(isinstance(config["filter"].get("maxResults"), int) or not config["filter"]["supported"], "no filter.maxResults")
 
 
@@ -102,7 +102,7 @@ def attribute_definitions(run):
     for urn, schema in run.bench.schemas.items():
         for each in schema["attributes"]:
             for one in [each] + each.get("subAttributes", []):
-                check(ATTRIBUTE_NAME.fullmatch(one["name"]), f"{urn}: {one['name']} is no name")
+                check(ATTRIBUTE_NAME.fullmatch(one["name"]), f"{urn}: {one['name']} is not a name")
                 check(one["type"] in TYPES, f"{urn}:{one['name']} has the type {one['type']}")
                 for name, allowed in words.items():
                     check(one.get(name, next(iter(allowed))) in allowed, f"{urn}:{one['name']} has {name} {one.get(name)}")
@@ -197,7 +197,7 @@ def errors(run):
             (run.post("/Users", b'{"schemas":'), 400, "invalidSyntax"), (run.post("/Users", b""), 400, "invalidSyntax"),
             (run.post("/Users", []), 400, "invalidSyntax"), (run.post("/Users", b"\xff\xfe"), 400, "invalidSyntax")):
         refused(reply, status, scim_type)
-        check(isinstance(reply.json["status"], str), "status is no string")
+        check(isinstance(reply.json["status"], str), "status is not a string")
         check(reply.json.get("detail"), f"no detail in {reply}")
         check(reply.json["schemas"][0].startswith("urn:ietf:params:scim:api:"), "the schema is not one of messages")
 
@@ -260,7 +260,7 @@ def wrong_methods(run):
     run.read(user)
 
 
-@scim_case("A12", "an id that nobody gave is 404, whatever it looks like")
+@scim_case("A12", "an unknown id is 404, whatever it looks like")
 def hostile_ids(run):
     for each in ("0", "-1", "%01", "a" * 4000, "%F0%9F%8C%8A", "'%20or%201=1--", "%25", "*", urllib.parse.quote("id eq \"x\"")):
         refused(run.get("/Users/" + each), (400, 404))
@@ -386,7 +386,7 @@ def unique_ids(run):
 @scim_case("R10", "externalId is the client's: the server does not make one up, and two resources may have the same", "RFC7643-3.1-L890",
            "RFC7643-3.1-L891")
 def external_id(run):
-    check("externalId" not in run.user(), "a user has one that nobody gave")
+    check("externalId" not in run.user(), "a user has one that was not given")
     first, second = run.user(externalId=run.tag), run.group(externalId=run.tag)
     equal(first["externalId"], run.tag, "externalId")
     equal(second["externalId"], run.tag, "externalId")

@@ -369,7 +369,7 @@ TEST(call_command, uses_95_percent_of_a_quota_that_eight_share_and_is_hardly_ref
   auto const refused = std::ranges::count(decisions, false, &logged_decision::admitted);
   EXPECT_LT(static_cast<double>(refused), 0.02 * static_cast<double>(decisions.size()));
   // A window begins with the first request behind the one before; the last one is not over. Time
-  // between two windows is quota that nobody used.
+  // between two windows is quota that was not used.
   ASSERT_FALSE(decisions.empty());
   auto const first = decisions.front().time;
   auto last = first;

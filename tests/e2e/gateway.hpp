@@ -115,7 +115,7 @@ class origin {
   [[nodiscard]] auto accept() -> connection;
   /// Begins to connect to it and does not wait for that: fills its queue.
   [[nodiscard]] auto begin_to_connect() const -> descriptor;
-  /// True when nobody has connected so far.
+  /// True when no client has connected so far.
   [[nodiscard]] auto is_untouched() const -> bool;
   [[nodiscard]] auto socket() const -> int { return socket_.get(); }
 
@@ -194,14 +194,14 @@ class gateway {
   [[nodiscard]] auto metric(std::string_view name_and_labels) const -> double;
   [[nodiscard]] auto authority() const -> std::string;
 
-  /// Writes the configuration anew and sends SIGHUP; returns the line that the gateway says then.
+  /// Writes the configuration again and sends SIGHUP; returns the line that the gateway says then.
   [[nodiscard]] auto reload(std::string const& config) -> std::string;
-  /// Writes the configuration anew, and nothing else.
+  /// Writes the configuration again, and nothing else.
   void write_config(std::string const& config) const;
   /// What the configuration begins with when it is written the next time.
   [[nodiscard]] auto options() -> gateway_options& { return options_; }
   [[nodiscard]] auto file() const -> std::string { return file_.string(); }
-  /// What it has said on standard error and nobody has read.
+  /// What it has said on standard error since the last read.
   [[nodiscard]] auto errors() -> std::string;
   /// What it says on standard error until a line has `end` in it; that is the last one. Its log is
   /// written by a thread, so that a line may come a moment after the answer that it is about.

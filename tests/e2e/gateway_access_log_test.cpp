@@ -263,7 +263,7 @@ TEST(gateway_access_log, leads_from_a_request_with_a_key_to_its_record) {
               HasSubstr(R"("route":"/**","method":"POST","host":"a.example","path":"/a")"));
 }
 
-TEST(gateway_access_log, says_what_a_client_was_told_whose_answer_came_too_late) {
+TEST(gateway_access_log, has_the_status_that_a_client_got_whose_answer_came_too_late) {
   log_folder const log;
   data_folder const data;
   origin api;
@@ -389,7 +389,7 @@ TEST(gateway_access_log, has_the_streams_of_http2_too) {
                     HasSubstr("\"host\":\"" + with.authority() + "\"")));
 }
 
-TEST(gateway_access_log, goes_on_in_a_new_file_after_a_reload) {
+TEST(gateway_access_log, continues_in_a_new_file_after_a_reload) {
   log_folder const log;
   gateway with(log.option() + echo);
   EXPECT_EQ(with.get("/first").status(), 200);
@@ -438,7 +438,7 @@ TEST(gateway_access_log, is_complete_when_the_gateway_has_ended) {
   EXPECT_EQ(std::ranges::count(log.text(), '\n'), static_cast<std::ptrdiff_t>(count));
 }
 
-TEST(gateway_access_log, drops_lines_and_holds_up_nobody_when_they_are_not_taken) {
+TEST(gateway_access_log, drops_lines_that_are_not_taken_and_delays_no_request) {
   log_folder const log;
   ASSERT_EQ(::mkfifo(log.file().c_str(), 0600), 0);
   descriptor const reader(::open(log.file().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));

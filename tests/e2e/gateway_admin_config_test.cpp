@@ -161,7 +161,7 @@ TEST(gateway_admin_config, has_these_methods) {
   EXPECT_EQ(status_of("HEAD /api/v1/config/reload"), "200 (none)");
 }
 
-TEST(gateway_admin_config, ends_in_good_order_while_somebody_asks) {
+TEST(gateway_admin_config, ends_in_good_order_while_a_client_asks) {
   gateway with(limited(5));
   auto client = with.connect_admin();
   client.send("POST /api/v1/config/reload HTTP/1.1\r\nHost: localhost\r\n\r\n");

@@ -30,7 +30,7 @@ TEST(gateway_auth, lets_in_who_has_a_token) {
   EXPECT_EQ(with.get("/", "Authorization: bearer  beta\r\n").status(), 200);
 }
 
-TEST(gateway_auth, answers_401_with_a_challenge_to_everybody_else) {
+TEST(gateway_auth, answers_401_with_a_challenge_without_a_valid_token) {
   gateway const with(guarded());
   auto const without = with.get("/");
   EXPECT_EQ(without.status(), 401);

@@ -135,7 +135,7 @@ TEST(gateway_limits, close_a_connection_too_many_at_once) {
   EXPECT_EQ(another.read_response().status(), 200);
 }
 
-TEST(gateway_limits, lose_no_answer_to_a_client_that_goes_on_sending) {
+TEST(gateway_limits, lose_no_answer_to_a_client_that_keeps_sending) {
   gateway const with("routes: [{match: {path: /none}, service: echo}]\n");
   auto client = with.connect();
   client.send("POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100000\r\n\r\n");
@@ -153,7 +153,7 @@ auto is_refused_in_body(wire::test::corpus_row const& row) -> bool {
   return head != std::string::npos && offset >= head + 4;
 }
 
-// ---- a body that nobody wants ----
+// ---- a body that is not wanted ----
 
 /// No route matches, so the gateway answers by itself.
 constexpr auto nowhere_head = "POST /nowhere HTTP/1.1\r\nHost: a.example\r\n";

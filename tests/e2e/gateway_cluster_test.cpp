@@ -324,7 +324,7 @@ TEST(gateway_cluster_keys, in_postgresql_are_replayed_by_another_gateway_which_w
   expect_one_key_of_two_gateways(postgres_server::shared().fresh_database());
 }
 
-TEST(gateway_cluster_keys, need_a_secret_that_somebody_has_made) {
+TEST(gateway_cluster_keys, need_a_secret_that_an_operator_has_made) {
   if (!redis_server::is_installed()) {
     GTEST_SKIP() << redis_server::missing;
   }

@@ -48,7 +48,7 @@ TEST(gateway_console, is_one_page_that_runs_nothing_but_itself) {
   }
 }
 
-TEST(gateway_console, is_told_the_figures_again_and_again) {
+TEST(gateway_console, gets_the_figures_again_and_again) {
   gateway const with(nothing_there);
   auto client = with.connect_admin();
   client.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -68,7 +68,7 @@ TEST(gateway_console, is_told_the_figures_again_and_again) {
   EXPECT_THAT(seen, Not(HasSubstr("Content-Length")));
 }
 
-TEST(gateway_console, leaves_room_for_whoever_asks_how_the_gateway_is) {
+TEST(gateway_console, leaves_room_for_health_checks) {
   gateway const with(nothing_there);
   std::vector<connection> consoles;
   int open = 0;
@@ -81,7 +81,7 @@ TEST(gateway_console, leaves_room_for_whoever_asks_how_the_gateway_is) {
   EXPECT_EQ(with.admin("/healthz").status(), 200);
 }
 
-TEST(gateway_console, is_nobody_elses) {
+TEST(gateway_console, answers_421_for_foreign_hosts) {
   gateway const with(nothing_there);
   auto const status_for = [&](std::string_view host) {
     auto client = with.connect_admin();

@@ -54,7 +54,7 @@ struct seen_answer {
         content(answer.field("Location") + "\n" + answer.body) {}
 };
 
-/// Whether a client may be told `later` when it asks after somebody was told `earlier`.
+/// Whether a client may be told `later` when it asks after another was told `earlier`.
 auto may_follow(std::string_view path, seen_answer const& earlier, seen_answer const& later)
     -> bool {
   if (earlier.code == "in-flight") {
@@ -344,7 +344,7 @@ TEST(gateway_crash, leaves_at_each_place_what_the_design_says) {
     }
     expect_eventually([&] { return api.effects("\"k\"") == row.effects; }, "the work is done");
     {
-      // Once more before it has told anybody.
+      // Once more before any client was told.
       EXPECT_THROW(gateway(config, fail_at("recovery_written")), std::runtime_error);
       EXPECT_THROW(gateway(config, fail_at("recovery_committed")), std::runtime_error);
     }

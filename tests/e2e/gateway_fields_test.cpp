@@ -106,8 +106,8 @@ TEST(gateway_draft_09, has_what_the_draft_defines_in_each_item_and_nothing_else)
 }
 
 TEST(gateway_draft_09, is_left_out_where_there_is_nothing_to_show) {
-  for (auto const* const limits : {"", "shown-to-nobody"}) {
-    limited_api limited("shown-to-nobody: {quota: 10, window: 1m, enforce: shadow}", limits);
+  for (auto const* const limits : {"", "shadow-only"}) {
+    limited_api limited("shadow-only: {quota: 10, window: 1m, enforce: shadow}", limits);
     auto const answer = limited.answered(closing("200 OK"));
     EXPECT_EQ(answer.status(), 200);
     EXPECT_EQ(answer.count("RateLimit-Policy") + answer.count("RateLimit"), 0U) << limits;

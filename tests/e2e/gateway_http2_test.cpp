@@ -188,7 +188,7 @@ TEST(gateway_http2, gives_the_upstream_up_when_the_client_resets_a_stream) {
   (void)to_gateway.read_request();
   client.reset(1);
   EXPECT_TRUE(to_gateway.is_closed());
-  // The connection goes on.
+  // The connection stays usable.
   client.get(3);
   auto again = upstream.accept();
   (void)again.read_request();

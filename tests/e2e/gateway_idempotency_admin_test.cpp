@@ -21,7 +21,7 @@ using testing::Not;
 using testing::StartsWith;
 
 constexpr std::string_view scope = "scope=Bearer+x";
-constexpr std::string_view nobody =
+constexpr std::string_view unknown_key =
     "/api/v1/idempotency/0000000000000000000000000000000000000000000000000000000000000000";
 
 auto admin_ask(gateway const& with, std::string_view method, std::string_view target,
@@ -68,7 +68,7 @@ class gateway_idempotency_admin : public testing::TestWithParam<std::string> {
                         GetParam() == "memory" ? "stores: {idempotency: memory}\n" : "");
   }
   /// Sends a request whose connection the upstream closes without an answer.
-  static void lose(gateway const& with, origin& api, std::string_view key) {
+  static void leave_unanswered(gateway const& with, origin& api, std::string_view key) {
     auto client = with.connect();
     client.send(post(key));
     auto server = api.accept();
@@ -105,7 +105,7 @@ TEST_P(gateway_idempotency_admin, looks_a_key_up_by_scope_and_key) {
   EXPECT_EQ(admin_ask(with, "HEAD", "/api/v1/idempotency/" + id_in(found)).status(), 200);
   expect_problem(look_up(with, "other"), 404);
   expect_problem(with.admin("/api/v1/idempotency?scope=Bearer+y&key=a-key"), 404);
-  expect_problem(with.admin(nobody), 404);
+  expect_problem(with.admin(unknown_key), 404);
 }
 
 TEST_P(gateway_idempotency_admin, takes_one_value_for_each_source_of_the_scope) {
@@ -143,7 +143,7 @@ TEST_P(gateway_idempotency_admin, looks_a_key_up_without_a_word_of_it_in_the_url
   expect_problem(
       admin_ask(with, "POST", "/api/v1/idempotency/lookup", "{}", "Content-Type: text/plain\r\n"),
       415);
-  // To look is no change, and its content is in no log.
+  // A lookup changes nothing, and its content is in no log.
   EXPECT_THAT(with.errors(), testing::Not(testing::HasSubstr("a-key")));
 }
 
@@ -153,7 +153,7 @@ TEST_P(gateway_idempotency_admin, lists_unknown_outcomes_until_they_are_settled)
   constexpr std::string_view list = "/api/v1/idempotency/unknown";
   EXPECT_EQ(with.admin(list).body, "{\"unknown\":[],\"more\":false}\n");
   for (auto const* const key : {"\"k1\"", "\"k2\"", "\"k3\""}) {
-    lose(with, api, key);
+    leave_unanswered(with, api, key);
   }
   auto const all = with.admin(list);
   EXPECT_EQ(all.status(), 200);
@@ -179,7 +179,7 @@ TEST_P(gateway_idempotency_admin, lists_unknown_outcomes_until_they_are_settled)
   EXPECT_EQ(admin_ask(with, "POST", list).field("Allow"), "GET, HEAD");
 }
 
-TEST_P(gateway_idempotency_admin, shows_a_request_that_runs_and_lets_nobody_touch_it) {
+TEST_P(gateway_idempotency_admin, shows_a_request_that_runs_and_refuses_to_change_it) {
   origin api;
   gateway const with(config(api.url()));
   auto client = with.connect();
@@ -201,7 +201,7 @@ TEST_P(gateway_idempotency_admin, shows_a_request_that_runs_and_lets_nobody_touc
 TEST_P(gateway_idempotency_admin, resolves_what_was_carried_out) {
   origin api;
   gateway const with(config(api.url()));
-  lose(with, api, "\"k\"");
+  leave_unanswered(with, api, "\"k\"");
   expect_code(with.ask(post("\"k\"")), 409, "outcome-unknown");
   auto const found = look_up(with, "k");
   EXPECT_THAT(found.body, HasSubstr(R"("state":"unknown","reason":"no-answer")"));
@@ -218,7 +218,7 @@ TEST_P(gateway_idempotency_admin, resolves_what_was_carried_out) {
 TEST_P(gateway_idempotency_admin, resolves_what_was_not_carried_out_so_that_it_runs) {
   origin api;
   gateway const with(config(api.url()));
-  lose(with, api, "\"k\"");
+  leave_unanswered(with, api, "\"k\"");
   auto const path = path_of(with, "k");
   auto const resolved = resolve(with, path, "not-executed");
   EXPECT_EQ(resolved.status(), 200);
@@ -249,7 +249,7 @@ TEST_P(gateway_idempotency_admin, purges_a_key) {
 TEST_P(gateway_idempotency_admin, answers_malformed_requests_with_problems) {
   origin api;
   gateway const with(config(api.url()));
-  auto const path = std::string(nobody);
+  auto const path = std::string(unknown_key);
   for (auto const* const query : {"", "?key=k", "?scope=s", "?scope=s&key=", "?scope=s&key=a&key=b",
                                   "?scope=s&key=%22a", "?scope=s&key=%22%22", "?Scope=s&key=k"}) {
     expect_problem(with.admin("/api/v1/idempotency" + std::string(query)), 400);
@@ -291,7 +291,7 @@ TEST_P(gateway_idempotency_admin, bounds_what_it_reads) {
   origin api;
   gateway const with(config(api.url()));
   auto const large = std::string(100'000, ' ');
-  auto const path = std::string(nobody) + "/resolve";
+  auto const path = std::string(unknown_key) + "/resolve";
   auto client = with.connect_admin();
   (void)client.send_until_blocked(
       "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n" + large);
@@ -330,7 +330,7 @@ TEST_P(gateway_idempotency_admin, bounds_what_it_reads) {
 TEST_P(gateway_idempotency_admin, lets_no_page_of_another_origin_change_anything) {
   origin api;
   gateway with(config(api.url()));
-  lose(with, api, "\"k\"");
+  leave_unanswered(with, api, "\"k\"");
   auto const path = path_of(with, "k");
   for (auto const* const origin :
        {"https://evil.example", "null", "http://localhost.evil.example"}) {
@@ -344,7 +344,7 @@ TEST_P(gateway_idempotency_admin, lets_no_page_of_another_origin_change_anything
   }
   EXPECT_THAT(said, HasSubstr("the admin address was asked by 127.0.0.1:"));
   EXPECT_THAT(said, HasSubstr("to DELETE " + path));
-  EXPECT_THAT(said, HasSubstr("answered 403")) << "somebody should look at what that page is";
+  EXPECT_THAT(said, HasSubstr("answered 403")) << "an operator should look at what that page is";
 }
 
 TEST_P(gateway_idempotency_admin, makes_a_change_whose_client_is_gone) {
@@ -371,7 +371,7 @@ TEST_P(gateway_idempotency_admin, makes_a_change_whose_client_is_gone) {
 TEST_P(gateway_idempotency_admin, lets_one_of_many_resolve) {
   origin api;
   gateway const with(config(api.url()), 2);
-  lose(with, api, "\"k\"");
+  leave_unanswered(with, api, "\"k\"");
   auto const path = path_of(with, "k");
   std::vector<connection> clients;
   for (int i = 0; i < 16; ++i) {
@@ -403,7 +403,7 @@ TEST_P(gateway_idempotency_admin, bounds_its_connections) {
   };
   constexpr std::string_view health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
   {
-    // Those that ask nothing make room for somebody who does, the first first.
+    // Those that ask nothing make room for a client that does, the oldest first.
     auto idle = asks("");
     for (int i = 0; i < 3; ++i) {
       auto client = with.connect_admin();
@@ -473,7 +473,7 @@ TEST_F(gateway_idempotency_admin_restart, has_nothing_to_show_until_a_route_has_
   origin const api;
   gateway with(proxy_config(api.url()));
   expect_problem(with.admin("/api/v1/idempotency?scope=s&key=k"), 404);
-  expect_problem(with.admin(nobody), 404);
+  expect_problem(with.admin(unknown_key), 404);
   EXPECT_EQ(with.reload(keyed_config(api.url(), data_)), "the configuration was taken over");
   expect_problem(with.admin("/api/v1/idempotency?scope=s"), 400);
 }

@@ -30,7 +30,7 @@ auto outcomes(gateway const& of, std::string const& outcome) -> double {
 }
 
 /// Sends a request that its API takes and does not answer.
-auto lose(gateway const& with, origin& api, std::string const& request) -> message {
+auto leave_unanswered(gateway const& with, origin& api, std::string const& request) -> message {
   auto client = with.connect();
   client.send(request);
   auto server = api.accept();
@@ -67,8 +67,8 @@ TEST_F(gateway_idempotency_outcomes, are_there_from_0_on_and_count_when_they_hap
   }
   EXPECT_THAT(before, HasSubstr("\ntidegate_idempotency_unresolved 0\n"));
 
-  expect_code(lose(with, api, post("\"lost\"")), 502, "outcome-unknown");
-  EXPECT_EQ(outcomes(with, "unknown"), 1) << "nobody has asked again yet";
+  expect_code(leave_unanswered(with, api, post("\"lost\"")), 502, "outcome-unknown");
+  EXPECT_EQ(outcomes(with, "unknown"), 1) << "no client has asked again yet";
   EXPECT_EQ(outcomes(with, "first"), 0) << "a request has one outcome";
   EXPECT_EQ(with.metric("tidegate_idempotency_unresolved"), 1);
 
@@ -126,8 +126,8 @@ TEST_F(gateway_idempotency_outcomes, stay_unresolved_over_a_restart_until_an_ope
   std::string said;
   {
     gateway with(keyed_config(api.url(), data_));
-    (void)lose(with, api, post("\"one\""));
-    (void)lose(with, api, post("\"two\""));
+    (void)leave_unanswered(with, api, post("\"one\""));
+    (void)leave_unanswered(with, api, post("\"two\""));
     auto running = with.connect();
     running.send(post("\"three\""));
     auto server = api.accept();
@@ -156,7 +156,7 @@ TEST_F(gateway_idempotency_outcomes, are_said_on_standard_error_once_in_a_while_
                "    idempotency: {mode: required}\n"
                "    auth: {bearer-tokens: [{name: acme, sha256: "
                "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881}]}\n");
-  (void)lose(with, api, post("\"k1\"", "{}", "/payments/\"7\"?card=4711"));
+  (void)leave_unanswered(with, api, post("\"k1\"", "{}", "/payments/\"7\"?card=4711"));
   std::string said;
   expect_eventually(
       [&] { return (said += with.errors()).contains("the outcome of a request is unknown"); },
@@ -167,7 +167,7 @@ TEST_F(gateway_idempotency_outcomes, are_said_on_standard_error_once_in_a_while_
                                     "\"/payments/%227%22\" on route \"payments\" by \"acme\""),
                           HasSubstr("/api/v1/idempotency/" + id), Not(HasSubstr("4711"))));
   for (auto const* const key : {"\"k2\"", "\"k3\"", "\"k4\""}) {
-    (void)lose(with, api, post(key));
+    (void)leave_unanswered(with, api, post(key));
   }
   EXPECT_EQ(with.metric("tidegate_idempotency_unresolved"), 4);
   EXPECT_THAT(with.errors(), Not(HasSubstr("is unknown"))) << "not one for each";
@@ -179,7 +179,7 @@ TEST_F(gateway_idempotency_outcomes, are_said_on_standard_error_once_in_a_while_
 TEST_F(gateway_idempotency_outcomes, show_a_digest_of_what_a_client_sent_and_never_the_value) {
   origin api;
   gateway with(keyed_config(api.url(), data_, "scope: [\"header:x-customer\", client-ip]"));
-  (void)lose(with, api, post("\"k1\"", "{}", "/a", "X-Customer: C-4711\r\n"));
+  (void)leave_unanswered(with, api, post("\"k1\"", "{}", "/a", "X-Customer: C-4711\r\n"));
   std::string said;
   expect_eventually(
       [&] { return (said += with.errors()).contains("the outcome of a request is unknown"); },
@@ -333,7 +333,7 @@ TEST_F(gateway_idempotency_outcomes, are_400_for_a_key_of_another_form_or_too_ol
   EXPECT_EQ(with.ask(post(uuid_of(now))).status(), 201);
 }
 
-TEST_F(gateway_idempotency_outcomes, are_400_for_a_key_that_is_no_uuid_where_uuids_are_required) {
+TEST_F(gateway_idempotency_outcomes, are_400_for_a_key_other_than_a_uuid_where_uuids_are_required) {
   serving_origin const api(response("201 Created", "made"));
   gateway const with(keyed_config(api.url(), data_, "key-format: uuid"));
   expect_code(with.ask(post("\"1\"")), 400, "key-malformed");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requests with an Idempotency-Key through a gateway whose store does what a test says: fails,
-// forgets to renew, or was changed by somebody else. The gateway runs inside the test.
+// forgets to renew, or was changed by another gateway. The gateway runs inside the test.
 #include "gateway.hpp"
 #include "keyed.hpp"
 
@@ -162,8 +162,8 @@ class gateway_idempotency_store : public testing::Test {
       EXPECT_TRUE(answer && answer->made);
     });
   }
-  /// What somebody does who has not heard of the owner for too long.
-  void lose(std::string const& path) {
+  /// What another gateway does when the lease of the owner has ended.
+  void mark_unknown(std::string const& path) {
     auto const found = record_at(path);
     make(idempotency::mark_unknown(key_at(path), found,
                                    idempotency::unknown_reason::gateway_stopped, found.changed));
@@ -173,8 +173,8 @@ class gateway_idempotency_store : public testing::Test {
     auto const found = record_at(path);
     make({.key = key_at(path), .when = {found.token, {found.state}}});
   }
-  /// A claim of somebody else who tries once more.
-  [[nodiscard]] auto take_over(std::string const& path) -> idempotency::record {
+  /// A claim of another gateway that tries once more.
+  [[nodiscard]] auto claim_again(std::string const& path) -> idempotency::record {
     auto const found = record_at(path);
     idempotency::request_facts const request{
         .key = key_at(path), .fingerprint = found.fingerprint, .token = found.token + 1};
@@ -207,7 +207,7 @@ TEST_F(gateway_idempotency_store, tells_a_waiting_duplicate_that_an_operator_kno
   with.expect_waiting(1);
   EXPECT_TRUE(duplicate.is_silent());
   auto const path = with.path_of("k");
-  lose(path);
+  mark_unknown(path);
   EXPECT_TRUE(duplicate.is_silent());
   EXPECT_EQ(with.admin("POST", path + "/resolve", R"({"outcome":"executed"})").status(), 200);
   expect_code(duplicate.read_response(), 409, "response-not-replayable");
@@ -229,7 +229,7 @@ TEST_F(gateway_idempotency_store, runs_a_waiting_duplicate_when_an_operator_know
   duplicate.send(post("\"k\""));
   with.expect_waiting(1);
   auto const path = with.path_of("k");
-  lose(path);
+  mark_unknown(path);
   EXPECT_TRUE(duplicate.is_silent());
   EXPECT_EQ(with.admin("POST", path + "/resolve", R"({"outcome":"not-executed"})").status(), 200);
   auto second = api.accept();
@@ -303,7 +303,7 @@ TEST_F(gateway_idempotency_store, numbers_no_attempt_that_is_not_protected) {
   EXPECT_EQ(answer.field("Idempotency-Status"), "bypassed");
 }
 
-TEST_F(gateway_idempotency_store, gives_back_a_claim_that_was_made_when_it_seemed_to_fail) {
+TEST_F(gateway_idempotency_store, releases_a_claim_that_was_made_when_it_seemed_to_fail) {
   serving_origin const api(response("200 OK", "done"));
   inner_gateway const with(keyed_config(api.url(), data_), script_);
   script_->changes_fail_but_are_made = true;
@@ -396,9 +396,9 @@ TEST_F(gateway_idempotency_store, writes_an_unknown_outcome_down_when_the_store_
       "it is written down");
 }
 
-// ---- somebody else was faster ----
+// ---- another gateway was faster ----
 
-/// Another gateway takes the place of an owner that it has not heard of, for an upstream that
+/// Another gateway claims the key again after the lease of its owner, for an upstream that
 /// deduplicates.
 TEST_F(gateway_idempotency_store, gives_the_client_of_an_overtaken_owner_the_answer_of_the_other) {
   origin api;
@@ -408,8 +408,8 @@ TEST_F(gateway_idempotency_store, gives_the_client_of_an_overtaken_owner_the_ans
   auto server = api.accept();
   (void)server.read_request();
   auto const path = with.path_of("k");
-  lose(path);
-  auto const other = take_over(path);
+  mark_unknown(path);
+  auto const other = claim_again(path);
   make(idempotency::complete(key_at(path), other, {201, {{"X-Other", "1"}}, "other", 5, true},
                              other.changed));
   server.send(response("200 OK", "mine"));
@@ -428,14 +428,14 @@ TEST_F(gateway_idempotency_store, tells_the_client_of_an_overtaken_owner_that_an
   auto server = api.accept();
   (void)server.read_request();
   auto const path = with.path_of("k");
-  lose(path);
-  auto const other = take_over(path);
+  mark_unknown(path);
+  auto const other = claim_again(path);
   server.send(response("200 OK", "mine"));
   expect_code(client.read_response(), 409, "in-flight");
   EXPECT_EQ(record_at(path).token, other.token) << "it was not touched";
 }
 
-TEST_F(gateway_idempotency_store, tells_the_client_of_a_purged_owner_that_nobody_knows) {
+TEST_F(gateway_idempotency_store, tells_the_client_of_a_purged_owner_that_the_outcome_is_unknown) {
   origin api;
   inner_gateway const with(keyed_config(api.url(), data_), script_);
   auto client = with.connect();
@@ -443,7 +443,7 @@ TEST_F(gateway_idempotency_store, tells_the_client_of_a_purged_owner_that_nobody
   auto server = api.accept();
   (void)server.read_request();
   auto const path = with.path_of("k");
-  lose(path);
+  mark_unknown(path);
   EXPECT_EQ(with.admin("DELETE", path).status(), 204);
   server.send(response("200 OK", "mine"));
   expect_code(client.read_response(), 409, "outcome-unknown");
@@ -493,7 +493,7 @@ TEST_F(gateway_idempotency_store, resolves_an_unknown_outcome_by_a_late_true_ans
   client.send(post("\"k\""));
   auto server = api.accept();
   (void)server.read_request();
-  lose(with.path_of("k"));
+  mark_unknown(with.path_of("k"));
   expect_code(with.ask(post("\"k\"")), 409, "outcome-unknown");
   server.send(response("200 OK", "late"));
   EXPECT_EQ(client.read_response().body, "late");

@@ -203,7 +203,7 @@ TEST_F(gateway_idempotency, waits_as_long_as_the_client_prefers) {
   EXPECT_EQ(second.read_response().field("Idempotent-Replayed"), "true");
 }
 
-TEST_F(gateway_idempotency, goes_on_when_the_client_is_gone) {  // N2
+TEST_F(gateway_idempotency, continues_when_the_client_has_left) {  // N2
   origin api;
   gateway const with(keyed_config(api.url(), data_));
   auto [first, server, seen] = begin(with, api, post("\"k\""));
@@ -569,7 +569,7 @@ TEST_F(gateway_idempotency, sends_nothing_when_its_file_was_deleted_while_it_run
   EXPECT_EQ(api.requests(), 1U);
 }
 
-TEST_F(gateway_idempotency, survives_clients_that_reset_before_they_are_told_to_go_on) {
+TEST_F(gateway_idempotency, survives_clients_that_reset_before_100_continue) {
   origin api;
   gateway const with(keyed_config(api.url(), data_));
   for (int i = 0; i < 200; ++i) {

@@ -84,7 +84,7 @@ std::string const version_2 =
 /// Version 2, LOCAL.
 std::string const local_2 = signature + "\x20\x00\x00\x00"s;
 
-/// Who the upstream is told that asks, when a connection begins with `bytes`.
+/// The client address that the upstream gets when a connection begins with `bytes`.
 auto client_behind(gateway const& with, origin& api, std::string_view bytes) -> std::string {
   auto client = with.connect();
   client.send(bytes);
@@ -281,7 +281,7 @@ TEST(gateway_activation, serves_through_a_socket_that_it_was_passed) {
   }
 }
 
-TEST(gateway_activation, loses_no_connection_while_nobody_accepts) {
+TEST(gateway_activation, loses_no_connection_while_none_is_accepted) {
   origin const bound;
   auto const early = bound.begin_to_connect();
   for (int i = 0; i < 2; ++i) {

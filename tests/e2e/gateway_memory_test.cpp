@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clients that ask for much and read nothing, and upstreams that send what nobody waits for:
+// Clients that ask for much and read nothing, and upstreams that send what no client reads:
 // neither takes the memory that others need.
 #include "gateway.hpp"
 #include "keyed.hpp"

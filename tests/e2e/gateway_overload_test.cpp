@@ -56,7 +56,7 @@ TEST(gateway_overload, keeps_the_reset_of_draft_07_which_cannot_be_left_out) {
   EXPECT_EQ(refused.field("RateLimit"), "limit=1000, remaining=1000, reset=86400");
 }
 
-TEST(gateway_overload, invites_nobody_before_an_exhausted_quota_has_more) {
+TEST(gateway_overload, tells_clients_to_retry_when_an_exhausted_quota_has_more) {
   origin api;
   gateway const with(
       "upstreams: {api: {servers: [\"" + api.url() +

@@ -22,7 +22,7 @@ constexpr std::string_view config = R"(policies:
   other: {quota: 9, window: 1h, algorithm: fixed, partition: [header:x-api-key]}
   address: {quota: 5, window: 1h, partition: [client-ip]}
   slots: {quota: 5, unit: concurrent-requests, partition: []}
-  nobody: {quota: 5, window: 1h}
+  unused: {quota: 5, window: 1h}
 routes:
   - {match: {path: /a/**}, service: echo, limits: [burst, other, slots]}
   - {match: {path: /b/**}, service: echo, limits: [address]}
@@ -284,7 +284,7 @@ TEST(gateway_partition_admin, shows_the_other_quota_in_older_fields_too) {
   }
 }
 
-TEST(gateway_partition_admin, gives_back_slots_that_were_taken_under_another_quota) {
+TEST(gateway_partition_admin, releases_slots_that_were_taken_under_another_quota) {
   origin api;
   gateway const with("upstreams: {api: " + api.url() +
                      "}\npolicies: {slots: {quota: 1, unit: concurrent-requests, partition: []}}\n"
@@ -341,7 +341,7 @@ TEST(gateway_partition_admin, lets_a_token_for_reading_look_and_nothing_else) {
                "Authorization: Bearer " + std::string(token) + "\r\n")
         .status();
   };
-  EXPECT_EQ(status("partitions/lookup", "nobody", swordfish), 401);
+  EXPECT_EQ(status("partitions/lookup", "missing", swordfish), 401);
   EXPECT_EQ(status("partitions/lookup", "reader", swordfish), 200);
   EXPECT_EQ(status("idempotency/lookup", "reader", R"("scope":"x","key":"k")"), 404);
   EXPECT_EQ(status("partitions/reset", "reader", swordfish), 403);
@@ -366,7 +366,7 @@ TEST(gateway_partition_admin, refuses_what_it_does_not_understand) {
            row{"lookup", "", 400, "policy is missing"},
            row{"lookup", R"("policy":7,"values":[])", 400, "policy is missing"},
            row{"lookup", R"("policy":"none","values":[])", 404, "no such policy"},
-           row{"lookup", R"("policy":"nobody","values":["127.0.0.1"])", 409, "No route has"},
+           row{"lookup", R"("policy":"unused","values":["127.0.0.1"])", 409, "No route has"},
            row{"lookup", R"("policy":"burst")", 400, "Either values or key"},
            row{"lookup", R"("policy":"burst","values":["a","b"],"key":"0")", 400, "Either values"},
            row{"lookup", R"("policy":"burst","values":["a"])", 400, "header:x-api-key, method"},

@@ -265,7 +265,7 @@ TEST_F(gateway_proxy, adds_itself_to_via) {
   EXPECT_EQ(seen.count("Via"), 1U);
 }
 
-TEST_F(gateway_proxy, says_who_asks_and_believes_nobody_else) {
+TEST_F(gateway_proxy, names_the_client_and_drops_what_an_untrusted_peer_says) {
   auto [server, seen] = forward(
       "GET /a HTTP/1.1\r\nHost: a.example\r\nX-Forwarded-For: 1.2.3.4\r\n"
       "X-Forwarded-Proto: https\r\nX-Forwarded-Host: evil.example\r\nForwarded: "

@@ -65,7 +65,7 @@ TEST(gateway_quota_admin, tells_the_hottest_partitions_and_hides_what_may_be_sec
           R"("policy":"slots","partition":\[\],"key":"[0-9a-f]{32}",[^}]*"remaining":[0-9]+\})"));
 }
 
-TEST(gateway_quota_admin, goes_on_to_tell_of_a_partition_that_is_blocked) {
+TEST(gateway_quota_admin, still_shows_a_partition_that_is_blocked) {
   gateway const running(
       "policies:\n"
       "  p: {quota: 1, window: 1m, partition: [header:x-name], partition-key: plain,\n"

@@ -146,7 +146,7 @@ TEST(gateway_drain, ends_what_is_under_way_and_takes_nothing_new) {
   (void)server.read_request();
   with.signal(SIGTERM);
   EXPECT_TRUE(idle.is_closed());
-  expect_eventually([&] { return !with.accepts(); }, "nobody listens any more");
+  expect_eventually([&] { return !with.accepts(); }, "it listens no more");
   EXPECT_EQ(with.admin("/readyz").status(), 503);
   EXPECT_EQ(with.admin("/healthz").status(), 200);
   server.send(response("200 OK", "last"));
@@ -193,7 +193,7 @@ TEST(gateway_drain, lets_a_new_connection_speak) {
   auto late = with.connect();
   expect_eventually([&] { return with.metric("tidegate_connections_open") == 1; }, "it is taken");
   with.signal(SIGTERM);
-  expect_eventually([&] { return !with.accepts(); }, "nobody listens any more");
+  expect_eventually([&] { return !with.accepts(); }, "it listens no more");
   late.send(get_request);
   auto const answer = late.read_response();
   EXPECT_EQ(answer.status(), 200);

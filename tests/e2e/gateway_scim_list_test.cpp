@@ -95,7 +95,7 @@ TEST_F(gateway_scim_list, counts_without_resources_when_count_is_0_or_less) {
 }
 
 TEST_F(gateway_scim_list, finds_nothing_with_200) {
-  auto const none = filter("userName eq \"nobody\"");
+  auto const none = filter("userName eq \"missing\"");
   EXPECT_EQ(none.status(), 200);
   EXPECT_EQ(none.at("totalResults"), "0");
   EXPECT_EQ(none.at("Resources"), "[]");
@@ -273,7 +273,7 @@ TEST_F(gateway_scim_list, counts_once_in_a_walk_and_leaves_out_what_is_made_late
   EXPECT_EQ(second.at("nextCursor"), "(none)");
 }
 
-TEST_F(gateway_scim_list, goes_on_where_a_resource_was_deleted) {
+TEST_F(gateway_scim_list, continues_where_a_resource_was_deleted) {
   make_users(5);
   auto const first = client_.get("/Users?cursor&count=2");
   EXPECT_EQ(client_.remove("/Users/" + first.at("Resources.1.id")).status(), 204);
@@ -325,7 +325,7 @@ class gateway_scim_cursor_timeout : public gateway_scim_list {
   gateway_scim_cursor_timeout() : gateway_scim_list("    cursor-timeout: 1s\n") {}
 };
 
-TEST_F(gateway_scim_cursor_timeout, is_told_to_the_holder_of_an_old_cursor) {
+TEST_F(gateway_scim_cursor_timeout, is_reported_to_the_holder_of_an_old_cursor) {
   make_users(3);
   auto const cursor = client_.get("/Users?cursor&count=1").at("nextCursor");
   expect_eventually(
@@ -442,7 +442,7 @@ class gateway_scim_scan : public gateway_scim_list {
   gateway_scim_scan() : gateway_scim_list("    scan-budget: 1ms\n") {}
 };
 
-TEST_F(gateway_scim_scan, ends_a_page_when_its_budget_is_spent_and_goes_on_from_there) {
+TEST_F(gateway_scim_scan, ends_a_page_when_its_budget_is_spent_and_resumes_from_there) {
   std::string operations;
   constexpr int users = 6000;
   for (int from = 0; from < users; from += 1000) {
@@ -539,7 +539,7 @@ TEST_F(gateway_scim_bulk, puts_ids_in_the_place_of_references_anywhere) {
               HasSubstr(R"("manager":{"value":")" + boss));
 }
 
-TEST_F(gateway_scim_bulk, goes_on_behind_errors_up_to_the_number_that_is_allowed) {
+TEST_F(gateway_scim_bulk, continues_after_errors_up_to_the_number_that_is_allowed) {
   ASSERT_EQ(client_.post("/Users", user("taken")).status(), 201);
   auto const operations =
       R"({"method":"POST","path":"/Users","bulkId":"1","data":)" + user("one") +
@@ -564,7 +564,7 @@ TEST_F(gateway_scim_bulk, goes_on_behind_errors_up_to_the_number_that_is_allowed
   EXPECT_EQ(client_.get("/Groups").at("totalResults"), "0");
 }
 
-TEST_F(gateway_scim_bulk, refuses_what_is_no_bulk_request) {
+TEST_F(gateway_scim_bulk, refuses_invalid_bulk_requests) {
   expect_error(client_.post("/Bulk", "{}"), 400, "invalidSyntax");
   expect_error(client_.post("/Bulk", bulk("", R"("failOnErrors":0,)")), 400, "invalidValue");
   auto const odd = client_.post(

@@ -150,7 +150,7 @@ TEST(gateway_scim_store, answers_503_when_the_directory_is_down) {
   }
 }
 
-TEST(gateway_scim_store, forgets_answers_that_nobody_waits_for) {
+TEST(gateway_scim_store, drops_answers_whose_client_has_left) {
   auto const work = std::make_shared<waiting_work>();
   inner_gateway const with([work] { return std::make_unique<directory_that_waits>(work); });
   for (int i = 0; i < 10; ++i) {
@@ -224,7 +224,7 @@ TEST(gateway_scim_store, is_not_waited_for_by_the_loop_of_the_admin_address) {
     work->answer();
     EXPECT_EQ(consoles[1].read_response().status(), 503);
     EXPECT_EQ(consoles[2].read_response().status(), 503);
-    consoles[3].send("x");  // which nobody reads
+    consoles[3].send("x");  // which is not read
     auto late = with.connect_admin();
     late.send(get_users_as_admin);
     expect_eventually([&] { return work->count() == 1; }, "the directory is asked");

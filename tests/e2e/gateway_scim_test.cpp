@@ -225,11 +225,12 @@ TEST_F(gateway_scim, shows_members_in_the_group_and_the_group_in_its_members) {
 }
 
 TEST_F(gateway_scim, refuses_members_that_do_not_exist) {
-  expect_error(client_.post("/Groups", group("g", {"nobody"})), 400, "invalidValue");
+  expect_error(client_.post("/Groups", group("g", {"missing"})), 400, "invalidValue");
   auto const made = client_.post("/Groups", group("g"));
   auto const path = "/Groups/" + made.id();
-  expect_error(client_.patch(path, R"({"op":"add","path":"members","value":[{"value":"nobody"}]})"),
-               400, "invalidValue");
+  expect_error(
+      client_.patch(path, R"({"op":"add","path":"members","value":[{"value":"missing"}]})"), 400,
+      "invalidValue");
   expect_error(client_.patch(path, R"({"op":"add","path":"members","value":[{"value":")" +
                                        made.id() + R"("}]})"),
                400, "invalidValue");
@@ -376,7 +377,7 @@ TEST_F(gateway_scim, leaves_members_out_where_that_is_asked_for) {
 
 // ---- what the service says of itself ----
 
-TEST_F(gateway_scim, says_what_it_can_do_also_to_whoever_has_no_token) {
+TEST_F(gateway_scim, says_what_it_can_do_without_a_token) {
   auto const said = scim_client(with_, "").get("/ServiceProviderConfig");
   EXPECT_EQ(said.status(), 200);
   EXPECT_EQ(said.at("patch.supported"), "true");
@@ -854,7 +855,7 @@ TEST_F(gateway_scim, speaks_http2) {
   EXPECT_GT(large.size(), 800'000U);
 }
 
-TEST_F(gateway_scim, tells_a_client_to_go_on_that_waits_for_that) {
+TEST_F(gateway_scim, sends_100_continue_to_a_client_that_waits_for_it) {
   auto to = with_.connect();
   auto const body = user("x");
   to.send(

@@ -279,7 +279,7 @@ TEST_F(gateway_shared_quota, gives_no_temporary_quota_that_other_gateways_would_
   EXPECT_THAT(with.get().field("RateLimit-Policy"), HasSubstr("q=3"));
 }
 
-TEST_F(gateway_shared_quota, tells_since_when_the_store_fails_and_that_it_is_well_again) {
+TEST_F(gateway_shared_quota, says_since_when_the_store_fails_and_that_it_works_again) {
   serving_origin const api{std::string(fine)};
   inner_gateway const with(limited(api.url(), ""), script_);
   constexpr std::string_view up = "tidegate_store_up{store=\"quota\",kind=\"redis\"} ";
@@ -369,7 +369,7 @@ TEST_F(gateway_shared_quota, keeps_the_order_of_pipelined_requests) {
   EXPECT_EQ(client.read_response().status(), 429);
 }
 
-TEST_F(gateway_shared_quota, gives_back_what_was_spent_for_a_client_that_has_gone) {
+TEST_F(gateway_shared_quota, releases_what_was_spent_for_a_client_that_has_left) {
   serving_origin const api{std::string(fine)};
   inner_gateway const with(limited(api.url(), ""), script_);
   script_->holds = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stores that can be read and take no change: what people are told.
+// Stores that can be read and take no change: what operators see.
 #include "gateway.hpp"
 #include "keyed.hpp"
 #include "scim.hpp"
@@ -30,9 +30,9 @@ constexpr auto user =
     R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"userName":"ann"})";
 
 /// What a gateway says of one of its stores.
-class told {
+class store_report {
  public:
-  told(gateway& by, std::string const& store, std::string const& kind)
+  store_report(gateway& by, std::string const& store, std::string const& kind)
       : by_(by),
         metric_("tidegate_store_up{store=\"" + store + "\",kind=\"" + kind + "\"}"),
         line_("the store fails: " + store + " (" + kind + ")\n") {}
@@ -83,7 +83,7 @@ TEST(gateway_store_health, tells_that_keys_in_a_file_fail_while_the_disk_takes_n
   serving_origin const api(response("200 OK", "done"));
   data_folder const data;
   gateway with(keyed_config(api.url(), data));
-  told keys(with, "idempotency", "sqlite");
+  store_report keys(with, "idempotency", "sqlite");
   EXPECT_EQ(with.ask(post("\"before\"")).status(), 200);
   keys.expect_well();
   let_files_grow(with, false);
@@ -100,7 +100,7 @@ TEST(gateway_store_health, tells_that_a_file_of_keys_was_shortened_or_its_mark_d
     serving_origin const api(response("200 OK", "done"));
     data_folder const data;
     gateway with(keyed_config(api.url(), data));
-    told keys(with, "idempotency", "sqlite");
+    store_report keys(with, "idempotency", "sqlite");
     EXPECT_EQ(with.ask(post("\"before\"")).status(), 200);
     keys.expect_well();
     std::filesystem::path const file = data.path() + "/" + damage;
@@ -129,14 +129,14 @@ TEST(gateway_store_health, tells_that_a_new_file_of_keys_was_made) {
   EXPECT_THAT(with.errors(), Not(HasSubstr(line))) << "it was there";
 }
 
-/// Fills the store by its own bound, as anybody can.
+/// Fills the store up to its limit, as any client can.
 void expect_full_store_to_work(std::string const& kind) {
   serving_origin const api(response("201 Created", std::string(400'000, 'x')));
   data_folder const data;
   gateway with("stores: {idempotency-size: 1MiB" +
                std::string(kind == "memory" ? ", idempotency: memory" : "") + "}\n" +
                keyed_config(api.url(), data));
-  told keys(with, "idempotency", kind);
+  store_report keys(with, "idempotency", kind);
   EXPECT_EQ(with.metric("tidegate_idempotency_store_full"), 0);
   for (auto const* const key : {"\"1\"", "\"2\"", "\"3\""}) {
     EXPECT_EQ(with.ask(post(key)).status(), 201);
@@ -171,7 +171,7 @@ TEST(gateway_store_health, takes_a_memory_of_keys_that_is_full_by_its_bound_for_
 TEST(gateway_store_health, tells_that_a_directory_in_a_file_fails_while_the_disk_takes_nothing) {
   data_folder const data;
   gateway with(scim_config(data));
-  told directory(with, "directory", "sqlite");
+  store_report directory(with, "directory", "sqlite");
   scim_client const client(with);
   directory.expect_well();
   let_files_grow(with, false);
@@ -220,7 +220,7 @@ TEST(gateway_store_health, tells_that_postgresql_takes_no_changes_of_keys) {
   data_folder const data;
   gateway with(secret_in(data) + "stores: {idempotency: \"" + database.url() + "\"}\n" +
                keyed_config(api.url(), data));
-  told keys(with, "idempotency", "postgres");
+  store_report keys(with, "idempotency", "postgres");
   EXPECT_EQ(with.ask(post("\"before\"")).status(), 200);
   keys.expect_well();
   database.let_write(false);
@@ -240,7 +240,7 @@ TEST(gateway_store_health, tells_that_postgresql_takes_no_changes_of_the_directo
   gateway with(scim_config(
       data, "",
       secret_in(data) + "stores: {idempotency: memory, directory: \"" + database.url() + "\"}\n"));
-  told directory(with, "directory", "postgres");
+  store_report directory(with, "directory", "postgres");
   scim_client const client(with);
   directory.expect_well();
   database.let_write(false);
@@ -265,8 +265,8 @@ TEST(gateway_store_health, tells_that_redis_takes_no_changes) {
                data.path() + "\nupstreams: {api: {servers: [" + api.url() + "]}}\nroutes:\n" +
                "  - {match: {path: /keyed}, upstream: api, idempotency: {mode: required}}\n" +
                "  - {match: {path: /**}, upstream: api, limits: [p]}\n");
-  told keys(with, "idempotency", "redis");
-  told quotas(with, "quota", "redis");
+  store_report keys(with, "idempotency", "redis");
+  store_report quotas(with, "quota", "redis");
   EXPECT_EQ(with.ask(post("\"before\"", "{}", "/keyed")).status(), 200);
   EXPECT_EQ(with.get("/").status(), 200);
   keys.expect_well();
@@ -296,7 +296,7 @@ void expect_no_key_with_another_secret(std::string const& kind, std::string cons
   data_folder const data;
   gateway with(secret_in(data) + "stores: {idempotency: \"" + url + "\"}\n" +
                keyed_config(api.url(), data, "on-store-failure: pass"));
-  told keys(with, "idempotency", kind);
+  store_report keys(with, "idempotency", kind);
   EXPECT_EQ(with.ask(post("\"k\"")).status(), 200);
   keys.expect_well();
   set_another(true);

@@ -37,7 +37,7 @@ class folder {
   auto operator=(folder const&) -> folder& = delete;
   ~folder() { std::filesystem::remove_all(path_); }
 
-  /// Makes both anew: the old certificate does not vouch for the new one.
+  /// Makes both again: the old certificate does not vouch for the new one.
   void make_certificate() const {
     auto const made = run({"/usr/bin/env", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                            "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",

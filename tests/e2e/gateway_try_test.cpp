@@ -145,7 +145,7 @@ TEST(gateway_try, says_when_there_is_no_answer) {
   expect_problem(send(with, R"({"path":"/"})"), 504, "no answer within 8 seconds");
 }
 
-TEST(gateway_try, lets_nobody_write_more_than_a_request) {
+TEST(gateway_try, refuses_what_is_not_one_valid_request) {
   gateway const with{std::string(echo)};
   for (auto const& [content, part] : std::vector<std::pair<std::string, std::string>>{
            {"{", "no JSON"},

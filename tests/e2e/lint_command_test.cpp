@@ -286,7 +286,7 @@ TEST(lint_command, finds_pages_that_lead_nowhere) {
 
 // ── the command ──
 
-TEST(lint_command, changes_nothing_unless_it_is_told_to) {
+TEST(lint_command, changes_nothing_unless_it_is_asked_to) {
   std::mutex mutex;
   std::set<std::string> methods;
   serving_origin const api([&](message const& request) {
@@ -314,7 +314,7 @@ TEST(lint_command, reports_in_words) {
   EXPECT_THAT(found.out, Not(HasSubstr("\x1b")));
 }
 
-TEST(lint_command, fails_on_advice_where_it_is_told_to) {
+TEST(lint_command, fails_on_advice_where_it_is_asked_to) {
   serving_origin const server(response("429 Too Many Requests", "slow down"));
   auto const url = server.url();
   EXPECT_EQ(run({TIDEGATE_BINARY, "lint", "--no-scim", url}).status, 0);

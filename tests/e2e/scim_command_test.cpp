@@ -138,7 +138,7 @@ class scim_command : public scim_test {
   data_folder folder_;
 };
 
-TEST_F(scim_command, exports_everyone_once_by_cursor) {
+TEST_F(scim_command, exports_every_resource_once_by_cursor) {
   make_users(25);
   auto const got = scim_run({"export", url(), "--token", "alpha", "--page-size", "10"});
   EXPECT_EQ(got.status, 0) << got.err;
@@ -233,7 +233,7 @@ TEST_F(scim_command, skips_or_replaces_what_is_there) {
   EXPECT_EQ(count(), "4");
 }
 
-TEST_F(scim_command, stops_an_import_that_has_no_sense_and_lets_it_go_on) {
+TEST_F(scim_command, stops_an_import_that_makes_no_sense_and_resumes_it) {
   write_all(file("in"), user("a") + "\n" + user("b") + "\n");
   auto got = scim_run({"import", url(), file("in"), "--token", "wrong", "--json"});
   EXPECT_EQ(got.status, 1);
@@ -266,7 +266,7 @@ TEST_F(scim_command, loses_and_repeats_nothing_when_an_export_is_killed) {
     EXPECT_EQ(killed.end(SIGKILL), 128 + SIGKILL);
     EXPECT_FALSE(exists(file("out")));
   }
-  EXPECT_EQ(scim_run(arguments).status, 2) << "it is not begun anew by mistake";
+  EXPECT_EQ(scim_run(arguments).status, 2) << "it is not begun again by mistake";
   auto again = arguments;
   again.emplace_back("--resume");
   auto const got = scim_run(again);
@@ -443,7 +443,7 @@ class scim_script : public testing::Test {
   data_folder folder_;
 };
 
-TEST_F(scim_script, goes_on_where_ctrl_c_or_a_kill_left_it_and_when_the_cursor_is_lost) {
+TEST_F(scim_script, resumes_where_ctrl_c_or_a_kill_left_it_and_when_the_cursor_is_lost) {
   {
     background first(arguments(false));
     auto client = server_.accept();

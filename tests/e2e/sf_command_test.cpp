@@ -97,7 +97,7 @@ TEST(sf_command, formats_json_as_a_field_value) {
   EXPECT_EQ(wrong.err, "error: a String holds a character that is not allowed at offset 1\n");
 }
 
-TEST(sf_command, gives_back_through_format_what_parse_read) {
+TEST(sf_command, formats_what_parse_read) {
   std::string const value = R"(a=1, b=2;x, c=(1 2 "three"), d=:cHJldGVuZA==:, e=4.5, f=tok/en)";
   auto const json = parse("dictionary", {value}).out;
   EXPECT_EQ(tidegate({"sf", "format", "--type", "dictionary"}, json).out, value + "\n");

@@ -37,7 +37,7 @@ auto top(std::vector<std::string> arguments) -> outcome {
   return run(arguments);
 }
 
-/// A gateway with two policies, one of which has refused somebody.
+/// A gateway with two policies, one of which has refused a client.
 auto config() -> std::string {
   return R"(policies:
   burst: {quota: 2, window: 1m, partition: [header:x-api-key]}
@@ -131,7 +131,7 @@ class on_a_terminal {
       throw std::runtime_error("it was not stopped but ended");
     }
   }
-  void go_on() const { ::kill(child_, SIGCONT); }
+  void resume() const { ::kill(child_, SIGCONT); }
   [[nodiscard]] auto process() const -> pid_t { return child_; }
   [[nodiscard]] auto shown() const -> std::string const& { return shown_; }
 
@@ -195,7 +195,7 @@ TEST(top_command, prints_a_line_of_json_each_interval) {
   EXPECT_EQ(seen.wait(), 130);
 }
 
-TEST(top_command, is_drawn_anew_until_ctrl_c_and_gives_the_terminal_back) {
+TEST(top_command, is_redrawn_until_ctrl_c_and_restores_the_terminal) {
   gateway const running(config());
   on_a_terminal seen(
       {TIDEGATE_BINARY, "top", "--interval", "100ms", "--admin", running.admin_url()}, 100, 30);
@@ -242,7 +242,7 @@ TEST(top_command, gives_the_terminal_back_while_it_is_stopped) {
   seen.see(screen_given_back);
   seen.wait_for_stop();
   EXPECT_TRUE(seen.has_plain_keys());
-  seen.go_on();
+  seen.resume();
   seen.see(other_screen);
   seen.see("ROUTE");
   seen.type("q");
@@ -250,7 +250,7 @@ TEST(top_command, gives_the_terminal_back_while_it_is_stopped) {
   EXPECT_EQ(seen.wait(), 0);
 }
 
-TEST(top_command, goes_on_when_the_gateway_is_away) {
+TEST(top_command, continues_when_the_gateway_is_away) {
   auto running = std::make_unique<gateway>(config());
   on_a_terminal seen(
       {TIDEGATE_BINARY, "top", "--interval", "100ms", "--admin", running->admin_url()}, 100, 30);

@@ -13,7 +13,7 @@ const config = readFileSync(file, "utf8");
 async function open(context) {
   const page = await context.newPage();
   const faults = [];
-  // A wrong token is no fault of the page.
+  // A wrong token is not a fault of the page.
   page.on("console", (message) => message.type() === "error" && !/status of (401|422)/.test(message.text()) && faults.push(message.text()));
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("dialog", (dialog) => dialog.accept());
@@ -49,7 +49,7 @@ async function logIn(page, token) {
 async function visit(browser, width, colorScheme) {
   const context = await browser.newContext({ viewport: { width, height: 1000 }, colorScheme });
   const [page, faults] = await open(context);
-  assert.equal(await page.locator("#tiles").count(), 0, "figures are shown to nobody");
+  assert.equal(await page.locator("#tiles").count(), 0, "figures are not shown");
   await judge(page, "login", width, colorScheme);
   await logIn(page, "wrong");
   await says(page, "#login-answer", "none of the tokens");
@@ -94,7 +94,7 @@ async function visit(browser, width, colorScheme) {
   await page.click("#config-reload");
   await says(page, "#config-options tbody", "policies.burst.quota5");
 
-  // Whoever logs out in one window is out in the other as well.
+  // To log out in one window logs out in the other as well.
   const [other, otherFaults] = await open(context);
   await other.waitForSelector("#live.is-live");
   await page.focus("#logout");

@@ -104,7 +104,7 @@ async function visit(browser, width, colorScheme) {
   await page.close();
 }
 
-/** A key is looked up and forgotten, by whoever has its scope. */
+/** A key is looked up and forgotten by its scope. */
 async function forget(browser) {
   const sent = await fetch(`${gateway}/scim/v2/Users`, {
     method: "POST",
@@ -208,7 +208,7 @@ async function browseDirectory(browser) {
   await page.keyboard.press("Enter");
   await says("#directory-total", "1–10 of 10");
   assert.equal(await page.evaluate(() => document.activeElement.name), "filter");
-  await page.fill("#directory-form input", 'userName eq "nobody"');
+  await page.fill("#directory-form input", 'userName eq "missing"');
   await page.keyboard.press("Enter");
   await says("#directory-list", "Nothing fits the filter.");
 
@@ -271,7 +271,7 @@ async function change(browser) {
 
   const row = page.locator("#partitions tr", { hasText: "keyed" });
   await row.locator("button", { hasText: "Reset" }).focus();
-  // The row is drawn anew every other second, and the button is still the one that is stood on.
+  // The row is drawn again every other second, and the button keeps the focus.
   const heard = page.waitForResponse((response) => response.url().includes("/api/v1/partitions?"));
   await heard;
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "Reset");

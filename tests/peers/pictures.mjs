@@ -76,7 +76,7 @@ try {
     await page.goto(`${admin}/#${view}`);
     return { page, save: () => page.screenshot({ path: `${folder}/console-${view}-${width === 400 ? "narrow" : colorScheme}.png` }) };
   };
-  await pause(5000); // what happens at the start is no day in a shop
+  await pause(5000); // the figures of the start are not typical
   const overview = await open("overview", 1600, 1000, "light");
   const narrow = await open("overview", 400, 900, "light");
   const policies = await open("policies", 1600, 1000, "dark");

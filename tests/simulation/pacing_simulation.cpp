@@ -42,7 +42,7 @@ enum class step : std::uint8_t { wants_to_send, reaches_server, is_answered, is_
 struct event {
   instant at;
   std::uint64_t order;  // of equal times the earlier one first
-  step what;
+  step kind;
   std::size_t who;
   auto operator>(event const& other) const -> bool {
     return at != other.at ? at > other.at : order > other.order;
@@ -74,7 +74,7 @@ class world {
     while (!events_.empty() && events_.top().at < begin_ + run_.length) {
       auto const next = events_.top();
       events_.pop();
-      switch (next.what) {
+      switch (next.kind) {
         case step::wants_to_send:
           if (workers_[next.who].woken_by == next.order) {
             send(next.who, next.at);
@@ -96,9 +96,9 @@ class world {
   auto one_way() -> nanoseconds {
     return (run_.latency_min + up_to(run_.latency_max - run_.latency_min)) / 2;
   }
-  void add(instant at, step what, std::size_t who) {
-    events_.push({at, ++order_, what, who});
-    if (what == step::wants_to_send) {
+  void add(instant at, step kind, std::size_t who) {
+    events_.push({at, ++order_, kind, who});
+    if (kind == step::wants_to_send) {
       workers_[who].woken_by = order_;
     }
   }

@@ -21,7 +21,7 @@ TEST_P(pacing_simulation, uses_98_percent_of_a_quota_that_a_thousand_clients_sha
     EXPECT_GE(outcome.used, 0.98);
     EXPECT_LE(outcome.used, 1.0);
     EXPECT_LT(outcome.refused_share, 0.01);
-    EXPECT_GT(outcome.fewest, 0) << "nobody is left out";
+    EXPECT_GT(outcome.fewest, 0) << "no client is left out";
   }
 }
 

@@ -311,7 +311,7 @@ TYPED_TEST_P(directory_contract, undoes_what_is_not_to_be_kept) {
       return keep;
     });
   };
-  EXPECT_TRUE(insert_one("a", false)) << "that it was undone is no error";
+  EXPECT_TRUE(insert_one("a", false)) << "to undo it is not an error";
   EXPECT_EQ(text_in(*where, "acme", this->users_, "a"), "none");
   EXPECT_TRUE(insert_one("b", true));
   EXPECT_TRUE(insert_one("c", false));
@@ -486,7 +486,7 @@ TYPED_TEST_P(directory_contract, keeps_members_on_both_sides) {
   EXPECT_EQ(groups(ann), "");
 }
 
-TYPED_TEST_P(directory_contract, ends_a_scan_when_its_budget_is_spent_and_goes_on_from_there) {
+TYPED_TEST_P(directory_contract, ends_a_scan_when_its_budget_is_spent_and_resumes_from_there) {
   auto const where = this->fresh();
   EXPECT_TRUE(writing(*where, "acme", [&](directory_writer& writer) {
     for (int i = 1000; i < 2000; ++i) {
@@ -741,7 +741,7 @@ TYPED_TEST_P(directory_contract, answers_as_a_plain_directory_does) {
                                                                   "ew", "gt", "le", "lt"};
       auto const op = std::string(compare[below(compare.size())]);
       auto const member = any_of(below(2) == 0 ? this->users_ : this->groups_);
-      auto const someone = quoted(member ? plain.id_of(*member) : "nobody");
+      auto const someone = quoted(member ? plain.id_of(*member) : "missing");
       bool const user = &type == &this->users_;
       switch (below(depth > 0 ? 14 : 10)) {
         case 0:
@@ -969,12 +969,12 @@ TYPED_TEST_P(directory_contract, loses_nothing_of_what_many_threads_write) {
   return rows != nullptr ? std::atoi(rows) : 100'000;
 }
 
-TYPED_TEST_P(directory_contract, walks_past_everyone_once_while_others_write) {
+TYPED_TEST_P(directory_contract, returns_every_resource_once_while_others_write) {
   auto const where = this->fresh();
   auto const& users = this->users_;
   int const rows = walk_rows();
   auto const id_of = [](int number) { return std::to_string(number); };
-  // Every tenth is changed and removed while the walks go on, the others stay as they are.
+  // Every tenth is changed and removed during the walks, the others stay unchanged.
   auto const stays = [](int number) { return number % 10 != 0; };
   auto const name_of = [](std::uint64_t number) {
     return "u" + std::to_string(number * 2'654'435'761U % 1'000'003U);
@@ -1036,7 +1036,7 @@ TYPED_TEST_P(directory_contract, walks_past_everyone_once_while_others_write) {
                 [](directory_row const& row) { return row.at; });
           });
           place = towards == scim::direction::forward ? page.next : page.previous;
-          // Going back, the page that reaches the start is the first page anew.
+          // Going back, the page that reaches the start is the first page again.
           bool const repeats = towards == scim::direction::backward && !place;
           for (auto const& row : page.rows) {
             if (!row.id.starts_with("new")) {
@@ -1068,10 +1068,10 @@ REGISTER_TYPED_TEST_SUITE_P(directory_contract, leaves_out_the_few_that_a_filter
                             finds_what_was_inserted_and_nothing_else, undoes_what_is_not_to_be_kept,
                             gives_no_rid_twice, finds_who_has_one_of_several_values,
                             finds_who_has_a_unique_value, keeps_members_on_both_sides,
-                            ends_a_scan_when_its_budget_is_spent_and_goes_on_from_there,
+                            ends_a_scan_when_its_budget_is_spent_and_resumes_from_there,
                             answers_as_a_plain_directory_does,
                             leaves_out_any_number_of_rows_for_the_index_method,
                             loses_nothing_of_what_many_threads_write,
-                            walks_past_everyone_once_while_others_write);
+                            returns_every_resource_once_while_others_write);
 
 }  // namespace tidegate::store::directory_contract_support

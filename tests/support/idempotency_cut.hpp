@@ -140,7 +140,7 @@ inline auto change_behind_every_cut(cut_stores const& stores, idempotency_store&
   return cuts;
 }
 
-/// Claims, completes and gives back keys, each change cut behind one octet after the other, in both
+/// Claims, completes and releases keys, each change cut behind one octet after the other, in both
 /// directions. What was answered is what is there; what was not answered is there once or not at
 /// all, and asked again it goes well. How many cuts there were.
 ///

@@ -175,7 +175,7 @@ TYPED_TEST_P(store_contract, returns_a_response_as_it_was_stored) {
   }
 }
 
-TYPED_TEST_P(store_contract, forgets_what_was_given_back) {
+TYPED_TEST_P(store_contract, forgets_what_was_released) {
   auto const store = this->fresh();
   auto const key = key_of("a");
   auto const claim = claim_of(key, 1);
@@ -303,7 +303,7 @@ TYPED_TEST_P(store_contract, bounds_the_keys_of_each_scope_by_what_the_change_sa
   EXPECT_EQ(refused.error().fault, store_fault::scope_full);
   EXPECT_EQ(record_in(*store, key_of("c")), std::nullopt);
   EXPECT_TRUE(made(*store, claim_within(other.lookup("another", "c"), 2)));
-  // What is there goes on, and makes room when it goes.
+  // What is stored stays usable, and makes room when it ends.
   auto const a = *record_in(*store, key_of("a"));
   EXPECT_TRUE(made(*store, mark_unknown(key_of("a"), a, unknown_reason::no_answer, start)));
   EXPECT_FALSE(apply(*store, claim_within(key_of("c"), 2)));
@@ -419,7 +419,7 @@ TYPED_TEST_P(store_contract, does_what_a_plain_map_does) {
 REGISTER_TYPED_TEST_SUITE_P(store_contract, finds_what_was_stored_and_nothing_else,
                             counts_unknown_outcomes_and_says_what_they_are_about,
                             refuses_a_change_whose_condition_does_not_hold_and_shows_what_is_there,
-                            returns_a_response_as_it_was_stored, forgets_what_was_given_back,
+                            returns_a_response_as_it_was_stored, forgets_what_was_released,
                             drops_the_response_with_the_tombstone_and_then_the_record,
                             lists_unknown_outcomes_with_the_newest_first,
                             takes_no_new_key_when_it_is_full_and_loses_none,

@@ -72,7 +72,7 @@ class postgres_server {
         return;
       }
       stop(SIGKILL);
-      // Somebody else has the port, or processes of the one before, which was killed, still end.
+      // Another process has the port, or those of the killed server before have not ended yet.
       port_ = is_known_ ? port_ : 0;
     }
   }
@@ -89,7 +89,7 @@ class postgres_server {
   [[nodiscard]] auto url(std::string const& database = "postgres") const -> std::string {
     return "postgres://tidegate@127.0.0.1:" + std::to_string(port_) + "/" + database;
   }
-  /// The URL of a database that nobody has used.
+  /// The URL of a database that was not used before.
   [[nodiscard]] auto fresh_database() -> std::string {
     auto const name = "fresh" + std::to_string(++databases_);
     run_sql("CREATE DATABASE " + name);

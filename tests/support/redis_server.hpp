@@ -48,7 +48,7 @@ template <class Condition>
   return true;
 }
 
-/// A port of 127.0.0.1 that nobody listened on a moment ago.
+/// A port of 127.0.0.1 that was free a moment ago.
 [[nodiscard]] inline auto free_port() -> std::uint16_t {
   int const socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -93,7 +93,7 @@ class redis_server {
       throw std::runtime_error("mkdtemp failed");
     }
     folder_ = name;
-    // Somebody else may have taken the port meanwhile.
+    // Another process may have taken the port meanwhile.
     for (int attempt = 0; attempt < 10; ++attempt) {
       port_ = free_port();
       if (start()) {
