@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client.hpp"
-#include "cluster_slots.hpp"
+#include "protocol/client.hpp"
+#include "protocol/cluster_slots.hpp"
 #include "support/redis_server.hpp"
 #include "turned_loop.hpp"
 

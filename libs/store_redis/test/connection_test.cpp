@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "connection.hpp"
+#include "protocol/connection.hpp"
 #include "support/redis_server.hpp"
 #include "turned_loop.hpp"
 

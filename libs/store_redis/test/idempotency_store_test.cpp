@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store_redis/idempotency_store.hpp>
 
-#include "stored_record.hpp"
+#include "keys/stored_record.hpp"
 #include "support/idempotency_cut.hpp"
 #include "support/idempotency_store_contract.hpp"
 #include "support/redis_server.hpp"

@@ -2,8 +2,8 @@
 //
 // The scripts, run by a real server at times that the test chooses, against the limiters in memory:
 // every number of every answer has to be the same.
-#include "quota_script.hpp"
-#include "connection.hpp"
+#include "quotas/quota_script.hpp"
+#include "protocol/connection.hpp"
 #include "support/redis_server.hpp"
 #include "support/sanitized.hpp"
 

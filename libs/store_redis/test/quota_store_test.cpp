@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "script.hpp"
+#include "protocol/script.hpp"
 #include "support/cut_proxy.hpp"
 #include "support/redis_server.hpp"
 #include "support/sanitized.hpp"

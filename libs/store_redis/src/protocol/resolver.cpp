@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "resolver.hpp"
+#include "protocol/resolver.hpp"
 
 #include <netdb.h>
 #include <sys/socket.h>

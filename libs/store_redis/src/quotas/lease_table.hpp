@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lease_size.hpp"
+#include "quotas/lease_size.hpp"
 
 #include <tidegate/base/instant.hpp>
 #include <tidegate/ratelimit/limiter.hpp>

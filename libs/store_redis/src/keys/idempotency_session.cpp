@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "idempotency_session.hpp"
+#include "keys/idempotency_session.hpp"
 
 #include <algorithm>
 #include <array>

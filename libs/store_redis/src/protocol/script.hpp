@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "client.hpp"
+#include "protocol/client.hpp"
 
 #include <cstddef>
 #include <cstdint>

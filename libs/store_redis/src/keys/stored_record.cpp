@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stored_record.hpp"
+#include "keys/stored_record.hpp"
 
 #include <algorithm>
 #include <array>

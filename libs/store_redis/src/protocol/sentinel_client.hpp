@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "alarm.hpp"
-#include "client.hpp"
-#include "question.hpp"
+#include "protocol/callback_timer.hpp"
+#include "protocol/client.hpp"
+#include "protocol/pending_command.hpp"
 
 #include <memory>
 #include <optional>

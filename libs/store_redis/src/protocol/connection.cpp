@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "connection.hpp"
+#include "protocol/connection.hpp"
 
-#include "resolver.hpp"
+#include "protocol/resolver.hpp"
 
 #include <tidegate/engine/transport.hpp>
 

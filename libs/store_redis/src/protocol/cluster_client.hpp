@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "alarm.hpp"
-#include "client.hpp"
-#include "cluster_slots.hpp"
-#include "question.hpp"
+#include "protocol/callback_timer.hpp"
+#include "protocol/client.hpp"
+#include "protocol/cluster_slots.hpp"
+#include "protocol/pending_command.hpp"
 
 #include <array>
 #include <cstdint>

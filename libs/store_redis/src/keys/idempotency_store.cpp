@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store_redis/idempotency_store.hpp>
 
-#include "idempotency_session.hpp"
+#include "keys/idempotency_session.hpp"
 
 #include <utility>
 

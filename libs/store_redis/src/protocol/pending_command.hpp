@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "alarm.hpp"
-#include "connection.hpp"
+#include "protocol/callback_timer.hpp"
+#include "protocol/connection.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store_redis/quota_store.hpp>
 
-#include "alarm.hpp"
-#include "client.hpp"
-#include "cluster_slots.hpp"
-#include "heard_table.hpp"
-#include "lease_size.hpp"
-#include "quota_script.hpp"
-#include "script.hpp"
-#include "share_table.hpp"
+#include "protocol/callback_timer.hpp"
+#include "protocol/client.hpp"
+#include "protocol/cluster_slots.hpp"
+#include "protocol/script.hpp"
+#include "quotas/lease_size.hpp"
+#include "quotas/lease_table.hpp"
+#include "quotas/quota_script.hpp"
+#include "quotas/verdict_cache.hpp"
 
 #include <tidegate/base/sha256.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "script.hpp"
+#include "protocol/script.hpp"
 
 #include <array>
 #include <bit>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "connection.hpp"
+#include "protocol/connection.hpp"
 
 #include <tidegate/base/result.hpp>
 #include <tidegate/engine/loop.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster_client.hpp"
+#include "protocol/cluster_client.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quota_script.hpp"
+#include "quotas/quota_script.hpp"
 
 #include <algorithm>
 #include <array>

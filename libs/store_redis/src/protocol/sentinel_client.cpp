@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sentinel_client.hpp"
+#include "protocol/sentinel_client.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "client.hpp"
-#include "script.hpp"
-#include "stored_record.hpp"
+#include "keys/stored_record.hpp"
+#include "protocol/client.hpp"
+#include "protocol/script.hpp"
 
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/store_redis/idempotency_store.hpp>

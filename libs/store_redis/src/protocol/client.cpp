@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client.hpp"
+#include "protocol/client.hpp"
 
-#include "cluster_client.hpp"
-#include "sentinel_client.hpp"
+#include "protocol/cluster_client.hpp"
+#include "protocol/sentinel_client.hpp"
 
 #include <utility>
 
