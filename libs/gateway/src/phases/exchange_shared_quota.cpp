@@ -27,8 +27,8 @@ void give_back(store::quota_store& quotas, quota_call const& call, store::spent 
                instant now) {
   for (std::size_t i = 0; i < call.charges_count; ++i) {
     auto const& charge = call.charges[i];
-    if (spent.admitted && spent.results[i].decision.admitted && charge.of.cost != 0) {
-      quotas.settle(charge, call.asked_at, now, -charge.of.cost);
+    if (spent.admitted && spent.results[i].decision.admitted && charge.local.cost != 0) {
+      quotas.settle(charge, call.asked_at, now, -charge.local.cost);
     }
   }
 }

@@ -43,13 +43,6 @@ auto damaged(std::string text) -> store_error {
   return {store_fault::damaged, std::move(text)};
 }
 
-/// What an error of a server means for a store.
-auto error_of(resp_value const& error, std::string const& name) -> store_error {
-  // With noeviction, this is all that a full memory does.
-  return {error.is_error("OOM") ? store_fault::no_space : store_fault::unavailable,
-          name + ": " + error.text};
-}
-
 auto octets_of(idempotency::change const& change) -> std::size_t {
   if (!change.response) {
     return 0;
@@ -78,17 +71,6 @@ auto read_time(resp_value const& value) -> std::optional<milliseconds> {
   return milliseconds(numbers[0] * 1'000 + numbers[1] / 1'000);
 }
 
-/// The policy in the answer to INFO.
-auto eviction_policy(std::string_view info) -> std::string_view {
-  constexpr std::string_view label = "maxmemory_policy:";
-  auto const at = info.find(label);
-  if (at == std::string_view::npos) {
-    return {};
-  }
-  info.remove_prefix(at + label.size());
-  return info.substr(0, info.find('\r'));
-}
-
 }  // namespace
 
 idempotency_store::session::session(idempotency_options options, std::unique_ptr<engine::loop> loop)
@@ -96,14 +78,13 @@ idempotency_store::session::session(idempotency_options options, std::unique_ptr
       name_(to_string(options_.where)),
       id_(random_id()),
       loop_(std::move(loop)),
+      inbox_(*loop_, options_.queue_max, options_.queue_octets_max),
+      server_(name_, options_.secret_digest),
       ahead_(std::chrono::system_clock::now().time_since_epoch() - steady_now()) {}
 
 idempotency_store::session::~session() {
   if (thread_.joinable()) {
-    {
-      std::unique_lock lock(mutex_);
-      left_.wait(lock, [this] { return inside_ == 0; });
-    }
+    inbox_.wait_until_empty();
     loop_->stop();
     thread_.join();
   }
@@ -126,117 +107,16 @@ auto idempotency_store::session::open() -> result<void, store_error> {
   for (;;) {
     std::promise<result<void, store_error>> all;
     loop_->post([this, &all] {
-      check(0, [&all](result<void, store_error> checked) { all.set_value(std::move(checked)); });
+      server_.run(*client_, scripts_, counts_,
+                  [&all](result<void, store_error> checked) { all.set_value(std::move(checked)); });
     });
     auto checked = all.get_future().get();
     bool const is_refused =
-        drops_keys_ || (!checked && checked.error().fault == store_fault::damaged);
+        server_.drops_keys() || (!checked && checked.error().fault == store_fault::damaged);
     if (checked || is_refused || std::chrono::steady_clock::now() >= end) {
       return checked;
     }
     std::this_thread::sleep_for(20ms);  // it may come up
-  }
-}
-
-/// Reads the digests of all buckets before it writes any: a gateway that is refused leaves nothing.
-void idempotency_store::session::check(std::size_t bucket, checked_function done) {
-  if (bucket == buckets) {
-    is_secret_missing_ ? leave_secret(0, std::move(done)) : done({});
-    return;
-  }
-  auto const key = due_key(bucket);
-  command all{"INFO", "memory"};
-  all.then({"SCRIPT", "LOAD", change_script_.text()})
-      .then({"SCRIPT", "LOAD", due_script_.text()})
-      .then({"SCRIPT", "LOAD", unknown_script_.text()})
-      .then({"ZCARD", key})
-      .then({"GET", secret_key(bucket)});
-  client_->send(key, std::move(all), [this, bucket, done = std::move(done)](answer const& got) {
-    if (!got) {
-      done(failure(got.error()));
-      return;
-    }
-    for (auto const& each : got->items) {
-      if (each.is_error()) {
-        done(failure(error_of(each, name_)));
-        return;
-      }
-    }
-    note_eviction(got->items[0]);
-    if (drops_keys_) {
-      done(failure(*drops_keys_));
-      return;
-    }
-    if (is_other_secret(got->items[5])) {
-      done(failure(store::stored_with_another_secret(name_)));
-      return;
-    }
-    is_secret_missing_ = (is_secret_missing_ && bucket > 0) ||
-                         (!options_.secret_digest.empty() && got->items[5].is_null());
-    note_records(bucket, got->items[4]);
-    check(bucket + 1, done);
-  });
-}
-
-auto idempotency_store::session::is_other_secret(resp_value const& stored) const -> bool {
-  return !options_.secret_digest.empty() && !stored.is_null() &&
-         stored.text != options_.secret_digest;
-}
-
-/// Every bucket has the digest, since those of a cluster are on several servers and a script reads
-/// on one only. Gateways that start together take the buckets in the same order, so that one of
-/// them has all. Where Redis takes no writes now, the first key brings it.
-void idempotency_store::session::leave_secret(std::size_t bucket, checked_function done) {
-  if (bucket == buckets) {
-    done({});
-    return;
-  }
-  auto const key = secret_key(bucket);
-  command both{"SET", key, options_.secret_digest, "NX"};
-  both.then({"GET", key});
-  client_->send(key, std::move(both), [this, bucket, done = std::move(done)](answer const& got) {
-    if (!got) {
-      done(failure(got.error()));
-    } else if (auto const& stored = got->items.at(1); stored.is_error()) {
-      done(failure(error_of(stored, name_)));
-    } else if (is_other_secret(stored)) {
-      take_secret_back(std::move(secret_left_), done);
-    } else {
-      if (!got->items[0].is_null() && !got->items[0].is_error()) {
-        secret_left_.push_back(bucket);
-      }
-      leave_secret(bucket + 1, done);
-    }
-  });
-}
-
-/// A running gateway has left its digest meanwhile, and must find it in the other buckets too.
-void idempotency_store::session::take_secret_back(std::vector<std::size_t> from,
-                                                  checked_function done) {
-  if (from.empty()) {
-    done(failure(store::stored_with_another_secret(name_)));
-    return;
-  }
-  auto const key = secret_key(from.back());
-  from.pop_back();
-  command remove{"EVAL",
-                 "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end "
-                 "return 1",
-                 "1", key, options_.secret_digest};
-  client_->send(key, std::move(remove),
-                [this, from = std::move(from), done = std::move(done)](answer const&) mutable {
-                  take_secret_back(std::move(from), std::move(done));
-                });
-}
-
-void idempotency_store::session::note_eviction(resp_value const& info) {
-  auto const policy = eviction_policy(info.text);
-  drops_keys_.reset();
-  if (policy != "noeviction") {
-    drops_keys_ = store_error{store_fault::unavailable,
-                              name_ + ": its maxmemory-policy is \"" + std::string(policy) +
-                                  "\", by which it may drop keys: it has to be "
-                                  "noeviction"};
   }
 }
 
@@ -250,36 +130,6 @@ struct idempotency_store::session::listing {
 
 // ---- by any thread ----
 
-auto idempotency_store::session::enter(std::size_t octets) -> bool {
-  std::lock_guard const lock(mutex_);
-  if (inside_ >= options_.queue_max || octets > options_.queue_octets_max - inside_octets_) {
-    return false;
-  }
-  ++inside_;
-  inside_octets_ += octets;
-  return true;
-}
-
-void idempotency_store::session::post(task what) {
-  bool is_first = false;
-  {
-    std::lock_guard const lock(mutex_);
-    is_first = inbox_.empty();
-    inbox_.push_back(std::move(what));
-  }
-  if (is_first) {
-    loop_->post([this] { run_inbox(); });
-  }
-}
-
-void idempotency_store::session::leave(std::size_t octets) {
-  std::lock_guard const lock(mutex_);
-  inside_octets_ -= octets;
-  if (--inside_ == 0) {
-    left_.notify_all();
-  }
-}
-
 auto idempotency_store::session::clock() const -> wall_time {
   if (options_.clock) {
     return options_.clock();
@@ -290,14 +140,14 @@ auto idempotency_store::session::clock() const -> wall_time {
 
 void idempotency_store::session::find(lookup_key const& key,
                                       std::move_only_function<void(find_answer)> answer) {
-  if (!enter(0)) {
+  if (!inbox_.enter(0)) {
     answer(failure(store_error{store_fault::unavailable, name_ + ": too many requests wait"}));
     return;
   }
-  post([this, key, answer = std::move(answer)]() mutable {
+  inbox_.post([this, key, answer = std::move(answer)]() mutable {
     do_find(key, [this, answer = std::move(answer)](find_answer got) mutable {
       answer(std::move(got));
-      leave(0);
+      inbox_.leave(0);
     });
   });
 }
@@ -305,86 +155,43 @@ void idempotency_store::session::find(lookup_key const& key,
 void idempotency_store::session::apply(idempotency::change change,
                                        std::move_only_function<void(apply_answer)> answer) {
   auto const octets = octets_of(change);
-  if (!enter(octets)) {
+  if (!inbox_.enter(octets)) {
     answer(failure(store_error{store_fault::unavailable, name_ + ": too many requests wait"}));
     return;
   }
-  post([this, octets, change = std::move(change), answer = std::move(answer)]() mutable {
+  inbox_.post([this, octets, change = std::move(change), answer = std::move(answer)]() mutable {
     do_apply(std::move(change),
              [this, octets, answer = std::move(answer)](apply_answer got) mutable {
                answer(std::move(got));
-               leave(octets);
+               inbox_.leave(octets);
              });
   });
 }
 
 void idempotency_store::session::list_unknown(
     std::size_t records, std::move_only_function<void(store::list_answer)> answer) {
-  if (!enter(0)) {
+  if (!inbox_.enter(0)) {
     answer(failure(store_error{store_fault::unavailable, name_ + ": too many requests wait"}));
     return;
   }
   auto what = std::make_shared<listing>();
   what->records = records;
   what->answer = std::move(answer);
-  post([this, what = std::move(what)] { do_list(what); });
+  inbox_.post([this, what = std::move(what)] { do_list(what); });
 }
 
 void idempotency_store::session::sweep(wall_time now, std::size_t records) {
   ahead_.store(now.time_since_epoch() - steady_now(), std::memory_order_relaxed);
-  if (!enter(0)) {
+  if (!inbox_.enter(0)) {
     return;  // the next one does it
   }
-  post([this, now, records] {
+  inbox_.post([this, now, records] {
     do_sweep(now, records);
-    leave(0);
+    inbox_.leave(0);
   });
 }
 
-auto idempotency_store::session::used() const -> usage {
-  std::int64_t sum = 0;
-  for (auto const& each : records_) {
-    sum += each.load(std::memory_order_relaxed);
-  }
-  usage all{.records = static_cast<std::size_t>(sum), .unknown = 0};
-  for (auto const& each : unknown_and_one_) {
-    auto const count = each.load(std::memory_order_relaxed);
-    if (count == 0) {
-      all.unknown.reset();
-      break;
-    }
-    *all.unknown += static_cast<std::size_t>(count - 1);
-  }
-  return all;
-}
-
 // ---- on the thread of the loop ----
-
-void idempotency_store::session::run_inbox() {
-  std::vector<task> tasks;
-  {
-    std::lock_guard const lock(mutex_);
-    tasks.swap(inbox_);
-  }
-  for (auto& each : tasks) {
-    each();
-  }
-}
-
-void idempotency_store::session::note_records(std::size_t bucket, resp_value const& count) {
-  records_[bucket].store(std::max<std::int64_t>(count.integer, 0), std::memory_order_relaxed);
-}
-
-void idempotency_store::session::note_unknown(std::size_t bucket, resp_value const& count) {
-  unknown_and_one_[bucket].store(std::max<std::int64_t>(count.integer, 0) + 1,
-                                 std::memory_order_relaxed);
-}
-
-auto idempotency_store::session::room_in(std::size_t bucket) const -> std::int64_t {
-  auto const others =
-      static_cast<std::int64_t>(used().records) - records_[bucket].load(std::memory_order_relaxed);
-  return std::max<std::int64_t>(static_cast<std::int64_t>(options_.records_max) - others, 0);
-}
 
 void idempotency_store::session::do_find(lookup_key const& key,
                                          std::move_only_function<void(find_answer)> answer) {
@@ -411,7 +218,7 @@ void idempotency_store::session::do_find(lookup_key const& key,
                     answer(failure(damaged(name_ + ": an answer makes no sense")));
                     return;
                   }
-                  if (is_other_secret(found.items[2])) {
+                  if (server_.is_other_secret(found.items[2])) {
                     answer(failure(store::stored_with_another_secret(name_)));
                     return;
                   }
@@ -448,8 +255,9 @@ auto idempotency_store::session::read_found(lookup_key const& key, resp_value co
 
 void idempotency_store::session::do_apply(idempotency::change change,
                                           std::move_only_function<void(apply_answer)> answer) {
-  if (drops_keys_ && change.next && !change.when.token) {  // a new key, which might be forgotten
-    answer(failure(*drops_keys_));
+  if (server_.drops_keys() && change.next &&
+      !change.when.token) {  // a new key, which might be forgotten
+    answer(failure(*server_.drops_keys()));
     return;
   }
   auto const bucket = bucket_of(change.key);
@@ -502,8 +310,8 @@ void idempotency_store::session::do_apply(idempotency::change change,
   arguments.add(name);
   arguments.add(stored_token(change.key.scope()));
   arguments.add(std::to_string(change.scope_keys_max));
-  arguments.add(
-      std::to_string(change.bounded ? room_in(bucket) : std::numeric_limits<std::int32_t>::max()));
+  arguments.add(std::to_string(change.bounded ? counts_.room_in(bucket, options_.records_max)
+                                              : std::numeric_limits<std::int32_t>::max()));
   arguments.add(std::to_string(until_due.count()));
   arguments.add(std::to_string(until_changed.count()));
   arguments.add(options_.secret_digest);
@@ -512,7 +320,7 @@ void idempotency_store::session::do_apply(idempotency::change change,
     wait = command{"WAIT"}.add(options_.replicas_min).add(options_.replicas_timeout.count());
   }
   run(
-      *client_, change_script_, std::move(keys), std::move(arguments),
+      *client_, scripts_.change, std::move(keys), std::move(arguments),
       [this, key = change.key, answer = std::move(answer)](store_redis::answer const& got) mutable {
         answer(read_applied(key, got));
       },
@@ -531,11 +339,11 @@ auto idempotency_store::session::read_applied(lookup_key const& key, answer cons
   if (answer.items.size() < 3) {
     return failure(damaged(name_ + ": an answer makes no sense"));
   }
-  note_records(bucket_of(key), answer.items[2]);
-  auto const& what = answer.items[0].text;
-  if (what == "made") {
+  counts_.set_records(bucket_of(key), answer.items[2]);
+  auto const& outcome = answer.items[0].text;
+  if (outcome == "made") {
     if (answer.items.size() > 3) {
-      note_unknown(bucket_of(key), answer.items[3]);
+      counts_.set_unknown(bucket_of(key), answer.items[3]);
     }
     if (options_.replicas_min > 0) {
       auto const& replicas = got->items.at(1);
@@ -550,13 +358,13 @@ auto idempotency_store::session::read_applied(lookup_key const& key, answer cons
     }
     return store::applied{.made = true, .found = std::nullopt};
   }
-  if (what == "full") {
+  if (outcome == "full") {
     return failure(store_error{store_fault::full, name_ + ": it has as many keys as it may have"});
   }
-  if (what == "scope_full") {
+  if (outcome == "scope_full") {
     return failure(store_error{store_fault::scope_full, ""});
   }
-  if (what == "other_secret") {
+  if (outcome == "other_secret") {
     return failure(store::stored_with_another_secret(name_));
   }
   static resp_value const nothing;
@@ -574,7 +382,7 @@ void idempotency_store::session::do_list(std::shared_ptr<listing> const& what) {
     word_list arguments;
     arguments.add(record_key_prefix(bucket));
     arguments.add(std::to_string(what->records));
-    run(*client_, unknown_script_, std::move(keys), std::move(arguments),
+    run(*client_, scripts_.unknown, std::move(keys), std::move(arguments),
         [this, what](answer const& got) { take_listed(*what, got); });
   }
 }
@@ -591,7 +399,7 @@ void idempotency_store::session::take_listed(listing& what, answer const& got) {
     for (std::size_t i = 1; i + 1 < got->items.size(); i += 2) {
       auto const key = idempotency::parse_lookup_key(got->items[i].text);
       auto record = read_stored(got->items[i + 1].text, by);
-      // Whoever asks for one that is damaged is told so.
+      // One that is damaged is an error for the caller that asks for it.
       if (key && record && record->state == idempotency::record_state::unknown) {
         what.all->push_back({*key, *std::move(record)});
       }
@@ -604,14 +412,14 @@ void idempotency_store::session::take_listed(listing& what, answer const& got) {
     store::keep_newest(*what.all, what.records);
   }
   what.answer(std::move(what.all));
-  leave(0);
+  inbox_.leave(0);
 }
 
 void idempotency_store::session::do_sweep(wall_time now, std::size_t records) {
   if (sweeping_ > 0) {
     return;
   }
-  look_at_eviction();
+  check_eviction();
   auto const each_max = std::max<std::size_t>(records / buckets, 1);
   auto const from_now = std::clamp(milliseconds(now - clock()), -due_max, due_max);
   for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
@@ -623,7 +431,7 @@ void idempotency_store::session::do_sweep(wall_time now, std::size_t records) {
     arguments.add(std::to_string(from_now.count()));
     arguments.add(std::to_string(each_max));
     ++sweeping_;
-    run(*client_, due_script_, std::move(keys), std::move(arguments),
+    run(*client_, scripts_.due, std::move(keys), std::move(arguments),
         [this, bucket, now](answer const& got) {
           take_due(bucket, now, got);
           --sweeping_;
@@ -631,18 +439,18 @@ void idempotency_store::session::do_sweep(wall_time now, std::size_t records) {
   }
 }
 
-/// Somebody may change it, and another server may take over: one server is asked at each sweep, and
-/// the same one for as long as it may drop keys.
-void idempotency_store::session::look_at_eviction() {
+/// An operator may change it, and another server may become the master: one server is asked at each
+/// sweep, and the same one for as long as it may drop keys.
+void idempotency_store::session::check_eviction() {
   ++sweeping_;
-  client_->send(due_key(looked_at_), command{"INFO", "memory"}, [this](answer const& got) {
+  client_->send(due_key(next_checked_), command{"INFO", "memory"}, [this](answer const& got) {
     --sweeping_;
     if (!got || got->is_error()) {
       return;
     }
-    note_eviction(*got);
-    if (!drops_keys_) {
-      looked_at_ = (looked_at_ + 1) % buckets;
+    server_.take_info(*got);
+    if (!server_.drops_keys()) {
+      next_checked_ = (next_checked_ + 1) % buckets;
     }
   });
 }
@@ -651,21 +459,21 @@ void idempotency_store::session::take_due(std::size_t bucket, wall_time now, ans
   if (!got || got->items.size() < 3) {
     return;  // the next sweep
   }
-  note_records(bucket, got->items[1]);
-  note_unknown(bucket, got->items[2]);
+  counts_.set_records(bucket, got->items[1]);
+  counts_.set_unknown(bucket, got->items[2]);
   reader const by{id_, clock(), milliseconds(got->items[0].integer)};
   for (std::size_t i = 3; i + 1 < got->items.size(); i += 2) {
     auto const key = idempotency::parse_lookup_key(got->items[i].text);
-    std::optional<idempotency::change> aged;
+    std::optional<idempotency::change> expiry;
     if (key && got->items[i + 1].is_null()) {
-      aged = idempotency::change{.key = *key};  // somebody has deleted it by hand
+      expiry = idempotency::change{.key = *key};  // deleted by hand
     } else if (auto const record = read_stored(got->items[i + 1].text, by); key && record) {
-      aged = expire(*key, *record, now);
+      expiry = expire(*key, *record, now);
     }
     // Whatever is damaged stays for people to see.
-    if (aged) {
+    if (expiry) {
       ++sweeping_;
-      do_apply(*std::move(aged), [this](apply_answer const&) { --sweeping_; });
+      do_apply(*std::move(expiry), [this](apply_answer const&) { --sweeping_; });
     }
   }
 }

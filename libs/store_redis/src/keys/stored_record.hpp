@@ -89,7 +89,7 @@ struct reader {
 /// Lists unknown outcomes, the newest first.
 ///
 /// KEYS: unknown. ARGV: the prefix of records, how many. Answers: the time; endings of keys and
-/// records in turns. Whatever somebody has deleted by hand is forgotten.
+/// records in turns. What was deleted by hand is forgotten.
 [[nodiscard]] auto unknown_script() -> std::string_view;
 
 }  // namespace tidegate::store_redis

@@ -11,9 +11,10 @@
 namespace tidegate::store_redis {
 
 /// A timer that calls a function.
-class alarm final : private engine::timer {
+class callback_timer final : private engine::timer {
  public:
-  alarm(engine::loop& on, std::function<void()> call) : loop_(on), call_(std::move(call)) {}
+  callback_timer(engine::loop& on, std::function<void()> call)
+      : loop_(on), call_(std::move(call)) {}
 
   /// In `time` from now, instead of whatever was set before.
   void set_in(std::chrono::milliseconds time) {

@@ -14,12 +14,12 @@ class single_client final : public client {
  public:
   single_client(engine::loop& on, connection_options options) : to_(on, std::move(options)) {}
 
-  void send(std::string_view /*key*/, command what, answer_function answer) override {
-    to_.send(what, std::move(answer));
+  void send(std::string_view /*key*/, command request, answer_function answer) override {
+    to_.send(request, std::move(answer));
   }
   [[nodiscard]] auto is_up(std::string_view /*key*/) const -> bool override { return to_.is_up(); }
-  [[nodiscard]] auto trouble(std::string_view /*key*/) const -> std::string override {
-    return to_.trouble();
+  [[nodiscard]] auto error_text(std::string_view /*key*/) const -> std::string override {
+    return to_.error_text();
   }
   [[nodiscard]] auto counted() const -> connection::counts override { return to_.counted(); }
 

@@ -23,8 +23,8 @@ struct client_options {
   std::chrono::milliseconds backoff_max{2'000};
   /// How often a cluster is asked where keys live, and sentinels who the master is: while all is
   /// well, and while something is not.
-  std::chrono::milliseconds look_interval{2'000};
-  std::chrono::milliseconds trouble_interval{100};
+  std::chrono::milliseconds refresh_interval{2'000};
+  std::chrono::milliseconds recovery_interval{100};
   std::size_t commands_max = 65'536;  ///< that wait for an answer of one server
   std::size_t octets_max = std::size_t{64}
                            << 20;  ///< of commands that wait to be sent to one server
@@ -47,11 +47,11 @@ class client {
   /// Sends a command to the server of `key`, which must be the server of all keys in it. It goes to
   /// another one when the server says so. Answers as `connection::send` does; an answer must not
   /// destroy the client.
-  virtual void send(std::string_view key, command what, answer_function answer) = 0;
+  virtual void send(std::string_view key, command request, answer_function answer) = 0;
   /// False while it is known that there would be no answer.
   [[nodiscard]] virtual auto is_up(std::string_view key) const -> bool = 0;
   /// Why it is not up.
-  [[nodiscard]] virtual auto trouble(std::string_view key) const -> std::string = 0;
+  [[nodiscard]] virtual auto error_text(std::string_view key) const -> std::string = 0;
   /// Of all connections that there were.
   [[nodiscard]] virtual auto counted() const -> connection::counts = 0;
 };

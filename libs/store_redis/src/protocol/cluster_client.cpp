@@ -27,18 +27,20 @@ cluster_client::cluster_client(engine::loop& on, server_url const& url,
     : loop_(on),
       options_(options),
       each_(std::move(each)),
-      later_(on, options.commands_max, [this](std::unique_ptr<question> q) { ask(std::move(q)); }),
-      look_alarm_(on, [this] { look(); }) {
+      retries_(
+          on, options.commands_max,
+          [this](std::unique_ptr<pending_command> pending) { send_pending(std::move(pending)); }),
+      refresh_timer_(on, [this] { refresh(); }) {
   for (auto const& server : url.servers) {
     node_at(server)->is_seed = true;
   }
-  look_alarm_.set_in(options_.trouble_interval);
+  refresh_timer_.set_in(options_.recovery_interval);
 }
 
 cluster_client::~cluster_client() {
   is_ending_ = true;
   nodes_.clear();
-  later_.fail({store_fault::stopped, "the connections are being closed"});
+  retries_.fail({store_fault::stopped, "the connections are being closed"});
 }
 
 auto cluster_client::node_at(server_address const& address) -> node* {
@@ -58,7 +60,7 @@ auto cluster_client::node_at(server_address const& address) -> node* {
     // The first one that is there is asked for the map; when one goes, the others know who takes
     // over.
     if (!is_ending_ && (!has_map_ || !of->to->is_connected())) {
-      look_alarm_.set_within(std::chrono::milliseconds(0));
+      refresh_timer_.set_within(std::chrono::milliseconds(0));
     }
   });
   return &made;
@@ -68,8 +70,9 @@ auto cluster_client::all_down() const -> bool {
   return std::ranges::none_of(nodes_, [](auto const& each) { return each->to->is_up(); });
 }
 
-void cluster_client::send(std::string_view key, command what, answer_function answer) {
-  ask(std::make_unique<question>(std::move(what), std::move(answer), slot_of(key)));
+void cluster_client::send(std::string_view key, command request, answer_function answer) {
+  send_pending(
+      std::make_unique<pending_command>(std::move(request), std::move(answer), slot_of(key)));
 }
 
 auto cluster_client::is_up(std::string_view key) const -> bool {
@@ -77,12 +80,12 @@ auto cluster_client::is_up(std::string_view key) const -> bool {
   return where != nullptr ? where->to->is_up() : !has_map_ && !all_down();
 }
 
-auto cluster_client::trouble(std::string_view key) const -> std::string {
+auto cluster_client::error_text(std::string_view key) const -> std::string {
   auto const* const where = node_of(slot_of(key));
-  if (where != nullptr && !where->to->trouble().empty()) {
-    return where->to->trouble();
+  if (where != nullptr && !where->to->error_text().empty()) {
+    return where->to->error_text();
   }
-  return has_map_ ? "no server of the cluster has this key" : trouble_;
+  return has_map_ ? "no server of the cluster has this key" : error_text_;
 }
 
 auto cluster_client::counted() const -> connection::counts {
@@ -93,113 +96,116 @@ auto cluster_client::counted() const -> connection::counts {
   return all;
 }
 
-void cluster_client::ask(std::unique_ptr<question> q) {
-  auto* const where = node_of(q->slot);
+void cluster_client::send_pending(std::unique_ptr<pending_command> pending) {
+  auto* const where = node_of(pending->slot);
   if (where != nullptr) {
-    ask_there(std::move(q), *where, false);
+    send_to(std::move(pending), *where, false);
     return;
   }
   if (all_down()) {
-    auto const why = nodes_.empty() ? trouble_ : nodes_.front()->to->trouble();
-    q->answer(failure(store_error{store_fault::unavailable, why}));
+    auto const why = nodes_.empty() ? error_text_ : nodes_.front()->to->error_text();
+    pending->answer(failure(store_error{store_fault::unavailable, why}));
     return;
   }
   is_stale_ = true;
-  later_.add(std::move(q), has_map_ ? "no server of the cluster has this key"
-                                    : "no server of the cluster has said where keys are");
+  retries_.add(std::move(pending), has_map_ ? "no server of the cluster has this key"
+                                            : "no server of the cluster has said where keys are");
 }
 
-void cluster_client::ask_there(std::unique_ptr<question> q, node& where, bool is_asking) {
-  auto const& what = q->what;
+void cluster_client::send_to(std::unique_ptr<pending_command> pending, node& where,
+                             bool is_asking) {
+  auto const& request = pending->request;
   auto const from = where.address;
   if (!is_asking) {
-    where.to->send(what, [this, from, q = std::move(q)](answer got) mutable {
-      take(std::move(q), from, std::move(got));
+    where.to->send(request, [this, from, pending = std::move(pending)](answer got) mutable {
+      take(std::move(pending), from, std::move(got));
     });
     return;
   }
-  where.to->send(command{"ASKING"}.then(what), [this, from, q = std::move(q)](answer got) mutable {
-    if (got && !got->items.empty()) {
-      got->items.erase(got->items.begin());
-      if (q->what.count() == 1) {
-        auto only = std::move(got->items.front());
-        got = std::move(only);
-      }
-    }
-    take(std::move(q), from, std::move(got));
-  });
+  where.to->send(command{"ASKING"}.then(request),
+                 [this, from, pending = std::move(pending)](answer got) mutable {
+                   if (got && !got->items.empty()) {
+                     got->items.erase(got->items.begin());
+                     if (pending->request.count() == 1) {
+                       auto only = std::move(got->items.front());
+                       got = std::move(only);
+                     }
+                   }
+                   take(std::move(pending), from, std::move(got));
+                 });
 }
 
-void cluster_client::take(std::unique_ptr<question> q, server_address const& from, answer got) {
+void cluster_client::take(std::unique_ptr<pending_command> pending, server_address const& from,
+                          answer got) {
   if (!got) {
     auto error = std::move(got).error();
     if (error.fault == store_fault::stopped && !is_ending_) {
       error.fault = store_fault::unavailable;  // only that server has left the cluster
     }
-    q->answer(failure(std::move(error)));
+    pending->answer(failure(std::move(error)));
     return;
   }
-  auto const& first = first_of(q->what, *got);
+  auto const& first = first_of(pending->request, *got);
   if (!first.is_error() || is_ending_) {
-    q->answer(std::move(got));
+    pending->answer(std::move(got));
     return;
   }
   if (auto const other = read_redirection(first, from)) {
     auto* const where = node_at(other->to);
-    if (where == nullptr || q->tries_left == 0) {
-      q->answer(failure(store_error{store_fault::unavailable, first.text}));
+    if (where == nullptr || pending->tries_left == 0) {
+      pending->answer(failure(store_error{store_fault::unavailable, first.text}));
       return;
     }
-    --q->tries_left;
+    --pending->tries_left;
     where->unused = 0;
     if (other->is_moved) {
       slots_[other->slot] = where;
       is_stale_ = true;
-      look_alarm_.set_within(options_.trouble_interval);
+      refresh_timer_.set_within(options_.recovery_interval);
     }
-    ask_there(std::move(q), *where, !other->is_moved);
+    send_to(std::move(pending), *where, !other->is_moved);
   } else if (is_passing(first)) {
     is_stale_ = true;
-    look_alarm_.set_within(options_.trouble_interval);
+    refresh_timer_.set_within(options_.recovery_interval);
     auto const why = first.text;
-    later_.add(std::move(q), why);
+    retries_.add(std::move(pending), why);
   } else {
-    q->answer(std::move(got));
+    pending->answer(std::move(got));
   }
 }
 
-void cluster_client::look() {
-  look_again();
-  if (is_looking_) {
+void cluster_client::refresh() {
+  set_refresh_timer();
+  if (is_refreshing_) {
     return;
   }
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     auto& each = *nodes_[next_++ % nodes_.size()];
     if (each.to->is_connected()) {
-      is_looking_ = true;
+      is_refreshing_ = true;
       each.to->send({"CLUSTER", "SLOTS"},
                     [this, from = each.address](answer const& got) { take_map(from, got); });
       return;
     }
-    trouble_ = each.to->trouble();
+    error_text_ = each.to->error_text();
   }
 }
 
-void cluster_client::look_again() {
+void cluster_client::set_refresh_timer() {
   bool const is_well = has_map_ && !is_stale_ && std::ranges::all_of(nodes_, [](auto const& each) {
                          return each->to->is_connected() || each->unused > 0;
                        });
-  look_alarm_.set_in(is_well ? options_.look_interval : options_.trouble_interval);
+  refresh_timer_.set_in(is_well ? options_.refresh_interval : options_.recovery_interval);
 }
 
 void cluster_client::take_map(server_address const& from, answer const& got) {
-  is_looking_ = false;
+  is_refreshing_ = false;
   if (is_ending_ || !got) {
     return;
   }
   auto const map = read_cluster_slots(*got, from);
   if (!map || map->empty()) {
-    trouble_ = to_string(from) + ": " + (map ? "it knows of no slots" : map.error());
+    error_text_ = to_string(from) + ": " + (map ? "it knows of no slots" : map.error());
     return;
   }
   decltype(slots_) slots{};
@@ -209,7 +215,7 @@ void cluster_client::take_map(server_address const& from, answer const& got) {
   for (auto const& range : *map) {
     auto* const where = node_at(range.master);
     if (where == nullptr) {
-      trouble_ = to_string(from) + ": it knows of too many servers";
+      error_text_ = to_string(from) + ": it knows of too many servers";
       return;
     }
     where->unused = 0;
@@ -219,8 +225,8 @@ void cluster_client::take_map(server_address const& from, answer const& got) {
   has_map_ = true;
   is_stale_ = false;
   forget_unused();
-  look_again();
-  later_.ask_all();
+  set_refresh_timer();
+  retries_.send_all();
 }
 
 void cluster_client::forget_unused() {

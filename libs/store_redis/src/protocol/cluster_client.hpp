@@ -25,9 +25,9 @@ class cluster_client final : public client {
   cluster_client(cluster_client const&) = delete;
   auto operator=(cluster_client const&) -> cluster_client& = delete;
 
-  void send(std::string_view key, command what, answer_function answer) override;
+  void send(std::string_view key, command request, answer_function answer) override;
   [[nodiscard]] auto is_up(std::string_view key) const -> bool override;
-  [[nodiscard]] auto trouble(std::string_view key) const -> std::string override;
+  [[nodiscard]] auto error_text(std::string_view key) const -> std::string override;
   [[nodiscard]] auto counted() const -> connection::counts override;
 
  private:
@@ -40,12 +40,12 @@ class cluster_client final : public client {
 
   [[nodiscard]] auto node_at(server_address const& address) -> node*;
   [[nodiscard]] auto node_of(std::uint16_t slot) const -> node* { return slots_[slot]; }
-  void ask(std::unique_ptr<question> q);
-  void ask_there(std::unique_ptr<question> q, node& where, bool is_asking);
-  void take(std::unique_ptr<question> q, server_address const& from, answer got);
-  void look();
+  void send_pending(std::unique_ptr<pending_command> pending);
+  void send_to(std::unique_ptr<pending_command> pending, node& where, bool is_asking);
+  void take(std::unique_ptr<pending_command> pending, server_address const& from, answer got);
+  void refresh();
   void take_map(server_address const& from, answer const& got);
-  void look_again();
+  void set_refresh_timer();
   void forget_unused();
   [[nodiscard]] auto all_down() const -> bool;
 
@@ -55,14 +55,14 @@ class cluster_client final : public client {
   std::vector<std::unique_ptr<node>> nodes_;
   std::array<node*, cluster_slots> slots_{};
   bool has_map_ = false;
-  bool is_looking_ = false;
-  bool is_stale_ = true;  // somebody said that the map is not right
+  bool is_refreshing_ = false;
+  bool is_stale_ = true;  // a server said that the map is not right
   bool is_ending_ = false;
   std::size_t next_ = 0;  // whom to ask for the map
-  std::string trouble_;
+  std::string error_text_;
   connection::counts gone_;  // of nodes that are not there any more
-  later later_;
-  alarm look_alarm_;
+  retry_queue retries_;
+  callback_timer refresh_timer_;
 };
 
 }  // namespace tidegate::store_redis

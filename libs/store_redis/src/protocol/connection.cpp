@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/connection.hpp"
 
+#include "protocol/command_queue.hpp"
+#include "protocol/greeting.hpp"
 #include "protocol/resolver.hpp"
 
 #include <tidegate/engine/transport.hpp>
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <random>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,27 @@ auto backoff_limit(connection_options const& options, unsigned failures) noexcep
   return std::min(limit, options.backoff_max);
 }
 
+namespace {
+
+/// How long to wait before the next attempt, by how many failed one after the other.
+class retry_backoff {
+ public:
+  void add_failure() noexcept { ++failures_; }
+  void reset() noexcept { failures_ = 0; }
+  /// With full jitter, so that many gateways do not come back at the same moment.
+  [[nodiscard]] auto delay(connection_options const& options) -> std::chrono::milliseconds {
+    auto const limit = backoff_limit(options, failures_);
+    return std::chrono::milliseconds(
+        std::uniform_int_distribution<std::int64_t>(0, limit.count())(random_));
+  }
+
+ private:
+  unsigned failures_ = 0;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+}  // namespace
+
 /// What there is of a connection from its first attempt to its end. It outlives its owner until the
 /// end of the turn, so that answers may destroy the owner.
 class connection::link final : public engine::watched, private engine::timer {
@@ -50,33 +72,28 @@ class connection::link final : public engine::watched, private engine::timer {
         options_(std::move(options)),
         name_(to_string(options_.server)),
         resolver_(on),
-        reader_(options_.limits),
-        random_(std::random_device{}()) {
-    ask_for_end_of_turn();  // only a turn knows what time it is
+        reader_(options_.limits) {
+    loop_.at_end_of_turn(*this);  // only a turn knows what time it is
   }
 
-  void send(command const& what, answer_function answer) {
+  void send(command const& request, answer_function answer) {
     ++counts_.commands;
     if (known_down_) {
-      refuse(unavailable(trouble_), std::move(answer));
+      refuse(unavailable(error_text_), std::move(answer));
       return;
     }
-    if (pending_.size() >= options_.commands_max ||
-        out_.size() - out_at_ + what.octets() > options_.octets_max) {
+    if (queue_.size() >= options_.commands_max ||
+        queue_.unsent().size() + request.octets() > options_.octets_max) {
       refuse(unavailable(name_ + ": too many commands wait"), std::move(answer));
       return;
     }
-    pending_.push_back({.answer = std::move(answer),
-                        .begin = out_begin_ + out_.size(),
-                        .replies_left = what.count(),
-                        .value = {.kind = resp_kind::array}});
-    what.append_to(out_);
-    ask_for_end_of_turn();
+    queue_.push(request, std::move(answer));
+    loop_.at_end_of_turn(*this);
   }
 
   [[nodiscard]] auto is_up() const noexcept -> bool { return !known_down_; }
   [[nodiscard]] auto is_connected() const noexcept -> bool { return phase_ == phase::up; }
-  [[nodiscard]] auto trouble() const noexcept -> std::string const& { return trouble_; }
+  [[nodiscard]] auto error_text() const noexcept -> std::string const& { return error_text_; }
   [[nodiscard]] auto counted() const noexcept -> counts const& { return counts_; }
   void on_change(std::move_only_function<void()> changed) { changed_ = std::move(changed); }
 
@@ -84,50 +101,36 @@ class connection::link final : public engine::watched, private engine::timer {
   void end() {
     changed_ = nullptr;
     known_down_ = true;
-    trouble_ = name_ + ": the connection is being closed";
+    error_text_ = name_ + ": the connection is being closed";
     if (phase_ == phase::up) {
       flush();  // what was asked for in this turn is on its way at least
     }
     hang_up();
     phase_ = phase::ended;
     cancel();
-    fail(take_all(), {store_fault::stopped, trouble_});
+    fail(queue_.take_all(), {store_fault::stopped, error_text_});
   }
 
  private:
-  enum class phase : std::uint8_t { fresh, resolving, connecting, greeting, up, waiting, ended };
-  enum class step : std::uint8_t { hello, select, role, ping };
-
-  struct pending {
-    answer_function answer;
-    instant deadline = instant::max();  // set at the end of the turn
-    std::uint64_t begin = 0;            // of its octets, among all that ever were to be sent
-    std::size_t replies_left = 1;
-    resp_value value;  // of several commands: what was answered so far
+  enum class phase : std::uint8_t {
+    fresh,
+    resolving,
+    connecting,
+    handshaking,
+    greeting,
+    up,
+    waiting,
+    ended,
   };
-  using pendings = std::deque<pending>;
 
   void refuse(store_error error, answer_function answer) {
     ++counts_.failed;
     answer(failure(std::move(error)));
   }
 
-  void fail(pendings which, store_error const& error) {
+  void fail(command_queue::entries which, store_error const& error) {
     for (auto& each : which) {
       refuse(error, std::move(each.answer));
-    }
-  }
-
-  [[nodiscard]] auto take_all() -> pendings {
-    out_begin_ += out_.size();
-    out_.clear();
-    out_at_ = 0;
-    return std::exchange(pending_, {});
-  }
-
-  void ask_for_end_of_turn() {
-    if (!std::exchange(asked_for_end_, true)) {
-      loop_.at_end_of_turn(*this);
     }
   }
 
@@ -159,7 +162,6 @@ class connection::link final : public engine::watched, private engine::timer {
         options_.tls ? engine::transport(*std::move(socket), *options_.tls, options_.server.host)
                      : engine::transport(*std::move(socket)));
     phase_ = phase::connecting;
-    connected_ = false;
     if (auto const watching = loop_.watch(transport_->socket(), *this); !watching) {
       attempt_failed(engine::to_string(watching.error()));
     }
@@ -177,46 +179,35 @@ class connection::link final : public engine::watched, private engine::timer {
 
   void attempt_failed(std::string const& why) {
     hang_up();
-    trouble_ = name_ + ": " + why;
-    ++failures_;
+    error_text_ = name_ + ": " + why;
+    backoff_.add_failure();
     known_down_ = true;
     wait();
-    fail(take_all(), unavailable(trouble_));
+    fail(queue_.take_all(), unavailable(error_text_));
     tell();
   }
 
-  /// With full jitter, so that many gateways do not come back at the same moment.
   void wait() {
     phase_ = phase::waiting;
-    auto const limit = backoff_limit(options_, failures_);
-    std::uniform_int_distribution<std::int64_t> in(0, limit.count());
-    set(loop_.timers(), loop_.now() + std::chrono::milliseconds(in(random_)));
+    set(loop_.timers(), loop_.now() + backoff_.delay(options_));
   }
 
   /// After it was up: what was sent has failed, what was not yet sent may go with the next
   /// connection.
   void lost(std::string const& why) {
     hang_up();
-    trouble_ = name_ + ": " + why;
-    auto const sent = out_begin_ + out_at_;
-    pendings failed;
-    while (!pending_.empty() && pending_.front().begin < sent) {
-      failed.push_back(std::move(pending_.front()));
-      pending_.pop_front();
-    }
-    auto const keep_from = pending_.empty() ? out_begin_ + out_.size() : pending_.front().begin;
-    out_.erase(0, static_cast<std::size_t>(keep_from - out_begin_));
-    out_begin_ = keep_from;
-    out_at_ = 0;
-    failures_ = loop_.now() - up_since_ < proven_after ? failures_ + 1 : 0;
-    if (failures_ == 0) {
+    error_text_ = name_ + ": " + why;
+    auto failed = queue_.take_sent();
+    if (loop_.now() - up_since_ >= proven_after) {
+      backoff_.reset();
       begin();
     } else {
+      backoff_.add_failure();
       known_down_ = true;
-      std::ranges::move(take_all(), std::back_inserter(failed));
+      std::ranges::move(queue_.take_all(), std::back_inserter(failed));
       wait();
     }
-    fail(std::move(failed), unavailable(trouble_));
+    fail(std::move(failed), unavailable(error_text_));
     tell();
   }
 
@@ -232,46 +223,13 @@ class connection::link final : public engine::watched, private engine::timer {
     }
   }
 
-  // ---- the greeting: what has to be said before commands ----
-
-  void greet() {
-    phase_ = phase::greeting;
-    command all{"HELLO", "3"};
-    steps_ = {step::hello};
-    if (!options_.login.password.empty()) {
-      all.add("AUTH");
-      all.add(options_.login.user.empty() ? "default" : options_.login.user);
-      all.add(options_.login.password);
-    }
-    if (options_.database != 0) {
-      all.then(command{"SELECT"}.add(options_.database));
-      steps_.push_back(step::select);
-    }
-    if (options_.must_be_master) {
-      all.then(command{"ROLE"});
-      steps_.push_back(step::role);
-    }
-    // It fails while the server still loads what it has on its disk.
-    all.then(command{"PING"});
-    steps_.push_back(step::ping);
-    greeting_.clear();
-    all.append_to(greeting_);
-    greeting_at_ = 0;
-    flush();
-  }
-
   void take_greeting(resp_value const& value) {
-    auto const of = steps_.front();
-    steps_.pop_front();
-    if (value.is_error()) {
-      attempt_failed(value.text);
+    auto const complete = greeting_.take_reply(value);
+    if (!complete) {
+      attempt_failed(complete.error());
       return;
     }
-    if (of == step::role && (value.items.empty() || value.items[0].text != "master")) {
-      attempt_failed("it is not the master");
-      return;
-    }
-    if (!steps_.empty()) {
+    if (!*complete) {
       return;
     }
     phase_ = phase::up;
@@ -279,14 +237,14 @@ class connection::link final : public engine::watched, private engine::timer {
     known_down_ = false;
     ++counts_.connects;
     set_deadline();
-    ask_for_end_of_turn();
+    loop_.at_end_of_turn(*this);
     tell();
   }
 
   // ---- octets ----
 
   void ready(engine::readiness what) override {
-    if (phase_ == phase::connecting) {
+    if (phase_ == phase::connecting || phase_ == phase::handshaking) {
       finish_connecting(what);
     }
     if (phase_ != phase::greeting && phase_ != phase::up) {
@@ -301,7 +259,7 @@ class connection::link final : public engine::watched, private engine::timer {
   }
 
   void finish_connecting(engine::readiness what) {
-    if (!connected_) {
+    if (phase_ == phase::connecting) {
       if (!what.writable && !what.hung_up) {
         return;
       }
@@ -309,7 +267,7 @@ class connection::link final : public engine::watched, private engine::timer {
         attempt_failed(engine::to_string({"connect", code}));
         return;
       }
-      connected_ = true;
+      phase_ = phase::handshaking;
     }
     auto const state = transport_->handshake();
     if (state == engine::io_state::again) {
@@ -319,27 +277,31 @@ class connection::link final : public engine::watched, private engine::timer {
       attempt_failed("the TLS handshake failed");
       return;
     }
-    greet();
+    phase_ = phase::greeting;
+    greeting_ = greeting(options_);
+    flush();
   }
 
   void flush() {
-    auto& out = phase_ == phase::greeting ? greeting_ : out_;
-    auto& at = phase_ == phase::greeting ? greeting_at_ : out_at_;
-    while (at < out.size()) {
-      auto const [state, size] = transport_->write(std::string_view(out).substr(at));
+    bool const is_up = phase_ == phase::up;
+    for (;;) {
+      auto const octets = is_up ? queue_.unsent() : greeting_.unsent();
+      if (octets.empty()) {
+        break;
+      }
+      auto const [state, size] = transport_->write(octets);
       if (state != engine::io_state::done) {
         // A peer that is gone may have said why: reading finds out.
         readable_ = readable_ || state != engine::io_state::again;
         closing_ = closing_ || state != engine::io_state::again;
         break;
       }
-      counts_.writes += phase_ == phase::up ? 1 : 0;
-      at += size;
-    }
-    if (phase_ == phase::up && (out_at_ == out_.size() || out_at_ > out_.size() / 2)) {
-      out_begin_ += out_at_;
-      out_.erase(0, out_at_);
-      out_at_ = 0;
+      if (is_up) {
+        ++counts_.writes;
+        queue_.note_sent(size);
+      } else {
+        greeting_.note_sent(size);
+      }
     }
   }
 
@@ -364,7 +326,7 @@ class connection::link final : public engine::watched, private engine::timer {
       }
     }
     if (readable_) {
-      ask_for_end_of_turn();
+      loop_.at_end_of_turn(*this);
     }
   }
 
@@ -405,23 +367,16 @@ class connection::link final : public engine::watched, private engine::timer {
   }
 
   [[nodiscard]] auto take_answer(resp_value value) -> bool {
-    if (pending_.empty() || pending_.front().begin >= out_begin_ + out_at_) {
+    if (!queue_.is_answer_due()) {
       drop("the server answers what was not asked");
       return false;
     }
-    auto& front = pending_.front();
-    bool const is_alone = front.replies_left == 1 && front.value.items.empty();
-    if (!is_alone) {
-      front.value.items.push_back(std::move(value));
-    }
-    if (--front.replies_left > 0) {
+    auto done = queue_.take_reply(std::move(value));
+    if (!done) {
       return true;
     }
-    auto done = std::move(front);
-    pending_.pop_front();
-    auto& whole = is_alone ? value : done.value;
-    bool const is_replica = (is_alone ? whole : whole.items.front()).is_error("READONLY");
-    done.answer(std::move(whole));
+    bool const is_replica = done->first_reply().is_error("READONLY");
+    done->answer(std::move(done->value));
     if (is_replica && phase_ == phase::up) {
       lost("it is a replica");  // its name may stand for another server by now
     }
@@ -429,11 +384,13 @@ class connection::link final : public engine::watched, private engine::timer {
   }
 
   void turn_ends() override {
-    asked_for_end_ = false;
     if (phase_ == phase::fresh) {
       begin();
     }
-    date();
+    // Until when the commands of this turn may wait.
+    if (queue_.set_deadlines(loop_.now() + options_.command_timeout)) {
+      set_deadline();
+    }
     if (phase_ == phase::up) {
       flush();
     }
@@ -444,31 +401,17 @@ class connection::link final : public engine::watched, private engine::timer {
 
   // ---- time ----
 
-  /// Says until when the commands of this turn may wait.
-  void date() {
-    auto const deadline = loop_.now() + options_.command_timeout;
-    bool any = false;
-    for (auto each = pending_.rbegin(); each != pending_.rend() && each->deadline == instant::max();
-         ++each) {
-      each->deadline = deadline;
-      any = true;
-    }
-    if (any) {
-      set_deadline();
-    }
-  }
-
   void set_deadline() {
     auto at = instant::max();
     if (phase_ == phase::up) {
       at = loop_.now() + options_.idle_check;
     } else if (phase_ == phase::resolving || phase_ == phase::connecting ||
-               phase_ == phase::greeting) {
+               phase_ == phase::handshaking || phase_ == phase::greeting) {
       at = connect_deadline_;
     } else {
       return;
     }
-    set(loop_.timers(), pending_.empty() ? at : std::min(at, pending_.front().deadline));
+    set(loop_.timers(), std::min(at, queue_.first_deadline()));
   }
 
   void expired() override {
@@ -478,9 +421,9 @@ class connection::link final : public engine::watched, private engine::timer {
       case phase::fresh:
       case phase::ended: return;
       case phase::up:
-        if (!pending_.empty() && now >= pending_.front().deadline) {
+        if (now >= queue_.first_deadline()) {
           lost("no answer in time");
-        } else if (pending_.empty()) {
+        } else if (queue_.is_empty()) {
           send({"PING"}, [](answer const&) {});
         } else {
           set_deadline();
@@ -490,23 +433,12 @@ class connection::link final : public engine::watched, private engine::timer {
         if (now >= connect_deadline_) {
           attempt_failed("no connection in time");
         } else {
-          drop_late(now);
+          // Commands wait for a connection no longer than for an answer.
+          auto expired = queue_.take_expired(now);
+          set_deadline();
+          fail(std::move(expired), unavailable(name_ + ": no connection in time"));
         }
     }
-  }
-
-  /// Commands wait for a connection no longer than for an answer.
-  void drop_late(instant now) {
-    pendings late;
-    while (!pending_.empty() && now >= pending_.front().deadline) {
-      late.push_back(std::move(pending_.front()));
-      pending_.pop_front();
-    }
-    auto const keep_from = pending_.empty() ? out_begin_ + out_.size() : pending_.front().begin;
-    out_.erase(0, static_cast<std::size_t>(keep_from - out_begin_));
-    out_begin_ = keep_from;
-    set_deadline();
-    fail(std::move(late), unavailable(name_ + ": no connection in time"));
   }
 
   engine::loop& loop_;
@@ -515,29 +447,20 @@ class connection::link final : public engine::watched, private engine::timer {
   resolver resolver_;
   std::optional<engine::transport> transport_;
   resp_reader reader_;
-  std::minstd_rand random_;
   phase phase_ = phase::fresh;
-  bool connected_ = false;  // though a handshake may be under way
   bool readable_ = false;
   bool closing_ = false;
   bool known_down_ = false;
-  bool asked_for_end_ = false;
-  unsigned failures_ = 0;
+  retry_backoff backoff_;
   std::size_t next_address_ = 0;
   instant connect_deadline_{};
   instant up_since_{};
-  std::string trouble_;
+  std::string error_text_;
   std::move_only_function<void()> changed_;
   counts counts_;
 
-  std::string greeting_;
-  std::size_t greeting_at_ = 0;
-  std::deque<step> steps_;  // whose answers are awaited
-
-  pendings pending_;
-  std::string out_;              // commands that wait to be sent
-  std::size_t out_at_ = 0;       // how much of it was
-  std::uint64_t out_begin_ = 0;  // how much was sent or dropped before it
+  greeting greeting_;
+  command_queue queue_;
 };
 
 connection::connection(engine::loop& on, connection_options options)
@@ -549,8 +472,8 @@ connection::~connection() {
   ending.end();
 }
 
-void connection::send(command const& what, answer_function answer) {
-  link_->send(what, std::move(answer));
+void connection::send(command const& request, answer_function answer) {
+  link_->send(request, std::move(answer));
 }
 
 auto connection::is_up() const noexcept -> bool {
@@ -561,8 +484,8 @@ auto connection::is_connected() const noexcept -> bool {
   return link_->is_connected();
 }
 
-auto connection::trouble() const noexcept -> std::string const& {
-  return link_->trouble();
+auto connection::error_text() const noexcept -> std::string const& {
+  return link_->error_text();
 }
 
 void connection::on_change(std::move_only_function<void()> changed) {

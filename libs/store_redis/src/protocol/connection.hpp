@@ -60,14 +60,14 @@ class connection {
 
   /// Answers once: in a later turn, or, when it fails, perhaps before it returns. Several commands
   /// in one are answered by an array.
-  void send(command const& what, answer_function answer);
+  void send(command const& request, answer_function answer);
 
   /// False while it is known that the server cannot be reached: commands fail at once.
   [[nodiscard]] auto is_up() const noexcept -> bool;
   /// True while the server takes commands.
   [[nodiscard]] auto is_connected() const noexcept -> bool;
   /// Why it was last not up; empty when it always was.
-  [[nodiscard]] auto trouble() const noexcept -> std::string const&;
+  [[nodiscard]] auto error_text() const noexcept -> std::string const&;
   /// Calls `changed` whenever `is_connected` has become another, and after each attempt that
   /// failed. It may destroy the connection.
   void on_change(std::move_only_function<void()> changed);

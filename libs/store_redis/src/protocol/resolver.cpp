@@ -14,7 +14,7 @@ namespace tidegate::store_redis {
 /// Shared with the thread, which cannot be stopped and may outlive the resolver.
 struct resolver::lookup {
   std::mutex mutex;
-  engine::loop* loop = nullptr;  // null: nobody wants to know any more
+  engine::loop* loop = nullptr;  // null: the resolver is gone
   // Both of the loop's thread only.
   std::move_only_function<void(addresses)> answer;
   bool is_done = false;

@@ -25,9 +25,9 @@ class resolver {
   auto operator=(resolver const&) -> resolver& = delete;
 
   /// Answers on the loop: at once for an address, in a later turn for a name. While a lookup is
-  /// under way, its outcome goes to whoever asked last.
+  /// under way, its outcome goes to the last caller.
   void find(server_address const& server, std::move_only_function<void(addresses)> answer);
-  /// Nobody waits for an answer any more.
+  /// The answer is not wanted any more.
   void forget() noexcept;
 
  private:

@@ -28,6 +28,11 @@ auto number_in(std::string_view text) -> std::optional<Number> {
   return fault == std::errc{} && end == last ? std::optional(number) : std::nullopt;
 }
 
+auto size_in(std::string_view text) -> std::optional<std::size_t> {
+  auto const number = number_in<std::int64_t>(text);
+  return number && *number >= 0 ? std::optional(static_cast<std::size_t>(*number)) : std::nullopt;
+}
+
 auto is_big_number(std::string_view text) -> bool {
   if (text.starts_with('-') || text.starts_with('+')) {
     text.remove_prefix(1);
@@ -124,6 +129,45 @@ auto resp_reader::open(resp_kind kind, std::size_t size, bool is_attribute)
   return {};
 }
 
+/// `at` is where the size stands.
+auto resp_reader::begin_blob(char type, std::string_view size_text, std::size_t at)
+    -> result<void, resp_error> {
+  if (type == '$' && size_text == "-1") {  // the null of version 2
+    close({});
+    return {};
+  }
+  auto const size = size_in(size_text);
+  if (!size) {
+    return fail(resp_fault::invalid_number, at);
+  }
+  if (*size > limits_.octets_max) {
+    return fail(resp_fault::too_long, at);
+  }
+  blob_ = resp_value{.kind = type == '!' ? resp_kind::error : resp_kind::blob};
+  is_verbatim_ = type == '=';
+  blob_size_ = *size;
+  return {};
+}
+
+auto resp_reader::begin_aggregate(char type, std::string_view size_text, std::size_t at)
+    -> result<void, resp_error> {
+  if (type == '*' && size_text == "-1") {
+    close({});
+    return {};
+  }
+  auto const size = size_in(size_text);
+  if (!size) {
+    return fail(resp_fault::invalid_number, at);
+  }
+  bool const in_pairs = type == '%' || type == '|';
+  auto const kind = type == '*'   ? resp_kind::array
+                    : type == '~' ? resp_kind::set
+                    : type == '>' ? resp_kind::push
+                                  : resp_kind::map;
+  auto const values = std::min(*size, limits_.values_max + 1) * (in_pairs ? 2 : 1);
+  return open(kind, values, type == '|');
+}
+
 auto resp_reader::take_head(std::string_view line) -> result<void, resp_error> {
   auto const start = static_cast<std::size_t>(line.data() - buffer_.data());
   if (line.empty()) {
@@ -136,10 +180,6 @@ auto resp_reader::take_head(std::string_view line) -> result<void, resp_error> {
     return fail(resp_fault::too_many_values, start);
   }
   auto const text = line.substr(1);
-  auto const size_in = [&]() -> std::optional<std::size_t> {
-    auto const number = number_in<std::int64_t>(text);
-    return number && *number >= 0 ? std::optional(static_cast<std::size_t>(*number)) : std::nullopt;
-  };
   switch (line.front()) {
     case '+': close({.kind = resp_kind::simple_string, .text = std::string(text)}); return {};
     case '-': close({.kind = resp_kind::error, .text = std::string(text)}); return {};
@@ -175,44 +215,12 @@ auto resp_reader::take_head(std::string_view line) -> result<void, resp_error> {
       return fail(resp_fault::invalid_number, start + 1);
     case '$':
     case '!':
-    case '=': {
-      if (line == "$-1") {  // the null of version 2
-        close({});
-        return {};
-      }
-      auto const size = size_in();
-      if (!size) {
-        return fail(resp_fault::invalid_number, start + 1);
-      }
-      if (*size > limits_.octets_max) {
-        return fail(resp_fault::too_long, start + 1);
-      }
-      blob_ = resp_value{.kind = line.front() == '!' ? resp_kind::error : resp_kind::blob};
-      is_verbatim_ = line.front() == '=';
-      blob_size_ = *size;
-      return {};
-    }
+    case '=': return begin_blob(line.front(), text, start + 1);
     case '*':
     case '~':
     case '>':
     case '%':
-    case '|': {
-      if (line == "*-1") {
-        close({});
-        return {};
-      }
-      auto const size = size_in();
-      if (!size) {
-        return fail(resp_fault::invalid_number, start + 1);
-      }
-      bool const in_pairs = line.front() == '%' || line.front() == '|';
-      auto const kind = line.front() == '*'   ? resp_kind::array
-                        : line.front() == '~' ? resp_kind::set
-                        : line.front() == '>' ? resp_kind::push
-                                              : resp_kind::map;
-      auto const values = std::min(*size, limits_.values_max + 1) * (in_pairs ? 2 : 1);
-      return open(kind, values, line.front() == '|');
-    }
+    case '|': return begin_aggregate(line.front(), text, start + 1);
     default: return fail(resp_fault::unknown_type, start);
   }
 }

@@ -34,33 +34,35 @@ sentinel_client::sentinel_client(engine::loop& on, server_url const& url,
       for_master_(std::move(master)),
       sentinels_(url.servers),
       master_name_(url.master_name),
-      trouble_("no sentinel has said who the master is"),
-      later_(on, options.commands_max, [this](std::unique_ptr<question> q) { ask(std::move(q)); }),
-      look_alarm_(on, [this] { look(); }) {
+      error_text_("no sentinel has said who the master is"),
+      retries_(
+          on, options.commands_max,
+          [this](std::unique_ptr<pending_command> pending) { send_pending(std::move(pending)); }),
+      refresh_timer_(on, [this] { refresh(); }) {
   for_sentinels_.tls = for_master_.tls;
   for_sentinels_.login = url.sentinel_login;
   for_master_.server = {};
   for_master_.must_be_master = true;
-  look_alarm_.set_in(std::chrono::milliseconds(0));
+  refresh_timer_.set_in(std::chrono::milliseconds(0));
 }
 
 sentinel_client::~sentinel_client() {
   is_ending_ = true;
   master_.reset();
   sentinel_.reset();
-  later_.fail({store_fault::stopped, "the connections are being closed"});
+  retries_.fail({store_fault::stopped, "the connections are being closed"});
 }
 
-void sentinel_client::send(std::string_view /*key*/, command what, answer_function answer) {
-  ask(std::make_unique<question>(std::move(what), std::move(answer)));
+void sentinel_client::send(std::string_view /*key*/, command request, answer_function answer) {
+  send_pending(std::make_unique<pending_command>(std::move(request), std::move(answer)));
 }
 
 auto sentinel_client::is_up(std::string_view /*key*/) const -> bool {
   return master_ != nullptr ? master_->is_up() : refused_ < sentinels_.size();
 }
 
-auto sentinel_client::trouble(std::string_view /*key*/) const -> std::string {
-  return master_ != nullptr ? master_->trouble() : trouble_;
+auto sentinel_client::error_text(std::string_view /*key*/) const -> std::string {
+  return master_ != nullptr ? master_->error_text() : error_text_;
 }
 
 auto sentinel_client::counted() const -> connection::counts {
@@ -71,54 +73,56 @@ auto sentinel_client::counted() const -> connection::counts {
   return all;
 }
 
-void sentinel_client::ask(std::unique_ptr<question> q) {
+void sentinel_client::send_pending(std::unique_ptr<pending_command> pending) {
   if (master_ != nullptr) {
-    auto const& what = q->what;
-    master_->send(
-        what, [this, q = std::move(q)](answer got) mutable { take(std::move(q), std::move(got)); });
+    auto const& request = pending->request;
+    master_->send(request, [this, pending = std::move(pending)](answer got) mutable {
+      take(std::move(pending), std::move(got));
+    });
   } else if (refused_ >= sentinels_.size()) {
-    q->answer(failure(store_error{store_fault::unavailable, trouble_}));
+    pending->answer(failure(store_error{store_fault::unavailable, error_text_}));
   } else {
-    later_.add(std::move(q), trouble_);
+    retries_.add(std::move(pending), error_text_);
   }
 }
 
-void sentinel_client::take(std::unique_ptr<question> q, answer got) {
+void sentinel_client::take(std::unique_ptr<pending_command> pending, answer got) {
   if (!got) {
     auto error = std::move(got).error();
     if (error.fault == store_fault::stopped && !is_ending_) {
       error.fault = store_fault::unavailable;  // there is another master
     }
-    q->answer(failure(std::move(error)));
+    pending->answer(failure(std::move(error)));
     return;
   }
   // It was made a replica meanwhile, and has done nothing.
-  if (auto const& first = first_of(q->what, *got); first.is_error("READONLY") && !is_ending_) {
+  if (auto const& first = first_of(pending->request, *got);
+      first.is_error("READONLY") && !is_ending_) {
     auto const why = first.text;
     connect(for_master_.server);
-    look_alarm_.set_within(std::chrono::milliseconds(0));
-    later_.add(std::move(q), why);
+    refresh_timer_.set_within(std::chrono::milliseconds(0));
+    retries_.add(std::move(pending), why);
     return;
   }
-  q->answer(std::move(got));
+  pending->answer(std::move(got));
 }
 
-void sentinel_client::look() {
-  look_alarm_.set_in(master_ != nullptr && master_->is_connected() ? options_.look_interval
-                                                                   : options_.trouble_interval);
-  if (is_looking_) {
+void sentinel_client::refresh() {
+  refresh_timer_.set_in(master_ != nullptr && master_->is_connected() ? options_.refresh_interval
+                                                                      : options_.recovery_interval);
+  if (is_refreshing_) {
     return;
   }
   if (sentinel_ != nullptr && !sentinel_->is_up()) {
-    next_sentinel(sentinel_->trouble());
+    next_sentinel(sentinel_->error_text());
   }
   if (sentinel_ == nullptr) {
     for_sentinels_.server = sentinels_[at_];
     sentinel_ = std::make_unique<connection>(loop_, for_sentinels_);
   }
-  is_looking_ = true;
+  is_refreshing_ = true;
   sentinel_->send({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", master_name_}, [this](answer const& got) {
-    is_looking_ = false;
+    is_refreshing_ = false;
     if (!is_ending_) {
       take_master(got);
     }
@@ -151,18 +155,18 @@ void sentinel_client::connect(server_address const& master) {
   master_ = std::make_unique<connection>(loop_, for_master_);
   master_->on_change([this] {
     if (!is_ending_ && !master_->is_connected()) {
-      look_alarm_.set_within(std::chrono::milliseconds(0));
+      refresh_timer_.set_within(std::chrono::milliseconds(0));
     }
   });
-  later_.ask_all();
+  retries_.send_all();
 }
 
 void sentinel_client::next_sentinel(std::string const& why) {
-  trouble_ = why;
+  error_text_ = why;
   refused_ = std::min(refused_ + 1, sentinels_.size());
   at_ = (at_ + 1) % sentinels_.size();
   sentinel_ = nullptr;
-  look_alarm_.set_within(options_.trouble_interval);
+  refresh_timer_.set_within(options_.recovery_interval);
 }
 
 }  // namespace tidegate::store_redis

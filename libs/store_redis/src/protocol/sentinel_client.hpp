@@ -23,15 +23,15 @@ class sentinel_client final : public client {
   sentinel_client(sentinel_client const&) = delete;
   auto operator=(sentinel_client const&) -> sentinel_client& = delete;
 
-  void send(std::string_view key, command what, answer_function answer) override;
+  void send(std::string_view key, command request, answer_function answer) override;
   [[nodiscard]] auto is_up(std::string_view key) const -> bool override;
-  [[nodiscard]] auto trouble(std::string_view key) const -> std::string override;
+  [[nodiscard]] auto error_text(std::string_view key) const -> std::string override;
   [[nodiscard]] auto counted() const -> connection::counts override;
 
  private:
-  void ask(std::unique_ptr<question> q);
-  void take(std::unique_ptr<question> q, answer got);
-  void look();
+  void send_pending(std::unique_ptr<pending_command> pending);
+  void take(std::unique_ptr<pending_command> pending, answer got);
+  void refresh();
   void take_master(answer const& got);
   void connect(server_address const& master);
   void next_sentinel(std::string const& why);
@@ -46,12 +46,12 @@ class sentinel_client final : public client {
   std::size_t refused_ = 0;  // how many gave no master, one after the other
   std::unique_ptr<connection> sentinel_;
   std::unique_ptr<connection> master_;
-  bool is_looking_ = false;
+  bool is_refreshing_ = false;
   bool is_ending_ = false;
-  std::string trouble_;
+  std::string error_text_;
   connection::counts gone_;
-  later later_;
-  alarm look_alarm_;
+  retry_queue retries_;
+  callback_timer refresh_timer_;
 };
 
 }  // namespace tidegate::store_redis

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// How much of a quota a gateway takes ahead. Nothing in here asks anybody.
+/// How much of a quota a gateway takes ahead. No I/O.
 namespace tidegate::store_redis {
 
 /// A slice lasts for about so long.
@@ -54,7 +54,7 @@ class use_rate {
 }
 
 /// How many units a slice is to have: a period's worth, and not more than a part of what remained
-/// when that was last heard of. 0 when a slice is not worth taking, since less than two units would
+/// by the last answer. 0 when a slice is not worth taking, since less than two units would
 /// be used of it.
 [[nodiscard]] inline auto lease_size(double used_per_period, std::int64_t remaining,
                                      std::size_t takers) noexcept -> std::int64_t {

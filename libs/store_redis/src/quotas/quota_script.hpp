@@ -13,10 +13,10 @@
 /// both are exact; products that may not be are divided digit by digit. Durations in answers are
 /// microseconds and, apart, what nanoseconds they have beyond. Buckets are three or four doubles;
 /// those of concurrent requests are hashes with a field for each holder, which counts until it has
-/// not been heard of for too long.
+/// been silent for too long.
 ///
-/// Whoever writes the keys can have anything admitted, but what no script wrote is an error, never
-/// a script that does not end.
+/// A client that writes the keys can have anything admitted, but what no script wrote is an error,
+/// never a script that does not end.
 namespace tidegate::store_redis {
 
 /// A bucket never says more; it is more than twice the largest quota.

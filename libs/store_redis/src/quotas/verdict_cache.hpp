@@ -14,8 +14,8 @@
 
 namespace tidegate::store_redis {
 
-/// What a store last said of a partition.
-struct heard {
+/// What the store last said of a partition.
+struct cached_verdict {
   store::key_hash id{};
   instant at{};  ///< when it was asked: what it said was so then or later
   std::int64_t ahead =
@@ -42,34 +42,34 @@ struct heard {
 };
 
 /// Remembers as many partitions as there is room for; a new one takes the place of one that was not
-/// heard of for longer.
-class heard_table {
+/// asked about for longer.
+class verdict_cache {
  public:
-  explicit heard_table(std::size_t entries)
+  explicit verdict_cache(std::size_t entries)
       : sets_(std::bit_ceil(std::max(entries, ways) / ways)), entries_(sets_ * ways) {}
 
-  [[nodiscard]] auto find(store::key_hash const& id) const noexcept -> heard const* {
+  [[nodiscard]] auto find(store::key_hash const& id) const noexcept -> cached_verdict const* {
     auto const* const begin = entries_.data() + set_of(id);
-    auto const* const found = std::ranges::find(begin, begin + ways, id, &heard::id);
+    auto const* const found = std::ranges::find(begin, begin + ways, id, &cached_verdict::id);
     return found == begin + ways ? nullptr : found;
   }
 
   /// The entry of a partition, or one that is made for it.
-  [[nodiscard]] auto entry(store::key_hash const& id) noexcept -> heard& {
+  [[nodiscard]] auto entry(store::key_hash const& id) noexcept -> cached_verdict& {
     auto* const begin = entries_.data() + set_of(id);
-    auto* found = std::ranges::find(begin, begin + ways, id, &heard::id);
+    auto* found = std::ranges::find(begin, begin + ways, id, &cached_verdict::id);
     if (found == begin + ways) {
-      found = std::ranges::min_element(begin, begin + ways, {}, &heard::at);
-      *found = heard{.id = id};
+      found = std::ranges::min_element(begin, begin + ways, {}, &cached_verdict::at);
+      *found = cached_verdict{.id = id};
     }
     return *found;
   }
 
   void forget(store::key_hash const& id) noexcept {
     auto* const begin = entries_.data() + set_of(id);
-    if (auto* const found = std::ranges::find(begin, begin + ways, id, &heard::id);
+    if (auto* const found = std::ranges::find(begin, begin + ways, id, &cached_verdict::id);
         found != begin + ways) {
-      *found = heard{};
+      *found = cached_verdict{};
     }
   }
 
@@ -81,7 +81,7 @@ class heard_table {
   }
 
   std::size_t sets_;
-  std::vector<heard> entries_;
+  std::vector<cached_verdict> entries_;
 };
 
 }  // namespace tidegate::store_redis

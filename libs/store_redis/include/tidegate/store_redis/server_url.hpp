@@ -27,7 +27,7 @@ enum class topology : std::uint8_t {
   sentinel,  ///< any of them knows which server is the master
 };
 
-/// Who somebody is to a server; without a password nobody.
+/// How a client logs in to a server; without a password it does not.
 struct credentials {
   std::string user;  ///< empty: the default user
   std::string password;
