@@ -463,7 +463,7 @@ void quota_table::settle(charge const& charge, charged const& was, instant admit
   auto found = was.shared ? held_slot() : in.find_locked(hash);
   if (!found && !was.shared) {
     if (units <= 0) {
-      return;  // there is nothing left to give back
+      return;  // there is nothing left to release
     }
     if (in.make_room(1, now.time_since_epoch().count(), slots_max_)) {
       found = in.claim(hash, now.time_since_epoch().count());

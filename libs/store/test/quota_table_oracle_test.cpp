@@ -66,7 +66,7 @@ auto make_rules() -> std::vector<rule> {
   };
 }
 
-/// One partition under one policy, worked out from what was spent and given back, and when.
+/// One partition under one policy, worked out from what was spent and released, and when.
 class model {
  public:
   explicit model(policy const& p) : p_(&p), window_(std::chrono::nanoseconds(p.window()).count()) {}

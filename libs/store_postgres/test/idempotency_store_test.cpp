@@ -110,7 +110,7 @@ TEST_F(store_postgres_idempotency, shows_each_gateway_a_record_in_its_own_time) 
   auto const key = key_of("a");
   auto const claim = claim_of(key, 1, fast_clock());
   ASSERT_TRUE(made(*fast, claim));
-  // As it wrote it, but for what it has learned about the clocks since.
+  // As it wrote it, but for how far apart it has found the clocks since.
   EXPECT_LT(std::chrono::abs(record_in(*fast, key)->created - claim.next->created), 100ms);
 
   auto const seen = record_in(*slow, key);
@@ -417,7 +417,7 @@ TEST_F(store_postgres_idempotency, leaves_its_digest_again_when_the_tables_were_
   EXPECT_TRUE(made(*store, claim_of(key_of("a"), 1)));
 }
 
-// ---- trouble ----
+// ---- failures ----
 
 TEST_F(store_postgres_idempotency, does_not_know_what_became_of_a_commit_whose_answer_is_lost) {
   auto const store = open({.url = url_, .timeout = 60s});
@@ -432,7 +432,7 @@ TEST_F(store_postgres_idempotency, does_not_know_what_became_of_a_commit_whose_a
   std::future<store::apply_answer> answer;
   int made_before = 0;
   for (bool is_waiting = false; !is_waiting; made_before += is_waiting ? 0 : 1) {
-    // Until the server has heard of it, commits are made.
+    // Until the server has read it, commits are made.
     claim = claim_of(key_of(std::to_string(made_before)), 1);
     auto promise = std::make_shared<std::promise<store::apply_answer>>();
     answer = promise->get_future();

@@ -67,9 +67,9 @@ auto directory_session::begin(std::string_view tenant) -> outcome<void> {
   channel_.forget_members();
   TIDEGATE_TRY_VOID(channel_.send(sql::generation));
   TIDEGATE_TRY_VOID(channel_.send(sql::parts, parameters(tenant)));
-  TIDEGATE_TRY(auto const told, channel_.server().finish());
-  auto const& generation = told[told.size() - 2];
-  auto const& parts = told.back();
+  TIDEGATE_TRY(auto const answers, channel_.server().finish());
+  auto const& generation = answers[answers.size() - 2];
+  auto const& parts = answers.back();
   if (generation.number(0, 0) != parts_.indexes().generation) {
     TIDEGATE_TRY(parts_.indexes(), load_indexes(channel_.server(), model()));
   }

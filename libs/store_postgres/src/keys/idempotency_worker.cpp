@@ -226,7 +226,7 @@ void idempotency_store::worker::ready(engine::readiness /*what*/) {
 }
 
 void idempotency_store::worker::pump() {
-  // It is told once that there is something to read, so all of it is read. What TLS has decrypted
+  // There is one event for all that can be read, so all of it is read. What TLS has decrypted
   // and libpq has not taken does not show on the socket: at most a record, which takes a few calls.
   for (int more = 0; handle_ && more >= 0;) {
     auto* const c = handle_.get();

@@ -58,7 +58,7 @@ class cluster_client final : public client {
   bool is_refreshing_ = false;
   bool is_stale_ = true;  // a server said that the map is not right
   bool is_ending_ = false;
-  std::size_t next_ = 0;  // whom to ask for the map
+  std::size_t next_ = 0;  // which node to ask for the map
   std::string error_text_;
   connection::counts gone_;  // of nodes that are not there any more
   retry_queue retries_;

@@ -67,14 +67,14 @@ auto read_cluster_slots(resp_value const& answer, server_address const& asked)
   if (answer.is_error()) {
     return failure(answer.text);
   }
-  auto const senseless = failure(std::string("CLUSTER SLOTS was answered by something else"));
+  auto const invalid = failure(std::string("CLUSTER SLOTS was answered by something else"));
   if (answer.kind != resp_kind::array || answer.items.size() > cluster_slots) {
-    return senseless;
+    return invalid;
   }
   std::vector<slot_range> out;
   for (auto const& each : answer.items) {
     if (each.items.size() < 3 || each.items[2].items.size() < 2) {
-      return senseless;
+      return invalid;
     }
     auto const& first = each.items[0];
     auto const& last = each.items[1];
@@ -82,11 +82,11 @@ auto read_cluster_slots(resp_value const& answer, server_address const& asked)
     if (!first.is_integer() || !last.is_integer() || first.integer < 0 ||
         last.integer < first.integer || last.integer >= static_cast<std::int64_t>(cluster_slots) ||
         !node[1].is_integer()) {
-      return senseless;
+      return invalid;
     }
     auto address = address_in(node[0].text, node[1].integer, asked);
     if (!address) {
-      return senseless;
+      return invalid;
     }
     out.push_back({static_cast<std::uint16_t>(first.integer),
                    static_cast<std::uint16_t>(last.integer), *std::move(address)});

@@ -46,7 +46,7 @@ struct connection_options {
 /// of one loop.
 ///
 /// Commands of one turn of the loop go out in one write at its end, and are answered in their
-/// order. When an answer is late or senseless, or says that the server is a replica, the connection
+/// order. When an answer is late or invalid, or says that the server is a replica, the connection
 /// is given up, and with it whatever was sent on it; what was not yet sent goes with the next one.
 /// That is tried at once, and when it fails again and again after a random part of a time that
 /// doubles; until then whatever comes fails at once.

@@ -64,7 +64,7 @@ class leases {
   void release_all();
   /// What the store has counted is gone, and so are units that were taken of it.
   void forget(store::key_hash const& id);
-  /// Has the store told what concurrent requests hold.
+  /// Reports to the store what concurrent requests hold.
   void report_held();
 
  private:

@@ -174,7 +174,7 @@ auto redis_quotas::begin(shared_charge const& charge, instant now)
   }
   auto* const found = state_.held.find_or_add(made.id, charge, now);
   if (found == nullptr && concurrent) {
-    // Without a lease the store would not be told that it is still held.
+    // Without a lease there would be no report that it is still held.
     return failure(store_error{store_fault::full, "too many partitions have concurrent requests"});
   }
   if (found != nullptr) {
@@ -236,7 +236,7 @@ void redis_quotas::forget(shared_charge const& charge,
   sender_.remove(key_of(charge),
                  [this, id = id_of(seed_, charge.local),
                   answer = std::move(answer)](store_redis::answer const& got) mutable {
-                   forget_known(id);  // and what was learned of it meanwhile
+                   forget_known(id);  // and what was answered meanwhile
                    if (!got) {
                      answer(failure(got.error()));
                    } else if (got->is_error()) {

@@ -31,7 +31,7 @@ auto script_numbers::read(answer const& got, std::size_t count)
   std::span<resp_value const> const items =
       got->is_integer() ? std::span<resp_value const>(&*got, 1) : got->items;
   if (items.size() != count || !std::ranges::all_of(items, is_sensible)) {
-    return failure(store_error{store_fault::damaged, "a script answered senselessly"});
+    return failure(store_error{store_fault::damaged, "invalid answer of a quota script"});
   }
   return script_numbers(items);
 }

@@ -20,7 +20,7 @@ namespace tidegate::store {
 /// How a policy is counted where several gateways share it.
 enum class counting : std::uint8_t {
   exact,  ///< the store is asked for every request
-  lease,  ///< slices of the quota are taken ahead and spent here; what is left is given back
+  lease,  ///< slices of the quota are taken ahead and spent here; what is left is released
 };
 
 /// A charge with what names it outside of this process.
@@ -72,8 +72,8 @@ class quota_store {
   virtual void spend(std::span<shared_charge const> charges, instant now,
                      std::move_only_function<void(spend_answer)> answer) = 0;
 
-  /// Corrects a charge after the fact, as `ratelimit::settle` says, without an answer. What the
-  /// store does not hear is lost.
+  /// Corrects a charge after the fact, as `ratelimit::settle` says, without an answer. What does
+  /// not reach the store is lost.
   virtual void settle(shared_charge const& charge, instant admitted_at, instant now,
                       std::int64_t units) = 0;
 

@@ -34,7 +34,7 @@ struct idempotency_options {
   /// The first one seals what is to be sealed, all of them open. Without any, responses are stored
   /// in clear.
   std::vector<store::seal_key> seal_keys{};
-  /// The clock by which changes are made. Without one it is what the last `sweep` was told, and
+  /// The clock by which changes are made. Without one it is the time of the last `sweep`, and
   /// before the first one the system's.
   std::function<idempotency::wall_time()> clock{};
   /// Of the secret that lookup keys are made with; the first gateway leaves it in Redis. Where that

@@ -44,7 +44,7 @@ struct server_url {
   credentials sentinel_login{};
   std::uint32_t database = 0;
   std::string master_name{};  ///< of `sentinel`
-  /// With TLS: a file with whom to believe; the system's when it is missing.
+  /// With TLS: a file of trusted certificates; the system's when it is missing.
   std::optional<std::string> ca{};
   // NOLINTEND(readability-redundant-member-init)
   auto operator==(server_url const&) const -> bool = default;
