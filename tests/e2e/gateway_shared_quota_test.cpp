@@ -61,7 +61,9 @@ struct quota_script {
 class scripted_quotas final : public store::quota_store {
  public:
   scripted_quotas(std::shared_ptr<quota_script> script, engine::loop& on)
-      : script_(std::move(script)), loop_(on) {}
+      : script_(std::move(script)), loop_(on) {
+    status_.gateways = 2;
+  }
 
   auto spend_here(std::span<store::shared_charge const> /*charges*/, instant /*now*/,
                   std::span<store::charged> /*results*/)
@@ -79,7 +81,7 @@ class scripted_quotas final : public store::quota_store {
              std::move_only_function<void(store::spend_answer)> answer) override {
     std::vector<store::charge> plain;
     for (auto const& charge : charges) {
-      plain.push_back(charge.of);
+      plain.push_back(charge.local);
     }
     store::spent spent;
     spent.admitted = script_->table.spend(plain, now, spent.results);
@@ -107,7 +109,7 @@ class scripted_quotas final : public store::quota_store {
 
   void settle(store::shared_charge const& charge, instant admitted_at, instant now,
               std::int64_t units) override {
-    script_->table.settle(charge.of, {}, admitted_at, now, units);
+    script_->table.settle(charge.local, {}, admitted_at, now, units);
     script_->given_back -= units;
   }
 
@@ -121,15 +123,13 @@ class scripted_quotas final : public store::quota_store {
     answer({});
   }
   void forget_here(store::shared_charge const& charge) override {
-    (void)script_->table.forget(charge.of.policy_id, charge.of.partition);
+    (void)script_->table.forget(charge.local.policy_id, charge.local.partition);
     ++script_->forgotten;
   }
 
   auto look(store::shared_charge const& charge, instant now) const -> ratelimit::service override {
-    return script_->table.look(charge.of, now);
+    return script_->table.look(charge.local, now);
   }
-  [[nodiscard]] auto gateways() const -> std::size_t override { return 2; }
-  [[nodiscard]] auto counted() const -> counts override { return {}; }
 
  private:
   std::shared_ptr<quota_script> script_;

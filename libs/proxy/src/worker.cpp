@@ -81,7 +81,7 @@ void worker::use(std::shared_ptr<active_config const> active) {
 }
 
 void worker::count_round_trips() {
-  auto const trips = quotas->counted().round_trips;
+  auto const trips = quotas->status().round_trips;
   metrics->quota_store_round_trips.add(trips - std::exchange(round_trips_, trips));
 }
 

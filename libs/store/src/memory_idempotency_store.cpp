@@ -129,12 +129,12 @@ void memory_idempotency_store::sweep(idempotency::wall_time now, std::size_t rec
       s.swept = s.swept < s.table.places() ? s.swept : 0;
       auto const key = s.table.key_at(s.swept++);
       auto entry = key ? s.table.find(*key) : std::nullopt;
-      auto aged = entry ? expire(*key, entry->record, now) : std::nullopt;
-      if (!aged) {
+      auto expiry = entry ? expire(*key, entry->record, now) : std::nullopt;
+      if (!expiry) {
         continue;
       }
-      if (aged->next) {
-        s.table.put(*key, {*std::move(aged->next), nullptr, 0});
+      if (expiry->next) {
+        s.table.put(*key, {*std::move(expiry->next), nullptr, 0});
       } else {
         s.table.erase(*key);
         remove_from_scope(*key);

@@ -56,7 +56,7 @@ struct spin_lock {
     do {
       while (state.load(std::memory_order_relaxed)) {
         if (++tries > 100) {
-          std::this_thread::yield();  // whoever holds it was put aside by the scheduler
+          std::this_thread::yield();  // the scheduler has suspended its holder
         } else {
           pause();
         }
@@ -175,8 +175,8 @@ struct alignas(64) quota_table::shard {
     return nullptr;
   }
 
-  /// The slot of a key, held. Without the lock of the shard it may be missed, never mistaken.
-  [[nodiscard]] auto hold(key_hash const& hash) const noexcept -> held_slot {
+  /// The slot of a key, locked. Without the lock of the shard it may be missed, never mistaken.
+  [[nodiscard]] auto find_locked(key_hash const& hash) const noexcept -> held_slot {
     if (auto* const found = find(hash)) {
       held_slot held(*found);
       if (found->hash() == hash) {
@@ -376,7 +376,7 @@ auto quota_table::spend(std::span<charge const> charges, instant now, std::span<
     auto const& charge = charges[0];
     auto const hash = hash_of(charge);
     auto& in = shard_of(hash);
-    if (auto const found = in.hold(hash)) {
+    if (auto const found = in.find_locked(hash)) {
       // Made where it is to be: copying it there would take as long as deciding.
       auto const& result = *::new (&results[0]) charged{
           ratelimit::spend(*charge.policy, found->state, now, charge.cost), false};
@@ -442,8 +442,8 @@ auto quota_table::spend_several(std::span<charge const> charges, instant now,
       place.own->lock.unlock();
     }
   }
-  // New slots come last, when none is held that could be in the way. Nobody else has seen these
-  // partitions: that takes the lock of the shard.
+  // New slots come last, when none is held that could be in the way. No other thread has seen
+  // these partitions: that takes the lock of the shard.
   for (std::size_t i = 0; admitted && i < count; ++i) {
     auto& place = places[i];
     if (results[i].decision.admitted && place.state == nullptr) {
@@ -460,10 +460,10 @@ void quota_table::settle(charge const& charge, charged const& was, instant admit
   auto const hash = hash_of(charge);
   auto& in = shard_of(hash);
   std::lock_guard const lock(in.lock);
-  auto found = was.shared ? held_slot() : in.hold(hash);
+  auto found = was.shared ? held_slot() : in.find_locked(hash);
   if (!found && !was.shared) {
     if (units <= 0) {
-      return;  // there is nothing left to give back
+      return;  // there is nothing left to release
     }
     if (in.make_room(1, now.time_since_epoch().count(), slots_max_)) {
       found = in.claim(hash, now.time_since_epoch().count());
@@ -481,7 +481,7 @@ auto quota_table::look(charge const& charge, instant now) const -> ratelimit::se
   auto const hash = hash_of(charge);
   auto& in = shard_of(hash);
   std::lock_guard const lock(in.lock);
-  auto const found = in.hold(hash);
+  auto const found = in.find_locked(hash);
   return ratelimit::look(*charge.policy, found ? found->state : bucket{}, now);
 }
 
@@ -489,7 +489,7 @@ auto quota_table::forget(std::uint32_t domain, std::string_view key) -> bool {
   auto const hash = hash_key(seed_, domain, key);
   auto& in = shard_of(hash);
   std::lock_guard const lock(in.lock);
-  auto const found = in.hold(hash);
+  auto const found = in.find_locked(hash);
   if (!found) {
     return false;
   }
@@ -504,7 +504,7 @@ void quota_table::forgive(charge const& charge, instant now) {
   auto const hash = hash_of(charge);
   auto& in = shard_of(hash);
   std::lock_guard const lock(in.lock);
-  if (auto const found = in.hold(hash)) {
+  if (auto const found = in.find_locked(hash)) {
     found->state = ratelimit::forgiven(*charge.policy, found->state, now);
     found->renew(*charge.policy);
   }
@@ -519,7 +519,7 @@ auto quota_table::update_octets(std::uint32_t domain, std::string_view key, inst
   };
   auto& in = shard_of(hash);
   std::lock_guard const lock(in.lock);
-  auto found = in.hold(hash);
+  auto found = in.find_locked(hash);
   if (!found && !in.make_room(1, at, slots_max_)) {
     auto& shared = in.add_shared(domain);
     if (shared.expires <= at) {
@@ -543,7 +543,7 @@ void quota_table::peek_octets(std::uint32_t domain, std::string_view key, instan
   auto const hash = hash_key(seed_, domain, key);
   auto& in = shard_of(hash);
   std::lock_guard const lock(in.lock);
-  auto const found = in.hold(hash);
+  auto const found = in.find_locked(hash);
   if (found && !found->is_expired(now.time_since_epoch().count())) {
     std::memcpy(octets, &found->state, size);
   }

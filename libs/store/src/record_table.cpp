@@ -134,7 +134,7 @@ void record_table::erase(lookup_key const& key) {
   stored_octets_ -= at(place).stored;
   forget_unknown(place);
   at(place).used = false;
-  // Whoever stands behind the gap and would be looked for in it moves up.
+  // An entry behind the gap that would be looked for in it moves up.
   auto const mask = slots_.size() - 1;
   auto gap = slot_of(key);
   for (auto slot = (gap + 1) & mask; slots_[slot] != nowhere; slot = (slot + 1) & mask) {

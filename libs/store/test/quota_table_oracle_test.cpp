@@ -66,7 +66,7 @@ auto make_rules() -> std::vector<rule> {
   };
 }
 
-/// One partition under one policy, worked out from what was spent and given back, and when.
+/// One partition under one policy, worked out from what was spent and released, and when.
 class model {
  public:
   explicit model(policy const& p) : p_(&p), window_(std::chrono::nanoseconds(p.window()).count()) {}
@@ -90,7 +90,7 @@ class model {
     }
   }
 
-  void give_back(std::int64_t admitted_at, std::int64_t now, std::int64_t units) {
+  void release(std::int64_t admitted_at, std::int64_t now, std::int64_t units) {
     static_cast<void>(room(now));
     if (history_.empty()) {
       return;  // what it was spent from no longer counts
@@ -307,7 +307,7 @@ class traffic {
       if (units > 0) {
         model_of(c).spend(now_, units);
       } else {
-        model_of(c).give_back(r.admitted_at, now_, -units);
+        model_of(c).release(r.admitted_at, now_, -units);
       }
     }
   }

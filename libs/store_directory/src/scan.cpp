@@ -71,10 +71,10 @@ class row_collector final : public row_visitor {
 /// One scan or count.
 class scan final : public row_visitor {
  public:
-  scan(row_source& source, store::directory_reader& reader, scanned_part const& part,
+  scan(row_source& source, store::directory_relations& relations, scanned_part const& part,
        directory_query const& query)
       : source_(source),
-        reader_(reader),
+        relations_(relations),
         part_(part),
         query_(query),
         range_(range_of(query, part.id)),
@@ -120,7 +120,7 @@ class scan final : public row_visitor {
       -> outcome<std::uint64_t>;
 
   row_source& source_;
-  store::directory_reader& reader_;
+  store::directory_relations& relations_;
   scanned_part const& part_;
   directory_query const& query_;
   scim::filter_sql condition_;
@@ -293,17 +293,18 @@ auto scan::add_members(json::value& resource, std::int64_t rid) -> outcome<void>
   };
   if (needs_members_) {
     json::array all;
-    TIDEGATE_TRY_VOID(reader_.members(unsigned_of(rid), [&](store::directory_member const& member) {
-      all.emplace_back(as_json(member, member.type));
-      return true;
-    }));
+    TIDEGATE_TRY_VOID(
+        relations_.members(unsigned_of(rid), [&](store::directory_member const& member) {
+          all.emplace_back(as_json(member, member.type));
+          return true;
+        }));
     if (!all.empty()) {
       object->set("members", std::move(all));
     }
   }
   if (needs_groups_) {
     json::array all;
-    TIDEGATE_TRY(auto const groups, reader_.groups_of(unsigned_of(rid)));
+    TIDEGATE_TRY(auto const groups, relations_.groups_of(unsigned_of(rid)));
     for (auto const& group : groups) {
       all.emplace_back(as_json(group, "direct"));
     }
@@ -423,14 +424,14 @@ auto scan::count() -> outcome<directory_count> {
 
 }  // namespace
 
-auto scan_rows(row_source& source, store::directory_reader& reader, scanned_part const& part,
+auto scan_rows(row_source& source, store::directory_relations& relations, scanned_part const& part,
                directory_query const& query) -> outcome<scim::scan_answer<directory_row>> {
   if (!query.each || !part.shows_at_end) {
-    return scan(source, reader, part, query).rows();
+    return scan(source, relations, part, query).rows();
   }
   auto collecting = query;
   collecting.each = nullptr;
-  TIDEGATE_TRY(auto found, scan(source, reader, part, collecting).rows());
+  TIDEGATE_TRY(auto found, scan(source, relations, part, collecting).rows());
   for (auto const& row : std::exchange(found.rows, {})) {
     if (!query.each({row.at.rid, row.at.sort_key, row.id, row.text, row.maybe_in_groups})) {
       break;
@@ -439,21 +440,12 @@ auto scan_rows(row_source& source, store::directory_reader& reader, scanned_part
   return found;
 }
 
-auto count_rows(row_source& source, store::directory_reader& reader, scanned_part const& part,
+auto count_rows(row_source& source, store::directory_relations& relations, scanned_part const& part,
                 directory_query query) -> outcome<directory_count> {
   query.scan = {};
   query.sort_index = std::nullopt;
   query.descending = false;
-  return scan(source, reader, part, query).count();
-}
-
-auto counts_cheaply(directory_query const& query, scim::sql_dialect dialect) -> bool {
-  if (query.filter == nullptr) {
-    return true;
-  }
-  // Which numbers its indexes have makes no difference.
-  rids const any(query.type->indexes.size(), 1);
-  return compile_filter(*query.filter, *query.type, any, dialect, 1, any).exact;
+  return scan(source, relations, part, query).count();
 }
 
 void keep_part(std::vector<std::int64_t>& rids, std::int64_t part) {

@@ -47,8 +47,4 @@ auto session::count(store::directory_query const& query) -> outcome<store::direc
   });
 }
 
-auto session::counts_cheaply(store::directory_query const& query) -> bool {
-  return store_directory::counts_cheaply(query, dialect_);
-}
-
 }  // namespace tidegate::store_directory

@@ -17,8 +17,7 @@ using store::store_fault;
 /// A tenant with one resource, or with a database that fails.
 class one_resource final : public session {
  public:
-  explicit one_resource(std::shared_ptr<scim::model const> model)
-      : session(std::move(model), scim::sql_dialect::sqlite) {}
+  explicit one_resource(std::shared_ptr<scim::model const> model) : session(std::move(model)) {}
 
   std::optional<store_error> fails{};
   int asked = 0;
@@ -76,7 +75,7 @@ class one_resource final : public session {
     if (fails) {
       return failure(*fails);
     }
-    if (type_number(type) != type_number(*model().find("Group")) || id != "g") {
+    if (&type != model().find("Group") || id != "g") {
       return std::nullopt;
     }
     return store::directory_resource{1, "g", 1, "{}", false};

@@ -391,7 +391,7 @@ auto connection::next_result(steady::time_point deadline) -> outcome<PGresult*> 
 }
 
 auto connection::read_flight(std::size_t statements) -> outcome<std::vector<rows>> {
-  // The server has its own limit; this one is for when it is not heard of.
+  // The server has its own limit; this one is for when it does not answer.
   auto const deadline = steady::now() + timeout_ + std::chrono::seconds(2);
   std::vector<rows> all;
   all.reserve(statements);

@@ -137,7 +137,7 @@ class connection {
   /// of the statements; in any other case it is broken.
   [[nodiscard]] auto finish() -> outcome<std::vector<rows>>;
   /// Has the server work through what was sent, and looks at the answers before the next statement.
-  /// Errors are not told.
+  /// Errors are not reported.
   void leave();
 
   /// One statement, and all that was sent before it.
@@ -151,7 +151,7 @@ class connection {
 
   /// It is of no use any more.
   [[nodiscard]] auto is_broken() const noexcept -> bool { return broken_; }
-  /// Five characters; of the last error that the server told. Empty when there was none.
+  /// Five characters; of the last error of the server. Empty when there was none.
   [[nodiscard]] auto sqlstate() const noexcept -> std::string const& { return sqlstate_; }
   [[nodiscard]] auto timeout() const noexcept -> std::chrono::milliseconds { return timeout_; }
   [[nodiscard]] auto name() const noexcept -> std::string const& { return name_; }

@@ -110,7 +110,7 @@ TEST_F(store_postgres_idempotency, shows_each_gateway_a_record_in_its_own_time) 
   auto const key = key_of("a");
   auto const claim = claim_of(key, 1, fast_clock());
   ASSERT_TRUE(made(*fast, claim));
-  // As it wrote it, but for what it has learned about the clocks since.
+  // As it wrote it, but for how far apart it has found the clocks since.
   EXPECT_LT(std::chrono::abs(record_in(*fast, key)->created - claim.next->created), 100ms);
 
   auto const seen = record_in(*slow, key);
@@ -137,7 +137,7 @@ TEST_F(store_postgres_idempotency, leaves_alone_what_other_gateways_have_dispatc
   ASSERT_TRUE(made(*first, claim));
   auto const second = open({.url = url_});
   EXPECT_EQ(record_in(*second, key_of("a"))->state, record_state::dispatched);
-  // Its owner renews the lease, and nobody ages it by the one before.
+  // Its owner renews the lease, and it does not expire by the one before.
   auto const later = claim.next->lease_until + 1s;
   ASSERT_TRUE(made(*first, renew(claim.key, *claim.next, {}, later)));
   second->sweep(later, 1000);
@@ -309,7 +309,7 @@ TEST_F(store_postgres_idempotency, bounds_what_waits_in_number_time_and_octets) 
     auto done = complete(claim.key, *claim.next, response_of(std::string(6000, 'x')), start);
     EXPECT_EQ(apply(*store, std::move(done)).error().fault, store_fault::unavailable);
   }
-  // Somebody has the table for himself.
+  // Another client has locked the table.
   std::unique_ptr<PGconn, void (*)(PGconn*)> const rude(PQconnectdb(url_.c_str()), PQfinish);
   PQclear(PQexec(rude.get(), "BEGIN; LOCK TABLE tidegate.idempotency_record"));
   std::vector<std::promise<store::find_answer>> answers(5);
@@ -417,12 +417,12 @@ TEST_F(store_postgres_idempotency, leaves_its_digest_again_when_the_tables_were_
   EXPECT_TRUE(made(*store, claim_of(key_of("a"), 1)));
 }
 
-// ---- trouble ----
+// ---- failures ----
 
 TEST_F(store_postgres_idempotency, does_not_know_what_became_of_a_commit_whose_answer_is_lost) {
   auto const store = open({.url = url_, .timeout = 60s});
   // A commit waits for a standby that does not exist, and then its connection ends.
-  server_.run_sql("ALTER SYSTEM SET synchronous_standby_names TO 'nobody'");
+  server_.run_sql("ALTER SYSTEM SET synchronous_standby_names TO 'absent'");
   server_.run_sql("SELECT pg_reload_conf()");
   auto const waits =
       "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
@@ -432,7 +432,7 @@ TEST_F(store_postgres_idempotency, does_not_know_what_became_of_a_commit_whose_a
   std::future<store::apply_answer> answer;
   int made_before = 0;
   for (bool is_waiting = false; !is_waiting; made_before += is_waiting ? 0 : 1) {
-    // Until the server has heard of it, commits are made.
+    // Until the server has read it, commits are made.
     claim = claim_of(key_of(std::to_string(made_before)), 1);
     auto promise = std::make_shared<std::promise<store::apply_answer>>();
     answer = promise->get_future();
@@ -443,7 +443,7 @@ TEST_F(store_postgres_idempotency, does_not_know_what_became_of_a_commit_whose_a
     }
   }
   EXPECT_EQ(sql("SELECT count(*) FROM tidegate.idempotency_record"), std::to_string(made_before))
-      << "nobody sees it yet";
+      << "no reader sees it yet";
   server_.run_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" +
                   database_ + "'");
   auto const told = answer.get();

@@ -84,7 +84,7 @@ TEST_F(store_postgres_tls, opens_and_keeps_records) {
             "t");
 }
 
-TEST_F(store_postgres_tls, refuses_a_server_that_nobody_vouches_for) {
+TEST_F(store_postgres_tls, refuses_a_server_without_a_trusted_certificate) {
   auto const error = error_of(url("p%40ss%3Aword", "other"));
   EXPECT_NE(error.find("certificate verify failed"), std::string::npos) << error;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client.hpp"
-#include "cluster_slots.hpp"
+#include "protocol/client.hpp"
+#include "protocol/cluster_slots.hpp"
 #include "support/redis_server.hpp"
 #include "turned_loop.hpp"
 
@@ -25,8 +25,8 @@ constexpr client_options quick{.connect_timeout = 1'000ms,
                                .command_timeout = 5'000ms,
                                .backoff_first = 10ms,
                                .backoff_max = 50ms,
-                               .look_interval = 100ms,
-                               .trouble_interval = 20ms};
+                               .refresh_interval = 100ms,
+                               .recovery_interval = 20ms};
 
 class store_redis_client : public turned_loop {
  protected:
@@ -93,8 +93,8 @@ TEST_F(store_redis_cluster_client, finds_the_server_of_every_key) {
 TEST_F(store_redis_cluster_client, follows_a_slot_that_moved_and_one_that_is_moving) {
   redis_cluster const cluster;
   auto options = quick;
-  options.look_interval = 1h;  // only the servers say where slots are
-  options.trouble_interval = 1h;
+  options.refresh_interval = 1h;  // only the servers say where slots are
+  options.recovery_interval = 1h;
   auto const client = to(cluster.url(), options);
   auto const key = key_in(100);
   auto& source = cluster.node(0);
@@ -128,7 +128,7 @@ TEST_F(store_redis_cluster_client, follows_a_slot_that_moved_and_one_that_is_mov
   ASSERT_EQ((*joined)->items.size(), 2U);
   EXPECT_EQ((*joined)->items[1].text, "2");
 
-  // Everybody knows now.
+  // All nodes know now.
   for (std::size_t i = 0; i < 3; ++i) {
     cluster.node(i).cli("CLUSTER SETSLOT 100 NODE " + target_id);
   }
@@ -147,9 +147,9 @@ TEST_F(store_redis_cluster_client, goes_on_with_the_replica_when_a_master_dies) 
   ASSERT_EQ(text(*client, key, command{"WAIT", "1", "5000"}), "");
   cluster.node(0).kill();
   ASSERT_TRUE(until([&] { return !client->is_up(key); }));
-  EXPECT_NE(client->trouble(key).find(cluster.node(0).address()), std::string::npos);
+  EXPECT_NE(client->error_text(key).find(cluster.node(0).address()), std::string::npos);
   auto const others = key_in(10'000);
-  ASSERT_TRUE(until([&] { return client->is_up(key); })) << client->trouble(key);
+  ASSERT_TRUE(until([&] { return client->is_up(key); })) << client->error_text(key);
   EXPECT_EQ(text(*client, key, command{"GET", key}), "1");
   EXPECT_TRUE(writes_again(*client, key));
   EXPECT_TRUE(writes_again(*client, others));
@@ -161,7 +161,7 @@ TEST_F(store_redis_cluster_client, says_what_is_wrong_when_there_is_no_cluster) 
   auto const got = ask(*client, "a", {"PING"});
   ASSERT_FALSE(got.has_value());
   EXPECT_EQ(got.error().fault, store_fault::unavailable);
-  EXPECT_EQ(client->trouble("a"),
+  EXPECT_EQ(client->error_text("a"),
             redis.address() + ": ERR This instance has cluster support disabled");
   auto const nobody = to("redis+cluster://127.0.0.1:" + std::to_string(test::free_port()));
   EXPECT_FALSE(ask(*nobody, "a", {"PING"}).has_value());
@@ -225,11 +225,11 @@ TEST_F(store_redis_sentinel_client, leaves_a_master_that_was_made_a_replica) {
 
 TEST_F(store_redis_sentinel_client, says_what_is_wrong_when_no_sentinel_knows_the_master) {
   redis_server const sentinel({"--sentinel"});
-  auto const client = to("redis+sentinel://" + sentinel.address() + "/nobody");
+  auto const client = to("redis+sentinel://" + sentinel.address() + "/absent");
   ASSERT_TRUE(until([&] { return !client->is_up("a"); }));
   auto const got = ask(*client, "a", {"PING"});
   ASSERT_FALSE(got.has_value());
-  EXPECT_EQ(got.error().text, sentinel.address() + ": it knows no master \"nobody\"");
+  EXPECT_EQ(got.error().text, sentinel.address() + ": it knows no master \"absent\"");
 }
 
 }  // namespace

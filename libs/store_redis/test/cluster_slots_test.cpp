@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster_slots.hpp"
+#include "protocol/cluster_slots.hpp"
 
 #include <gtest/gtest.h>
 

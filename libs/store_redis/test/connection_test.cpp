@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "connection.hpp"
+#include "protocol/connection.hpp"
 #include "support/redis_server.hpp"
 #include "turned_loop.hpp"
 
@@ -91,10 +91,10 @@ TEST_F(store_redis_connection, says_who_it_is_and_which_database_it_wants) {
     EXPECT_EQ(text(to_it, command{"SET", "a", "1"}), "OK");
   }
   EXPECT_EQ(redis.cli("-n 3 GET a", "-a secret --no-auth-warning"), "1");
-  redis.cli("ACL SETUSER somebody on '>password' '+@all' '~*'", "-a secret --no-auth-warning");
-  options.login = {"somebody", "password"};
+  redis.cli("ACL SETUSER operator on '>password' '+@all' '~*'", "-a secret --no-auth-warning");
+  options.login = {"operator", "password"};
   connection to_it(on(), options);
-  EXPECT_EQ(text(to_it, command{"ACL", "WHOAMI"}), "somebody");
+  EXPECT_EQ(text(to_it, command{"ACL", "WHOAMI"}), "operator");
 }
 
 TEST_F(store_redis_connection, fails_at_once_after_the_server_has_refused_it) {
@@ -125,7 +125,7 @@ TEST_F(store_redis_connection, fails_at_once_after_the_server_has_refused_it) {
   }
 }
 
-TEST_F(store_redis_connection, refuses_a_server_that_is_no_master_where_it_needs_one) {
+TEST_F(store_redis_connection, refuses_a_replica_where_it_needs_a_master) {
   redis_server const master;
   redis_server const replica({"--replicaof", "127.0.0.1 " + std::to_string(master.port())});
   auto options = to(replica.port());
@@ -150,7 +150,7 @@ TEST_F(store_redis_connection, leaves_a_server_that_has_become_a_replica) {
   server.cli("REPLICAOF 127.0.0.1 " + std::to_string(master.port()));
   EXPECT_TRUE(text(to_it, command{"SET", "a", "2"}).starts_with("READONLY "));
   EXPECT_FALSE(to_it.is_connected());
-  EXPECT_EQ(to_it.trouble(), server.address() + ": it is a replica");
+  EXPECT_EQ(to_it.error_text(), server.address() + ": it is a replica");
   server.cli("REPLICAOF NO ONE");
   ASSERT_TRUE(until([&] { return to_it.is_connected(); }));
   EXPECT_EQ(text(to_it, command{"SET", "a", "2"}), "OK");
@@ -168,7 +168,7 @@ TEST_F(store_redis_connection, comes_back_after_the_server_was_restarted) {
   redis.kill();
   ASSERT_TRUE(until([&] { return !to_it.is_up(); }));
   EXPECT_FALSE(to_it.is_connected());
-  EXPECT_NE(to_it.trouble().find(redis.address()), std::string::npos);
+  EXPECT_NE(to_it.error_text().find(redis.address()), std::string::npos);
   EXPECT_FALSE(ask(to_it, {"GET", "a"}).has_value());
   redis.restart();
   ASSERT_TRUE(until([&] { return to_it.is_connected(); }));
@@ -188,9 +188,9 @@ TEST_F(store_redis_connection, gives_a_server_up_that_does_not_answer_in_time) {
   auto const late = ask(to_it, {"PING"});
   ASSERT_FALSE(late.has_value());
   EXPECT_EQ(late.error().text, redis.address() + ": no answer in time");
-  // The system still takes connections for it, but nobody greets.
+  // The system still takes connections for it, but there is no greeting.
   auto const unanswered = redis.address() + ": no connection in time";
-  ASSERT_TRUE(until([&] { return to_it.trouble() == unanswered; }));
+  ASSERT_TRUE(until([&] { return to_it.error_text() == unanswered; }));
   EXPECT_FALSE(to_it.is_up());
   redis.thaw();
   EXPECT_TRUE(until([&] { return text(to_it, command{"PING"}) == "PONG"; }));
@@ -252,18 +252,18 @@ TEST_F(store_redis_connection, answers_everything_when_it_is_destroyed) {
 TEST_F(store_redis_connection, resolves_names) {
   redis_server const redis;
   auto options = to(redis.port());
-  options.server.host = "localhost";  // perhaps ::1 first, where nobody listens
+  options.server.host = "localhost";  // perhaps ::1 first, where no server listens
   options.backoff_max = 10ms;
   connection to_it(on(), options);
   EXPECT_TRUE(until([&] { return to_it.is_connected(); }));
 
   options.server.host = "tidegate.invalid";  // RFC 6761, section 6.4
   options.connect_timeout = 20s;
-  connection to_nobody(on(), options);
-  ASSERT_TRUE(until([&] { return !to_nobody.is_up(); }));
-  EXPECT_TRUE(to_nobody.trouble().starts_with("tidegate.invalid:" + std::to_string(redis.port()) +
-                                              ": the name cannot be resolved: "))
-      << to_nobody.trouble();
+  connection to_nothing(on(), options);
+  ASSERT_TRUE(until([&] { return !to_nothing.is_up(); }));
+  EXPECT_TRUE(to_nothing.error_text().starts_with(
+      "tidegate.invalid:" + std::to_string(redis.port()) + ": the name cannot be resolved: "))
+      << to_nothing.error_text();
 }
 
 TEST_F(store_redis_connection, speaks_tls_with_a_server_that_it_can_check) {
@@ -358,7 +358,7 @@ TEST_F(store_redis_connection, takes_answers_octet_by_octet_and_leaves_pushes_ou
 TEST_F(store_redis_connection, leaves_a_server_that_speaks_nonsense) {
   struct row {
     std::vector<std::string> pieces;
-    char const* trouble;
+    char const* error_text;
   };
   row const rows[] = {
       {{"HTTP/1.1 400 Bad Request\r\n\r\n"},
@@ -368,14 +368,14 @@ TEST_F(store_redis_connection, leaves_a_server_that_speaks_nonsense) {
       {{greeted, ":1\r\n:2\r\n"}, "the server answers what was not asked"},
       {{"-ERR max number of clients reached\r\n"}, "ERR max number of clients reached"},
   };
-  for (auto const& [pieces, trouble] : rows) {
+  for (auto const& [pieces, error_text] : rows) {
     scripted_server const server(pieces);
     auto options = to(server.port());
     options.backoff_first = options.backoff_max = 1h;
     connection to_it(on(), options);
     to_it.send({"A"}, [](answer const&) {});
-    ASSERT_TRUE(until([&] { return !to_it.is_up(); })) << trouble;
-    EXPECT_EQ(to_it.trouble(), "127.0.0.1:" + std::to_string(server.port()) + ": " + trouble);
+    ASSERT_TRUE(until([&] { return !to_it.is_up(); })) << error_text;
+    EXPECT_EQ(to_it.error_text(), "127.0.0.1:" + std::to_string(server.port()) + ": " + error_text);
   }
 }
 

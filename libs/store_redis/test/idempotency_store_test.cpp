@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store_redis/idempotency_store.hpp>
 
-#include "stored_record.hpp"
+#include "keys/stored_record.hpp"
 #include "support/idempotency_cut.hpp"
 #include "support/idempotency_store_contract.hpp"
 #include "support/redis_server.hpp"
@@ -165,7 +165,7 @@ TEST_F(store_redis_idempotency, touches_nothing_of_other_gateways_when_it_is_ope
   EXPECT_EQ(record_in(*one, key_of("a")), claim.next);
   EXPECT_EQ(two->used().records, 1U);
   EXPECT_TRUE(made(*two, complete(claim.key, *claim.next, response_of("x"), start)))
-      << "whoever has the token may complete it";
+      << "a gateway with the token may complete it";
   EXPECT_EQ(body_of(*one, "a"), "x");
 }
 
@@ -193,7 +193,7 @@ TEST_F(store_redis_idempotency, moves_the_times_of_others_to_its_own_clock) {
   EXPECT_TRUE(is_about(seen->lease_until, claim.next->lease_until + 3h));
   EXPECT_EQ(state_at(*seen, start + 3h), record_state::dispatched) << "its owner lives";
 
-  // What is written anew keeps its distance to now.
+  // What is written again keeps its distance to now.
   ASSERT_TRUE(made(
       *two, mark_unknown(claim.key, *seen, idempotency::unknown_reason::no_answer, start + 3h)));
   auto const lost = record_in(*one, key_of("a"));

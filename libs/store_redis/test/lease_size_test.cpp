@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lease_size.hpp"
+#include "quotas/lease_size.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 //
 // The scripts, run by a real server at times that the test chooses, against the limiters in memory:
 // every number of every answer has to be the same.
-#include "quota_script.hpp"
-#include "connection.hpp"
+#include "quotas/quota_script.hpp"
+#include "protocol/connection.hpp"
 #include "support/redis_server.hpp"
 #include "support/sanitized.hpp"
 
@@ -39,7 +39,7 @@ constexpr int steps_of_a_run = test_support::sanitized ? 10'000 : 40'000;
 
 constexpr auto policies = std::size_t{48};
 constexpr auto partitions = std::size_t{3};
-/// How long a window lasts in which nothing was granted matters to nobody.
+/// How long a window lasts in which nothing was granted does not matter.
 constexpr std::int64_t no_window = -1;
 constexpr microseconds always(std::int64_t{1} << 52);
 
@@ -489,7 +489,7 @@ class slots {
   void settle(std::string const& gateway, std::int64_t units) {
     asked(settle_script(), {argument(gateway, units), "0"});
   }
-  void hold(std::string const& gateway, std::int64_t count) {
+  void report(std::string const& gateway, std::int64_t count) {
     asked(hold_script(), {argument(gateway, count)});
   }
 
@@ -537,19 +537,19 @@ TEST_F(store_redis_quota_script, believes_a_gateway_for_as_long_as_it_says_that_
   EXPECT_TRUE(of.spend("a", 4));
   for (int i = 0; i < 5; ++i) {
     of.now += 9'000'000;
-    of.hold("a", -1);
+    of.report("a", -1);
   }
   EXPECT_TRUE(of.spend("b", 1));
   EXPECT_EQ(of.left, 5);
-  of.hold("a", 2);
+  of.report("a", 2);
   EXPECT_TRUE(of.spend("b", 1));
   EXPECT_EQ(of.left, 6) << "it says how many it holds";
   of.settle("a", -9);
   EXPECT_TRUE(of.spend("b", 1));
-  EXPECT_EQ(of.left, 7) << "nobody gives back what others hold";
+  EXPECT_EQ(of.left, 7) << "a gateway does not release what others hold";
   of.settle("b", -3);
   EXPECT_EQ(redis.asked({"EXISTS", "slots"}).integer, 0);
-  of.hold("a", 6);
+  of.report("a", 6);
   EXPECT_FALSE(of.spend("b", 5)) << "one that was forgotten still holds what it says";
 }
 
@@ -595,19 +595,19 @@ TEST_F(store_redis_quota_script, takes_no_numbers_that_it_did_not_write) {
   }
 }
 
-TEST_F(store_redis_quota_script, counts_the_gateways_that_are_heard_of) {
+TEST_F(store_redis_quota_script, counts_the_gateways_with_a_heartbeat) {
   server redis;
-  auto const heard = [&](std::string const& name, std::int64_t at) {
+  auto const count_after = [&](std::string const& name, std::int64_t at) {
     return numbers_of(redis.asked({"EVAL", gateways_script(), "1", "gateways", name, "6000000",
                                    std::to_string(at)}))
         .at(1);
   };
-  EXPECT_EQ(heard("a", 1'000'000), 1);
-  EXPECT_EQ(heard("b", 2'000'000), 2);
-  EXPECT_EQ(heard("a", 4'000'000), 2);
-  EXPECT_EQ(heard("c", 7'999'999), 3);
-  EXPECT_EQ(heard("c", 8'000'000), 2);
-  EXPECT_EQ(heard("c", 20'000'000), 1);
+  EXPECT_EQ(count_after("a", 1'000'000), 1);
+  EXPECT_EQ(count_after("b", 2'000'000), 2);
+  EXPECT_EQ(count_after("a", 4'000'000), 2);
+  EXPECT_EQ(count_after("c", 7'999'999), 3);
+  EXPECT_EQ(count_after("c", 8'000'000), 2);
+  EXPECT_EQ(count_after("c", 20'000'000), 1);
 }
 
 }  // namespace

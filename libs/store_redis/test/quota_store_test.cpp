@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "script.hpp"
 #include "support/cut_proxy.hpp"
 #include "support/redis_server.hpp"
 #include "support/sanitized.hpp"
@@ -90,7 +89,7 @@ class store_redis_quota_store : public turned_loop {
         got.error = answer.error();
       }
     });
-    EXPECT_FALSE(is_answered) << "answers come later";
+    EXPECT_FALSE(is_answered) << "answers come retry_queue";
     EXPECT_TRUE(until([&] { return is_answered; }));
     return got;
   }
@@ -206,8 +205,8 @@ TEST_F(store_redis_quota_store, admits_the_quota_and_knows_a_refusal_until_the_c
   EXPECT_GT(again.results[0].decision.retry, 3590s);
   EXPECT_LE(again.results[0].decision.retry, refused.results[0].decision.retry);
   EXPECT_TRUE(spend(*quotas, charge(five, "other")).admitted);
-  EXPECT_EQ(quotas->counted().asked, 7U);
-  EXPECT_EQ(quotas->counted().here, 1U);
+  EXPECT_EQ(quotas->status().asked, 7U);
+  EXPECT_EQ(quotas->status().here, 1U);
   EXPECT_EQ(quotas->look(charge(five, "p"), on().now()).remaining, 0);
   EXPECT_EQ(quotas->look(charge(five, "other"), on().now()).remaining, 4);
   EXPECT_EQ(quotas->look(charge(five, "new"), on().now()).remaining, 5);
@@ -229,7 +228,7 @@ TEST_F(store_redis_quota_store, decides_the_requests_of_a_turn_by_one_call) {
   auto const most = limit(40, 3600s, algorithm::sliding);
   EXPECT_TRUE(spend(*quotas, charge(most, "p")).admitted);
   redis.cli("CONFIG RESETSTAT");
-  auto const before = quotas->counted().round_trips;
+  auto const before = quotas->status().round_trips;
   int admitted = 0;
   int answered = 0;
   for (int i = 0; i < 60; ++i) {
@@ -241,7 +240,7 @@ TEST_F(store_redis_quota_store, decides_the_requests_of_a_turn_by_one_call) {
   }
   ASSERT_TRUE(until([&] { return answered == 60; }));
   EXPECT_EQ(admitted, 39);
-  EXPECT_EQ(quotas->counted().round_trips - before, 1U);
+  EXPECT_EQ(quotas->status().round_trips - before, 1U);
   auto const stats = redis.cli("INFO commandstats");
   auto const calls = stats.substr(stats.find("evalsha:calls=")).substr(14, 2);
   EXPECT_TRUE(calls == "1," || calls == "2,") << stats;  // a heartbeat may be one
@@ -259,12 +258,12 @@ TEST_F(store_redis_quota_store, spends_all_charges_of_a_request_or_none) {
     charges[0].policy_name = "ten";
     charges[1].policy_name = "two";
     charges[2].policy_name = "shadow";
-    charges[2].of.enforced = false;
+    charges[2].local.enforced = false;
     return charges;
   };
   EXPECT_TRUE(spend(*quotas, both()).admitted);
   auto const second = spend(*quotas, both());
-  EXPECT_TRUE(second.admitted) << "a shadow refuses nobody";
+  EXPECT_TRUE(second.admitted) << "a shadow refuses no request";
   EXPECT_FALSE(second.results[2].decision.admitted);
   auto const third = spend(*quotas, both());
   EXPECT_FALSE(third.admitted || third.here);
@@ -341,15 +340,29 @@ TEST_F(store_redis_quota_store, keeps_no_partition_readable_in_redis) {
   EXPECT_NE(keys.find("}:spent:policy"), std::string::npos) << keys;
 }
 
-TEST_F(store_redis_quota_store, names_its_scripts_as_servers_do) {
+TEST_F(store_redis_quota_store, calls_scripts_by_the_names_that_servers_give_them) {
   redis_server const redis;
-  for (std::size_t const size : {0U, 1U, 55U, 56U, 63U, 64U, 119U, 120U, 1'000U}) {
-    std::string const text(size, ' ');
-    EXPECT_EQ(script(text).name(), redis.cli("SCRIPT LOAD '" + text + "'"));
+  auto const quotas = open(on(), url_of(redis));
+  auto const many = limit(100, 3600s);
+  EXPECT_TRUE(spend(*quotas, charge(many, "p")).admitted);
+  redis.cli("CONFIG RESETSTAT");
+  EXPECT_TRUE(spend(*quotas, charge(many, "p")).admitted);
+  auto const calls = redis.cli("INFO commandstats");
+  EXPECT_NE(calls.find("cmdstat_evalsha:calls=1,"), std::string::npos) << calls;
+  EXPECT_EQ(calls.find("cmdstat_script"), std::string::npos) << calls;
+}
+
+TEST_F(store_redis_quota_store, sends_scripts_as_texts_to_a_server_that_does_not_name_them) {
+  redis_server const redis;
+  EXPECT_EQ(redis.cli("ACL SETUSER default -script"), "OK");
+  auto const quotas = open(on(), url_of(redis));
+  auto const many = limit(100, 3600s);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(spend(*quotas, charge(many, "p")).admitted);
   }
 }
 
-// ---- trouble ----
+// ---- failures ----
 
 TEST_F(store_redis_quota_store, goes_on_when_the_scripts_are_forgotten) {
   redis_server const redis;
@@ -372,7 +385,7 @@ TEST_F(store_redis_quota_store, says_at_once_that_the_store_is_down_and_comes_ba
   EXPECT_TRUE(spend(*quotas, charge(many, "p")).error.has_value());
   redis.restart();
   ASSERT_TRUE(is_admitted_in_the_end(*quotas, charge(many, "p")));
-  EXPECT_GT(quotas->counted().failed, 0U);
+  EXPECT_GT(quotas->status().failed, 0U);
 }
 
 TEST_F(store_redis_quota_store, answers_within_its_time_when_the_store_is_silent) {
@@ -451,13 +464,13 @@ TEST_F(store_redis_quota_store, frees_the_slots_of_a_gateway_that_died_and_of_no
   auto const three = slots(3);
   EXPECT_TRUE(spend(*a, charge(three, "p", counting::exact, 2)).admitted);
   EXPECT_TRUE(spend(*b, charge(three, "p")).admitted);
-  EXPECT_TRUE(until([&] { return b->gateways() == 2; }));
+  EXPECT_TRUE(until([&] { return b->status().gateways == 2; }));
   a.reset();
   auto const died = std::chrono::steady_clock::now();
   EXPECT_TRUE(is_admitted_in_the_end(*b, charge(three, "p", counting::exact, 2)));
   EXPECT_GT(std::chrono::steady_clock::now() - died, 150ms) << "it might have lived";
   EXPECT_FALSE(spend(*b, charge(three, "p")).admitted) << "three are held by one that lives";
-  EXPECT_TRUE(until([&] { return b->gateways() == 1; }));
+  EXPECT_TRUE(until([&] { return b->status().gateways == 1; }));
 }
 
 TEST_F(store_redis_quota_store, says_what_it_holds_to_a_store_that_has_forgotten) {
@@ -486,7 +499,7 @@ TEST_F(store_redis_quota_store, spends_of_slices_without_asking) {
   auto const many = limit(1'000'000, 3600s);
   auto const what = charge(many, "p", counting::lease);
   EXPECT_TRUE(is_decided_here(*quotas, what));
-  auto const before = quotas->counted();
+  auto const before = quotas->status();
   int admitted = 0;
   for (int turns = 0; turns < 200; ++turns) {
     for (int i = 0; i < 10; ++i) {
@@ -494,7 +507,7 @@ TEST_F(store_redis_quota_store, spends_of_slices_without_asking) {
     }
     on().turn(0ms);
   }
-  auto const after = quotas->counted();
+  auto const after = quotas->status();
   EXPECT_EQ(admitted, 2'000);
   EXPECT_GT(after.here - before.here, 1'500U);
   EXPECT_LT(after.round_trips - before.round_trips, 200U);
@@ -567,7 +580,7 @@ TEST_F(store_redis_quota_store, gives_its_slices_back_when_it_is_closed) {
   }
 }
 
-TEST_F(store_redis_quota_store, counts_anew_when_the_unit_of_a_policy_changes) {
+TEST_F(store_redis_quota_store, counts_from_zero_when_the_unit_of_a_policy_changes) {
   redis_server const redis;
   auto const quotas = open(on(), url_of(redis));
   auto const requests = limit(10, 3600s);
@@ -588,7 +601,7 @@ TEST_F(store_redis_quota_store, spends_no_slice_after_the_end_of_its_window) {
     EXPECT_TRUE(is_decided_here(*a, what));
     auto const end = std::chrono::steady_clock::now() + 1s;
     ASSERT_TRUE(until([&] { return std::chrono::steady_clock::now() >= end; }));
-    // In the next window somebody else spends all that there is.
+    // In the next window another gateway spends all that there is.
     int others = 0;
     while (spend(*b, charge(p, "p")).admitted) {
       ++others;
@@ -612,12 +625,12 @@ TEST_F(store_redis_quota_store, gives_back_to_the_slice_what_is_settled) {
   on().turn(0ms);
   auto const admitted_at = on().now();
   auto const before = quotas->look(what, admitted_at).remaining;
-  auto const trips = quotas->counted().round_trips;
+  auto const trips = quotas->status().round_trips;
   quotas->settle(what, admitted_at, admitted_at, -1);
   EXPECT_EQ(quotas->look(what, admitted_at).remaining, before + 1);
   quotas->settle(what, admitted_at, admitted_at, 1);
   EXPECT_EQ(quotas->look(what, admitted_at).remaining, before);
-  EXPECT_EQ(quotas->counted().round_trips, trips);
+  EXPECT_EQ(quotas->status().round_trips, trips);
 }
 
 TEST_F(store_redis_quota_store, spends_what_it_has_while_the_store_is_down) {
@@ -662,13 +675,14 @@ TEST_F(store_redis_quota_store, leases_slots_of_concurrent_requests) {
   ASSERT_TRUE(until([&] {
     held += spend(*b, what).admitted ? 1 : 0;
     return held == 10;
-  })) << "what is not used is given back";
+  })) << "what is not used is released";
   EXPECT_FALSE(spend(*a, what).admitted);
 }
 
 TEST_F(store_redis_quota_store, has_slices_of_so_many_partitions_and_no_more) {
   redis_server const redis;
-  auto const quotas = open(on(), url_of(redis), {.gateway = "a", .heard_max = 4, .shares_max = 3});
+  auto const quotas =
+      open(on(), url_of(redis), {.gateway = "a", .cached_verdicts_max = 4, .leases_max = 3});
   auto const p = limit(10, 3600s);
   auto const three = slots(3);
   for (int round = 0; round < 10; ++round) {
@@ -707,7 +721,7 @@ TEST_F(store_redis_quota_store,
     charges[1].policy_name = "held";
     charges[2].policy_name = "two";
     charges[3].policy_name = "shadow";
-    charges[3].of.enforced = false;
+    charges[3].local.enforced = false;
     for (int admitted = 0; admitted < 2; ++admitted) {
       auto const got = spend(*quotas, charges);
       EXPECT_TRUE(got.admitted) << i << (got.error ? got.error->text : "");
@@ -720,9 +734,9 @@ TEST_F(store_redis_quota_store,
       EXPECT_TRUE(refused.results[1].decision.admitted);
       EXPECT_FALSE(refused.results[2].decision.admitted);
     }
-    charges[0].of.cost = 8;
+    charges[0].local.cost = 8;
     EXPECT_TRUE(is_admitted_in_the_end(*quotas, charges[0])) << "what was spent is there again";
-    charges[1].of.cost = 8;
+    charges[1].local.cost = 8;
     EXPECT_TRUE(is_admitted_in_the_end(*quotas, charges[1]));
   }
 }
@@ -734,7 +748,7 @@ class crowd {
  public:
   struct outcome {
     std::int64_t admitted = 0;
-    store::quota_store::counts counts;
+    store::quota_store_status counts;
     bool is_over_time = false;
   };
 
@@ -786,7 +800,7 @@ class crowd {
       loop->turn(10ms);
     }
     std::lock_guard const lock(mutex_);
-    auto const counts = quotas->counted();
+    auto const counts = quotas->status();
     outcome_.counts.asked += counts.asked;
     outcome_.counts.here += counts.here;
     outcome_.counts.round_trips += counts.round_trips;

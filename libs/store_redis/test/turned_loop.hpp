@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "client.hpp"
-#include "connection.hpp"
+#include "protocol/client.hpp"
+#include "protocol/connection.hpp"
 #include "support/redis_server.hpp"
 
 #include <tidegate/engine/loop.hpp>

@@ -18,7 +18,7 @@ namespace tidegate::store_sqlite {
 template <class T>
 using outcome = result<T, store::store_error>;
 
-/// Settings that SQLite takes only before anybody uses it, also to look for a file layer.
+/// Settings that SQLite takes only before it is used, also to look for a file layer.
 void configure_sqlite() noexcept;
 
 struct finalize_statement {

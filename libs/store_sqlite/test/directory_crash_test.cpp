@@ -287,7 +287,7 @@ TEST(store_sqlite_directory_crash, has_what_was_answered_when_only_what_was_sync
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status));
-    power::lose(file);
+    power::cut_power(file);
     auto const d = open({.file = file}, model);
     ASSERT_NE(d, nullptr);
     EXPECT_EQ(picture_of(*d, *model), pictures[steps]) << idle_before;

@@ -159,7 +159,7 @@ TEST(store_sqlite, reports_an_io_error_and_goes_on_when_it_is_over) {
   ASSERT_FALSE(failed.has_value());
   EXPECT_EQ(failed.error().fault, store_fault::unavailable);
   EXPECT_TRUE(read_all_the_same.has_value());
-  EXPECT_EQ(record_in(*store, key_of("a")), std::nullopt) << "nobody acts on what is not stored";
+  EXPECT_EQ(record_in(*store, key_of("a")), std::nullopt) << "no reader sees what is not stored";
   EXPECT_TRUE(made(*store, claim));
   EXPECT_EQ(body_of(*store, "before"), "x");
 }

@@ -168,11 +168,10 @@ TEST_F(store_sqlite_old_journal, must_be_of_this_directory_and_of_its_types) {
   EXPECT_EQ(error_of({.file = file_}),
             (store_error{store_fault::damaged, file_ + ".journal: is of another directory"}));
   put_file(file_ + ".journal", journal_of({groups()[0], change(1, 1, "Device", "d", "{}")}, true));
-  EXPECT_EQ(
-      error_of({.file = file_}),
-      (store_error{store_fault::unavailable,
-                   file_ + ".journal: has changes to resources of Device, which is no type any"
-                           " more"}));
+  EXPECT_EQ(error_of({.file = file_}),
+            (store_error{store_fault::unavailable,
+                         file_ + ".journal: has changes of the resource type \"Device\", which does"
+                                 " not exist any more"}));
   put_file(file_ + ".journal", journal_of(groups(), true));
   auto const d = open({.file = file_}, model_);
   ASSERT_NE(d, nullptr);

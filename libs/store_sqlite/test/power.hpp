@@ -52,7 +52,7 @@ class power {
 
   /// What is left of a directory when the power goes. Its file is as it is: SQLite syncs it before
   /// it needs the log no more.
-  static void lose(std::string const& file) {
+  static void cut_power(std::string const& file) {
     namespace fs = std::filesystem;
     fs::remove(file + "-shm");
     fs::remove(file + "-wal");

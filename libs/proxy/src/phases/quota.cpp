@@ -22,7 +22,7 @@ using ratelimit::quota_unit;
 }
 
 [[nodiscard]] auto share_of_gateway(quota_service const& service) -> double {
-  return 1.0 / static_cast<double>(service.store->gateways());
+  return 1.0 / static_cast<double>(service.store->status().gateways);
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ auto quota_phase::copy_charges(request_context const& context, std::string& part
   auto const count = context.route_settings().limits.size();
   for (std::size_t i = 0; i < count; ++i) {
     out[i] = shared_charge_of(context, i);
-    auto& partition = out[i].of.partition;
+    auto& partition = out[i].local.partition;
     auto const at = static_cast<std::size_t>(partition.data() - partitions_.data());
     partition = std::string_view(partitions).substr(at, partition.size());
   }

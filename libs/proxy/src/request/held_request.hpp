@@ -50,8 +50,8 @@ struct quota_question {
   void release(store::quota_store& quotas, store::spent const& spent, instant now) const {
     for (std::size_t i = 0; i < charges_count; ++i) {
       auto const& charge = charges[i];
-      if (spent.admitted && spent.results[i].decision.admitted && charge.of.cost != 0) {
-        quotas.settle(charge, asked_at, now, -charge.of.cost);
+      if (spent.admitted && spent.results[i].decision.admitted && charge.local.cost != 0) {
+        quotas.settle(charge, asked_at, now, -charge.local.cost);
       }
     }
   }

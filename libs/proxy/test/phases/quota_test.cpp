@@ -23,7 +23,7 @@ class scripted_quota_store final : public store::quota_store {
     result<std::optional<bool>, store::store_error> here{std::optional<bool>()};
     std::vector<std::int64_t> settled;
   };
-  explicit scripted_quota_store(script& by) : by_(by) {}
+  explicit scripted_quota_store(script& by) : by_(by) { status_.gateways = 2; }
 
   [[nodiscard]] auto spend_here(std::span<store::shared_charge const> /*charges*/, instant /*now*/,
                                 std::span<store::charged> results)
@@ -44,10 +44,8 @@ class scripted_quota_store final : public store::quota_store {
   void forget_here(store::shared_charge const& /*charge*/) override {}
   [[nodiscard]] auto look(store::shared_charge const& charge, instant /*now*/) const
       -> ratelimit::service override {
-    return {charge.of.policy->quota(), 1s};
+    return {charge.local.policy->quota(), 1s};
   }
-  [[nodiscard]] auto gateways() const -> std::size_t override { return 2; }
-  [[nodiscard]] auto counted() const -> counts override { return {}; }
 
  private:
   script& by_;
@@ -229,8 +227,8 @@ TEST_F(gateway_quota_phase, is_suspended_until_the_store_has_answered) {
   std::array<store::shared_charge, limits_max> charges;
   ASSERT_EQ(phase_.copy_charges(context_, partitions, charges), 1U);
   EXPECT_EQ(charges[0].policy_name, "p");
-  EXPECT_EQ(charges[0].of.partition, phase_.partition(0));
-  EXPECT_EQ(charges[0].of.partition.data(), partitions.data());
+  EXPECT_EQ(charges[0].local.partition, phase_.partition(0));
+  EXPECT_EQ(charges[0].local.partition.data(), partitions.data());
 
   store::spent spent{.admitted = true};
   spent.results[0].decision = {true, {2, 1h}, {}};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "directory/rows.hpp"
 
+#include "directory/session.hpp"
+
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -65,18 +67,18 @@ class batch_size {
 auto directory_rows::ask(row_range const& range, std::int64_t most) -> outcome<rows> {
   switch (range.path) {
     case access_path::by_rid:
-      return session_.ask(range.up ? sql::rids_up : sql::rids_down,
+      return channel_.ask(range.up ? sql::rids_up : sql::rids_down,
                           parameters(range.rid_min, range.rid_max, most, clamped(range.skip)));
     case access_path::by_equal_key:
-      return session_.ask(
+      return channel_.ask(
           range.up ? sql::equal_up : sql::equal_down,
           parameters(range.index_id, range.key, range.rid_min, range.rid_max, most));
     case access_path::by_key_among:
-      return session_.ask(range.up ? sql::keys_up : sql::keys_down,
+      return channel_.ask(range.up ? sql::keys_up : sql::keys_down,
                           parameters(range.index_id, range.key, range.rid_from, range.rid_max, most,
                                      clamped(range.skip)));
     default:
-      return session_.ask(range.up ? sql::sorted_up : sql::sorted_down,
+      return channel_.ask(range.up ? sql::sorted_up : sql::sorted_down,
                           parameters(range.index_id, range.key, range.rid_from, most));
   }
 }
@@ -132,7 +134,7 @@ auto directory_rows::read_rids(row_range const& range, row_visitor& to) -> outco
     auto const some = left.first(std::min(static_cast<std::size_t>(batch.take()), left.size()));
     left = left.subspan(some.size());
     TIDEGATE_TRY(auto const found,
-                 session_.ask(sql::find_by_rids,
+                 channel_.ask(sql::find_by_rids,
                               parameters(std::vector<std::int64_t>(some.begin(), some.end()))));
     auto const rows = by_rid(found);
     for (auto const rid : some) {
@@ -158,7 +160,7 @@ auto directory_rows::read_among(row_range range, row_visitor& to) -> outcome<voi
         met.push_back(keys.number(i, 0));
       }
     }
-    TIDEGATE_TRY(auto const found, session_.ask(sql::find_by_rids, parameters(met)));
+    TIDEGATE_TRY(auto const found, channel_.ask(sql::find_by_rids, parameters(met)));
     auto const rows = by_rid(found);
     for (int i = 0; i < keys.size(); ++i) {
       auto const rid = keys.number(i, 0);
@@ -187,7 +189,7 @@ auto directory_rows::read_blocks(std::int64_t first, std::int64_t last, bool up,
                                  std::function<bool(std::int64_t, std::int64_t)> const& each)
     -> outcome<void> {
   TIDEGATE_TRY(auto const blocks,
-               session_.ask(up ? sql::blocks_up : sql::blocks_down, parameters(first, last)));
+               channel_.ask(up ? sql::blocks_up : sql::blocks_down, parameters(first, last)));
   for (int i = 0; i < blocks.size() && each(blocks.number(i, 0), blocks.number(i, 1)); ++i) {
   }
   return {};
@@ -205,20 +207,20 @@ auto directory_rows::condition_values(scim::filter_sql const& condition) const -
 
 auto directory_rows::ask_within(std::chrono::milliseconds most, std::string const& text,
                                 parameters const& values) -> outcome<std::optional<rows>> {
-  TIDEGATE_TRY_VOID(session_.send_added());
-  TIDEGATE_TRY_VOID(session_.send(sql::begin_look));
+  TIDEGATE_TRY_VOID(channel_.send_members());
+  TIDEGATE_TRY_VOID(channel_.send(sql::begin_look));
   TIDEGATE_TRY_VOID(
-      session_.server_.send("SET LOCAL statement_timeout TO " + std::to_string(most.count())));
-  session_.server_.forget_error();
-  auto found = session_.ask(text, values);
+      channel_.server().send("SET LOCAL statement_timeout TO " + std::to_string(most.count())));
+  channel_.server().forget_error();
+  auto found = channel_.ask(text, values);
   // 57014: the time is over.
-  bool const is_over = !found && session_.server_.sqlstate() == "57014";
+  bool const is_over = !found && channel_.server().sqlstate() == "57014";
   if (!found && !is_over) {
     return failure(std::move(found).error());
   }
-  session_.server_.forget_error();
-  TIDEGATE_TRY_VOID(session_.send(sql::end_look));  // the limit is what it was
-  TIDEGATE_TRY_VOID(session_.send(sql::release_look));
+  channel_.server().forget_error();
+  TIDEGATE_TRY_VOID(channel_.send(sql::end_look));  // the limit is what it was
+  TIDEGATE_TRY_VOID(channel_.send(sql::release_look));
   if (is_over) {
     return std::nullopt;
   }
@@ -230,7 +232,7 @@ auto directory_rows::ask_until_spent(std::string const& text, parameters const& 
     -> outcome<std::optional<std::uint64_t>> {
   // The server cannot ask our budget. It is given more time again and again, in which no more than
   // a third is lost.
-  auto const limit = session_.server_.timeout();
+  auto const limit = channel_.server().timeout();
   for (auto most = std::min(count_time, limit);; most = std::min(4 * most, limit)) {
     TIDEGATE_TRY(auto const found, ask_within(most, text, values));
     if (found) {
@@ -277,7 +279,7 @@ auto directory_rows::count(row_range const& range, std::function<bool()> const& 
                            parameters(range.index_id, range.key, range.rid_max), spent);
   }
   TIDEGATE_TRY(auto const found,
-               session_.ask(sql::count_rids, parameters(range.rid_min, range.rid_max)));
+               channel_.ask(sql::count_rids, parameters(range.rid_min, range.rid_max)));
   return unsigned_of(found.number(0, 0));
 }
 
@@ -285,20 +287,20 @@ auto directory_rows::count(row_range const& range, std::function<bool()> const& 
 
 auto directory_session::with_part(store::directory_query const& query, part_use use)
     -> outcome<void> {
-  auto const* const part = find_part(*query.type);
+  auto const* const part = parts_.find(*query.type);
   if (part == nullptr) {
     return {};
   }
-  auto const ids = ids_of(*query.type, *part);
-  directory_rows rows(*this, *part);
+  auto const ids = parts_.ids_of(*query.type, *part);
+  directory_rows rows(channel_, *part);
   return use(rows, {.id = part->id,
                     .index_ids = ids.values,
                     .sort_ids = ids.sorted,
-                    .id_index_ids = id_index_ids(),
+                    .id_index_ids = parts_.id_index_ids(),
                     .dialect = scim::sql_dialect::postgresql,
                     .has_blocks = !writing_,
                     .shows_at_end = true,  // what they are shown to may ask the server for more
-                    .store = server_.name()});
+                    .store = channel_.server().name()});
 }
 
 }  // namespace tidegate::store_postgres

@@ -3,7 +3,8 @@
 
 #include <tidegate/store_directory/scan.hpp>
 
-#include "directory/session.hpp"
+#include "directory/channel.hpp"
+#include "directory/schema.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -20,8 +21,7 @@ namespace tidegate::store_postgres {
 /// time from where the last ones ended.
 class directory_rows final : public row_source {
  public:
-  directory_rows(directory_session& session, directory_part const& part)
-      : session_(session), part_(part) {}
+  directory_rows(directory_channel& to, directory_part const& part) : channel_(to), part_(part) {}
 
   [[nodiscard]] auto read(row_range const& range, row_visitor& to) -> outcome<void> override;
   [[nodiscard]] auto count(row_range const& range, std::function<bool()> const& spent)
@@ -50,7 +50,7 @@ class directory_rows final : public row_source {
       -> outcome<std::optional<std::uint64_t>>;
   [[nodiscard]] auto condition_values(scim::filter_sql const& condition) const -> parameters;
 
-  directory_session& session_;
+  directory_channel& channel_;
   directory_part const& part_;
 };
 

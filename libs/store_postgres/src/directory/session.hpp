@@ -6,8 +6,10 @@
 #include <tidegate/store_directory/session.hpp>
 
 #include "connection.hpp"
+#include "directory/channel.hpp"
+#include "directory/group_members.hpp"
 #include "directory/schema.hpp"
-#include "directory/statements.hpp"
+#include "directory/tenant_parts.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +35,28 @@ namespace tidegate::store_postgres {
 struct write_mark {
   std::string writer;  ///< of no other
   std::int64_t number = 0;
+};
+
+/// The texts of a few resources. A transaction that finds a resource often changes it then, and its
+/// entries are those of its text.
+class text_cache {
+ public:
+  void put(std::int64_t rid, std::string_view text) {
+    constexpr std::size_t texts_max = 64;
+    if (texts_.size() >= texts_max) {
+      texts_.clear();
+    }
+    texts_.insert_or_assign(rid, std::string(text));
+  }
+  [[nodiscard]] auto find(std::int64_t rid) const -> std::string const* {
+    auto const found = texts_.find(rid);
+    return found != texts_.end() ? &found->second : nullptr;
+  }
+  void erase(std::int64_t rid) { texts_.erase(rid); }
+  void clear() noexcept { texts_.clear(); }
+
+ private:
+  std::unordered_map<std::int64_t, std::string> texts_;
 };
 
 /// A connection to the server of a directory, and the transactions that run on it. For one thread.
@@ -67,7 +91,7 @@ class directory_session final : public store_directory::session {
       -> outcome<bool>;
   /// Whether nothing was made and the same may go well another time.
   [[nodiscard]] auto may_try_again() const noexcept -> bool;
-  [[nodiscard]] auto is_broken() const noexcept -> bool { return server_.is_broken(); }
+  [[nodiscard]] auto is_broken() const noexcept -> bool { return channel_.server().is_broken(); }
 
   // ---- directory_reader ----
   [[nodiscard]] auto find_unique(scim::model_type const& type, std::size_t index,
@@ -95,83 +119,35 @@ class directory_session final : public store_directory::session {
   [[nodiscard]] auto remove_members(std::uint64_t group_rid) -> outcome<void> override;
 
  private:
-  friend class directory_rows;
-
   directory_session(connection server, std::shared_ptr<scim::model const> model);
 
-  /// A row of `entry`, but for its rid.
-  struct stored_entry {
-    std::int64_t index_id;
-    std::string_view key;
-    auto operator<=>(stored_entry const&) const = default;
-  };
-  /// The members of a group whose members are changed one after the other: known from one look, and
-  /// those that are added are collected.
-  struct open_group {
-    std::int64_t rid = 0;
-    int asked = 0;  // how many were looked for one by one
-    bool is_loaded = false;
-    std::unordered_map<std::int64_t, std::int64_t> places;  // `seq` of members
-    std::int64_t last_place = 0;
-    std::vector<std::int64_t> added;
-    std::vector<std::int64_t> added_places;
-    std::vector<std::string> added_displays;
-  };
-
-  [[nodiscard]] auto ask(sql which, parameters const& values = parameters()) -> outcome<rows>;
-  [[nodiscard]] auto ask(std::string const& text, parameters const& values) -> outcome<rows>;
-  [[nodiscard]] auto send(sql which, parameters const& values = parameters()) -> outcome<void>;
-  /// Before anything is written in a transaction.
-  [[nodiscard]] auto write(sql which, parameters const& values) -> outcome<void>;
-
   [[nodiscard]] auto begin(std::string_view tenant) -> outcome<void>;
-  /// Nothing when the tenant has none of the type.
-  [[nodiscard]] auto find_part(scim::model_type const& type) const noexcept
-      -> directory_part const*;
   [[nodiscard]] auto part_to_change(scim::model_type const& type) -> outcome<directory_part*>;
-  /// The slots of the type, as `index_id` of the part.
-  [[nodiscard]] auto ids_of(scim::model_type const& type, directory_part const& part) const
-      -> index_slots;
-  [[nodiscard]] auto index_id(scim::model_type const& type, directory_part const& part,
-                              std::size_t index) const -> std::int64_t;
-  [[nodiscard]] auto sort_id(scim::model_type const& type, directory_part const& part,
-                             std::size_t index) const -> std::int64_t;
-  /// Those of the indexes of `id` of everything the tenant has.
-  [[nodiscard]] auto id_index_ids() const -> std::vector<std::int64_t>;
   [[nodiscard]] auto type_name(std::int64_t rid) -> outcome<std::string_view>;
   [[nodiscard]] auto find_in_type(scim::model_type const& type, std::string_view id)
       -> outcome<std::optional<store::directory_resource>> override;
   [[nodiscard]] auto with_part(store::directory_query const& query, part_use use)
       -> outcome<void> override;
 
-  void remember_text(std::int64_t rid, std::string_view text);
   [[nodiscard]] auto read_entries(scim::model_type const& type, std::int64_t rid)
       -> outcome<std::vector<scim::index_entry>>;
-  [[nodiscard]] auto stored_entries(scim::model_type const& type, directory_part const& part,
-                                    std::span<scim::index_entry const> entries) const
-      -> std::vector<stored_entry>;
-  [[nodiscard]] auto load_group(std::int64_t group) -> outcome<void>;
-  [[nodiscard]] auto send_added() -> outcome<void>;
 
-  connection server_;
-  directory_indexes indexes_;
+  directory_channel channel_;
+  tenant_parts parts_;
   std::unordered_map<std::int64_t, std::string> type_names_;  // of parts
 
   // ---- of the transaction ----
   std::string tenant_;
-  std::vector<std::optional<directory_part>> parts_;        // by the number of the type
-  std::vector<std::optional<directory_part>> parts_begun_;  // as the transaction found them
+  tenant_parts::part_list parts_begun_;  // as the transaction found them
   bool in_doubt_ = false;
 
   // ---- of one that writes ----
   bool writing_ = false;
-  bool is_alone_ = false;   // the transaction is a group for itself
-  bool savepoint_ = false;  // this transaction has written
-  std::vector<std::optional<directory_part>> parts_before_;  // this transaction
+  tenant_parts::part_list parts_before_;         // this transaction
   std::map<std::int64_t, std::int64_t> blocks_;  // changes by transactions that are kept
   std::map<std::int64_t, std::int64_t> transaction_blocks_;  // by this one
-  std::unordered_map<std::int64_t, std::string> texts_;      // of a few resources
-  open_group group_;
+  text_cache texts_;
+  group_members group_;
 };
 
 }  // namespace tidegate::store_postgres

@@ -88,7 +88,7 @@ constexpr auto statements = store_directory::statement_table<sql>({
      "INSERT INTO member (group_rid, seq, member_rid, member_id, display)"
      " SELECT $1::bigint, u.seq, u.rid, r.id, u.display"
      " FROM unnest($2::bigint[], $3::bigint[], $4::bytea[]) AS u (rid, seq, display)"
-     " LEFT JOIN resource AS r ON r.rid = u.rid"},  // whom there is not is an error
+     " LEFT JOIN resource AS r ON r.rid = u.rid"},  // a member that does not exist is an error
     {sql::mark_in_groups,
      "UPDATE resource AS r SET in_groups = true FROM unnest($1::bigint[]) AS u (rid)"
      " WHERE r.rid = u.rid AND NOT r.in_groups"},

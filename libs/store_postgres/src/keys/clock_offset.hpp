@@ -20,15 +20,15 @@ class clock_offset {
   using wall_time = idempotency::wall_time;
   using milliseconds = std::chrono::milliseconds;
 
-  /// `told` by the server to a caller who asked at `asked` and heard it at `heard`. A clock of ours
-  /// that was set back in between says nothing.
-  void learn(wall_time asked, wall_time told, wall_time heard) noexcept {
-    if (heard < asked) {
+  /// The server said that it is `server_time` when it was asked at `asked`, and its answer came at
+  /// `answered`. A clock of ours that was set back in between says nothing.
+  void update(wall_time asked, wall_time server_time, wall_time answered) noexcept {
+    if (answered < asked) {
       return;
     }
     // All of them were rounded down.
-    auto const least = told - heard - milliseconds(1);
-    auto const most = told - asked + milliseconds(1);
+    auto const least = server_time - answered - milliseconds(1);
+    auto const most = server_time - asked + milliseconds(1);
     offset_ = std::clamp(offset_, least, most);
   }
 

@@ -90,17 +90,9 @@ directory::executor::executor(directory_options options, file_lock lock,
 }
 
 directory::executor::~executor() {
-  {
-    std::lock_guard const lock(write_mutex_);
-    stopping_writes_ = true;
-  }
-  write_queued_.notify_all();
+  writes_.stop();
   write_thread_.join();
-  {
-    std::lock_guard const lock(read_mutex_);
-    stopping_reads_ = true;
-  }
-  read_queued_.notify_all();
+  reads_.stop();
   for (auto& thread : read_threads_) {
     thread.join();
   }
@@ -120,22 +112,22 @@ directory::executor::~executor() {
 }
 
 auto directory::executor::counted() const noexcept -> counts {
-  return {transactions_.load(std::memory_order_relaxed), writes_.load(std::memory_order_relaxed)};
+  return {transactions_.load(std::memory_order_relaxed), written_.load(std::memory_order_relaxed)};
 }
 
 // ---- reads ----
 
 void directory::executor::read(std::string_view tenant, read_transaction transaction) {
-  std::unique_lock lock(read_mutex_);
-  if (stopping_reads_ || reads_.size() >= options_.reads_max) {
-    auto const error = refusal(stopping_reads_, options_.file, "reads");
+  std::unique_lock lock(reads_.mutex);
+  if (reads_.is_stopping || reads_.jobs.size() >= options_.reads_max) {
+    auto const error = refusal(reads_.is_stopping, options_.file, "reads");
     lock.unlock();
     transaction(failure(error));
     return;
   }
-  reads_.push_back({std::string(tenant), std::move(transaction)});
+  reads_.jobs.push_back({std::string(tenant), std::move(transaction)});
   lock.unlock();
-  read_queued_.notify_one();
+  reads_.added.notify_one();
 }
 
 auto directory::executor::read_here(
@@ -151,8 +143,8 @@ auto directory::executor::read_here(
   }
   std::unique_ptr<directory_session> session;
   {
-    std::lock_guard const lock(read_mutex_);
-    if (stopping_reads_ || readers_here_.empty() || !readers_here_.back()->is_open()) {
+    std::lock_guard const lock(reads_.mutex);
+    if (reads_.is_stopping || readers_here_.empty() || !readers_here_.back()->is_open()) {
       return false;
     }
     session = std::move(readers_here_.back());
@@ -165,7 +157,7 @@ auto directory::executor::read_here(
   }
   session->end_read();
   {
-    std::lock_guard const lock(read_mutex_);
+    std::lock_guard const lock(reads_.mutex);
     readers_here_.push_back(std::move(session));
   }
   auto const end = std::chrono::steady_clock::now();
@@ -178,13 +170,13 @@ auto directory::executor::read_here(
 
 void directory::executor::run_reads(directory_session& session) {
   for (;;) {
-    std::unique_lock lock(read_mutex_);
-    read_queued_.wait(lock, [this] { return stopping_reads_ || !reads_.empty(); });
-    if (reads_.empty()) {
+    std::unique_lock lock(reads_.mutex);
+    reads_.added.wait(lock, [this] { return reads_.is_stopping || !reads_.jobs.empty(); });
+    if (reads_.jobs.empty()) {
       return;
     }
-    auto job = std::move(reads_.front());
-    reads_.pop_front();
+    auto job = std::move(reads_.jobs.front());
+    reads_.jobs.pop_front();
     lock.unlock();
     std::shared_lock const file(file_mutex_);
     if (!session.is_open()) {
@@ -204,26 +196,26 @@ void directory::executor::run_reads(directory_session& session) {
 
 void directory::executor::write(std::string_view tenant, write_transaction transaction,
                                 write_answer answer) {
-  std::unique_lock lock(write_mutex_);
-  if (stopping_writes_ || writes_queue_.size() >= options_.writes_max) {
-    auto const error = refusal(stopping_writes_, options_.file, "writes");
+  std::unique_lock lock(writes_.mutex);
+  if (writes_.is_stopping || writes_.jobs.size() >= options_.writes_max) {
+    auto const error = refusal(writes_.is_stopping, options_.file, "writes");
     lock.unlock();
     answer(failure(error));
     return;
   }
-  writes_queue_.push_back(
+  writes_.jobs.push_back(
       {std::string(tenant), std::move(transaction), std::move(answer), {}, false});
   lock.unlock();
-  write_queued_.notify_one();
+  writes_.added.notify_one();
 }
 
 void directory::executor::run_writes() {
   std::vector<write_job> jobs;
-  auto const ready = [this] { return stopping_writes_ || !writes_queue_.empty(); };
+  auto const ready = [this] { return writes_.is_stopping || !writes_.jobs.empty(); };
   for (;;) {
-    std::unique_lock lock(write_mutex_);
+    std::unique_lock lock(writes_.mutex);
     auto idle = idle_time;
-    while (!write_queued_.wait_for(lock, idle, ready)) {
+    while (!writes_.added.wait_for(lock, idle, ready)) {
       lock.unlock();
       reopen_file();
       overwrite_failed_commit();
@@ -232,18 +224,18 @@ void directory::executor::run_writes() {
       }
       lock.lock();
       if (!commit_has_failed_ && checkpoint_ && !checkpoint_->has_failed()) {
-        write_queued_.wait(lock, ready);
+        writes_.added.wait(lock, ready);
         break;
       }
       idle = retry_time;
     }
-    if (writes_queue_.empty()) {
+    if (writes_.jobs.empty()) {
       return;
     }
-    auto const some = std::min(writes_queue_.size(), group_max);
-    auto const end = writes_queue_.begin() + static_cast<std::ptrdiff_t>(some);
-    jobs.assign(std::move_iterator(writes_queue_.begin()), std::move_iterator(end));
-    writes_queue_.erase(writes_queue_.begin(), end);
+    auto const some = std::min(writes_.jobs.size(), group_max);
+    auto const end = writes_.jobs.begin() + static_cast<std::ptrdiff_t>(some);
+    jobs.assign(std::move_iterator(writes_.jobs.begin()), std::move_iterator(end));
+    writes_.jobs.erase(writes_.jobs.begin(), end);
     lock.unlock();
     make(jobs);
     for (auto& job : jobs) {
@@ -337,7 +329,7 @@ auto directory::executor::commit_group(std::span<write_job> jobs) -> group_outco
   commit_has_failed_ = commit_has_failed_ && checkpoint_->commits() == commits;
   fail_point("directory_committed");
   transactions_.fetch_add(1, std::memory_order_relaxed);
-  writes_.fetch_add(count, std::memory_order_relaxed);
+  written_.fetch_add(count, std::memory_order_relaxed);
   return {.is_committed = true, .stopped_at = count};
 }
 

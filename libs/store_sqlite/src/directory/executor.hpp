@@ -53,6 +53,21 @@ class directory::executor {
     outcome<void> made;
     bool may_be_in_log = false;  // by a commit that failed
   };
+  template <class Job>
+  struct job_queue {
+    std::mutex mutex;
+    std::condition_variable added;
+    std::deque<Job> jobs;
+    bool is_stopping = false;
+
+    void stop() {
+      {
+        std::lock_guard const lock(mutex);
+        is_stopping = true;
+      }
+      added.notify_all();
+    }
+  };
   /// What came of a group. Where it was not committed, all of it was rolled back.
   struct group_outcome {
     bool is_committed = false;
@@ -82,18 +97,12 @@ class directory::executor {
       file_mutex_;  // shared: a session reads; exclusive: it is closed and opened again
   bool commit_has_failed_ = false;  // and its pages may be in the log
   std::atomic<std::uint64_t> transactions_ = 0;
-  std::atomic<std::uint64_t> writes_ = 0;
+  std::atomic<std::uint64_t> written_ = 0;  // jobs
 
-  std::mutex read_mutex_;
-  std::condition_variable read_queued_;
-  std::deque<read_job> reads_;
+  job_queue<read_job> reads_;
   std::vector<std::unique_ptr<directory_session>> readers_here_;  // that are free, last used last
-  bool stopping_reads_ = false;
   std::atomic<std::chrono::steady_clock::time_point> here_again_{};  // when a read may wait again
-  std::mutex write_mutex_;
-  std::condition_variable write_queued_;
-  std::deque<write_job> writes_queue_;
-  bool stopping_writes_ = false;
+  job_queue<write_job> writes_;
   std::vector<std::thread> read_threads_;
   std::thread write_thread_;
 };

@@ -178,8 +178,8 @@ struct journal_change {
   auto const* const type = model.find(one.type);
   if (type == nullptr && one.done <= what::remove) {
     return failure(store_error{store_fault::unavailable,
-                               journal + ": has changes to resources of " + std::string(one.type) +
-                                   ", which is no type any more"});
+                               journal + ": has changes of the resource type \"" +
+                                   std::string(one.type) + "\", which does not exist any more"});
   }
   into.begin_transaction(one.tenant);
   switch (one.done) {

@@ -66,7 +66,8 @@ auto directory_rows::read_by_rid(row_range range) -> outcome<void> {
   if (range.skip > 0) {
     TIDEGATE_TRY_VOID(skip_rids(range));
   }
-  TIDEGATE_TRY(auto const asked, session_.borrow(range.up ? sql::rids_up : sql::rids_down));
+  TIDEGATE_TRY(auto const asked,
+               session_.statements_.borrow(range.up ? sql::rids_up : sql::rids_down));
   bind_value(asked.get(), 1, range.rid_min);
   bind_value(asked.get(), 2, range.rid_max);
   TIDEGATE_TRY_VOID(run(asked.get()));
@@ -91,7 +92,8 @@ auto directory_rows::read_by_key(row_range range) -> outcome<void> {
       return then ? outcome<void>() : failure(then.error());
     }
   }
-  TIDEGATE_TRY(auto const asked, session_.borrow(range.up ? sql::sorted_up : sql::sorted_down));
+  TIDEGATE_TRY(auto const asked,
+               session_.statements_.borrow(range.up ? sql::sorted_up : sql::sorted_down));
   bind_value(asked.get(), 1, range.index_id);
   bind_value(asked.get(), 2, range.key);
   TIDEGATE_TRY_VOID(run(asked.get()));
@@ -99,7 +101,8 @@ auto directory_rows::read_by_key(row_range range) -> outcome<void> {
 }
 
 auto directory_rows::read_equal(row_range const& range) -> outcome<next> {
-  TIDEGATE_TRY(auto const asked, session_.borrow(range.up ? sql::equal_up : sql::equal_down));
+  TIDEGATE_TRY(auto const asked,
+               session_.statements_.borrow(range.up ? sql::equal_up : sql::equal_down));
   bind_value(asked.get(), 1, range.index_id);
   bind_value(asked.get(), 2, range.key);
   bind_value(asked.get(), 3, range.rid_min);
@@ -108,7 +111,8 @@ auto directory_rows::read_equal(row_range const& range) -> outcome<next> {
 }
 
 auto directory_rows::read_among(row_range const& range) -> outcome<void> {
-  TIDEGATE_TRY(auto const asked, session_.borrow(range.up ? sql::keys_up : sql::keys_down));
+  TIDEGATE_TRY(auto const asked,
+               session_.statements_.borrow(range.up ? sql::keys_up : sql::keys_down));
   bind_value(asked.get(), 1, range.index_id);
   bind_value(asked.get(), 2, range.key);
   bind_value(asked.get(), 3, range.rid_from);
@@ -169,7 +173,7 @@ void directory_rows::show_row(sqlite3_context* context, int count,
 }
 
 auto directory_rows::look_up(std::int64_t rid, std::string_view key) -> outcome<next> {
-  TIDEGATE_TRY(auto const asked, session_.borrow(sql::find_by_rid));
+  TIDEGATE_TRY(auto const asked, session_.statements_.borrow(sql::find_by_rid));
   bind_value(asked.get(), 1, rid);
   TIDEGATE_TRY(bool const there, session_.connection_.step(asked.get()));
   if (!there) {
@@ -183,7 +187,7 @@ auto directory_rows::look_up(std::int64_t rid, std::string_view key) -> outcome<
 
 auto directory_rows::skip_rids(row_range& range) -> outcome<void> {
   TIDEGATE_TRY(auto const asked,
-               session_.borrow(range.up ? sql::skip_rids_up : sql::skip_rids_down));
+               session_.statements_.borrow(range.up ? sql::skip_rids_up : sql::skip_rids_down));
   bind_value(asked.get(), 1, range.rid_min);
   bind_value(asked.get(), 2, range.rid_max);
   bind_value(asked.get(), 3, clamped(range.skip));
@@ -201,9 +205,9 @@ auto directory_rows::skip_keys(row_range& range) -> outcome<void> {
   // From the start, and all of them, as the index method asks for it: SQLite has nothing to compare
   // then, which takes half the time.
   bool const of_all = range.is_from_start() && range.rid_max >= size.last_rid;
-  TIDEGATE_TRY(auto const asked,
-               session_.borrow(of_all ? (range.up ? sql::all_keys_up : sql::all_keys_down)
-                                      : (range.up ? sql::keys_up : sql::keys_down)));
+  TIDEGATE_TRY(auto const asked, session_.statements_.borrow(
+                                     of_all ? (range.up ? sql::all_keys_up : sql::all_keys_down)
+                                            : (range.up ? sql::keys_up : sql::keys_down)));
   int number = 0;
   bind_value(asked.get(), ++number, range.index_id);
   if (!of_all) {
@@ -221,7 +225,8 @@ auto directory_rows::skip_keys(row_range& range) -> outcome<void> {
 auto directory_rows::read_blocks(std::int64_t first, std::int64_t last, bool up,
                                  std::function<bool(std::int64_t, std::int64_t)> const& each)
     -> outcome<void> {
-  TIDEGATE_TRY(auto const asked, session_.borrow(up ? sql::blocks_up : sql::blocks_down));
+  TIDEGATE_TRY(auto const asked,
+               session_.statements_.borrow(up ? sql::blocks_up : sql::blocks_down));
   bind_value(asked.get(), 1, first);
   bind_value(asked.get(), 2, last);
   for (;;) {
@@ -238,7 +243,7 @@ auto directory_rows::read_blocks(std::int64_t first, std::int64_t last, bool up,
 auto directory_rows::find_rids_until(scim::filter_sql const& condition, std::size_t rids_max,
                                      std::function<bool()> const& stop)
     -> outcome<std::optional<std::vector<std::int64_t>>> {
-  TIDEGATE_TRY(auto const asked, session_.borrow(rids_query(condition)));
+  TIDEGATE_TRY(auto const asked, session_.statements_.borrow(rids_query(condition)));
   if (condition.rids.empty()) {
     bind_value(asked.get(), 1, rid_base(part_.id) + 1);
     bind_value(asked.get(), 2, rid_end(part_.id));
@@ -287,7 +292,8 @@ auto directory_rows::count(row_range const& range, std::function<bool()> const& 
     -> outcome<std::optional<std::uint64_t>> {
   bool const is_equal = range.path == access_path::by_equal_key;
   interrupter const limit(session_.connection_.get(), spent);
-  TIDEGATE_TRY(auto const asked, session_.borrow(is_equal ? sql::count_equal : sql::count_rids));
+  TIDEGATE_TRY(auto const asked,
+               session_.statements_.borrow(is_equal ? sql::count_equal : sql::count_rids));
   int number = 0;
   if (is_equal) {
     bind_value(asked.get(), ++number, range.index_id);
@@ -307,7 +313,7 @@ auto directory_rows::count(row_range const& range, std::function<bool()> const& 
 
 auto directory_session::with_part(store::directory_query const& query, part_use use)
     -> outcome<void> {
-  TIDEGATE_TRY(auto const* const part, find_part(*query.type));
+  TIDEGATE_TRY(auto const* const part, parts_.find(*query.type));
   if (part == nullptr) {
     return {};
   }
@@ -320,7 +326,7 @@ auto directory_session::with_part(store::directory_query const& query, part_use 
                        .has_blocks = !writing_,
                        .store = connection_.file()};
   if (query.filter != nullptr) {
-    TIDEGATE_TRY(scanned.id_index_ids, id_index_ids());
+    TIDEGATE_TRY(scanned.id_index_ids, parts_.id_index_ids());
   }
   directory_rows rows(*this, *part);
   return use(rows, scanned);

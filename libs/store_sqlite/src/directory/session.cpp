@@ -19,22 +19,43 @@ using store::store_fault;
 
 namespace {
 
-/// How many tenants and statements of filters a session remembers.
-constexpr std::size_t tenants_max = 4096;
-constexpr std::size_t filter_statements_max = 128;
-
-template <class Cache>
-void trim(Cache& cache, std::size_t size_max) noexcept {
-  if (cache.size() >= size_max) {
-    cache.clear();
+/// Calls `each` with a statement at the rid, id, version, in_groups and text of every resource that
+/// has the key, until it returns false.
+template <class Each>
+auto each_with_key(connection& file, statement_cache& statements, std::int64_t index_id,
+                   std::string_view key, Each const& each) -> outcome<void> {
+  TIDEGATE_TRY(auto const asked, statements.borrow(sql::find_by_key));
+  bind_value(asked.get(), 1, index_id);
+  bind_value(asked.get(), 2, key);
+  for (;;) {
+    TIDEGATE_TRY(bool const there, file.step(asked.get()));
+    if (!there) {
+      return {};
+    }
+    if (!each(asked.get())) {
+      return {};
+    }
   }
+}
+
+/// `which` adds or removes an entry.
+auto change_entries(statement_cache& statements, sql which, directory_part const& part,
+                    std::int64_t rid, std::span<index_entry const> entries) -> outcome<void> {
+  for (auto const& entry : entries) {
+    auto const& ids = entry.sorts ? part.sort_ids : part.index_ids;
+    TIDEGATE_TRY_VOID(statements.run(which, ids[entry.index], entry.key, rid));
+  }
+  return {};
 }
 
 }  // namespace
 
 directory_session::directory_session(connection connection,
                                      std::shared_ptr<scim::model const> model)
-    : session(std::move(model), scim::sql_dialect::sqlite), connection_(std::move(connection)) {
+    : session(std::move(model)),
+      connection_(std::move(connection)),
+      statements_(connection_),
+      parts_(connection_, statements_, this->model()) {
   add_functions();
 }
 
@@ -45,12 +66,8 @@ void directory_session::add_functions() noexcept {
 }
 
 void directory_session::close() noexcept {
-  for (auto& each : statements_) {
-    each.clear();
-  }
-  filter_statements_.clear();
-  tenants_.clear();
-  type_names_.clear();
+  statements_.clear();
+  parts_.clear();
   connection_ = connection();
 }
 
@@ -59,194 +76,96 @@ void directory_session::reopen(connection connection) {
   add_functions();
 }
 
-// ---- statements ----
-
-auto directory_session::borrow_from(std::vector<statement>& home, std::string_view text)
-    -> outcome<borrowed_statement> {
-  if (home.empty()) {
-    TIDEGATE_TRY(auto made, connection_.prepare(text));
-    return borrowed_statement(std::move(made), home);
-  }
-  auto taken = std::move(home.back());
-  home.pop_back();
-  return borrowed_statement(std::move(taken), home);
-}
-
 // ---- transactions ----
 
-void directory_session::enter(std::string_view tenant) {
-  forget_failure();
-  auto [at, is_new] = tenants_.try_emplace(std::string(tenant));
-  if (is_new) {
-    at->second.tenant = tenant;
-    at->second.parts.resize(model().types().size());
-  }
-  tenant_ = &at->second;
-}
-
 auto directory_session::begin_read(std::string_view tenant) -> outcome<void> {
-  trim(tenants_, tenants_max);
-  trim(filter_statements_, filter_statements_max);
-  enter(tenant);
-  return run(sql::begin);
+  parts_.trim();
+  statements_.trim();
+  forget_failure();
+  parts_.enter(tenant);
+  return statements_.run(sql::begin);
 }
 
 void directory_session::end_read() noexcept {
-  if (!run(sql::end)) {
+  if (!statements_.run(sql::end)) {
     connection_.rollback();
   }
 }
 
 auto directory_session::begin_write() -> outcome<void> {
-  trim(tenants_, tenants_max);
-  trim(filter_statements_, filter_statements_max);
+  parts_.trim();
+  statements_.trim();
   writing_ = true;
   return connection_.begin();
 }
 
 void directory_session::begin_transaction(std::string_view tenant) {
-  enter(tenant);
+  forget_failure();
+  parts_.enter(tenant);
   has_written_ = false;
 }
 
 auto directory_session::put_sizes() -> outcome<void> {
-  for (auto const* const part : parts_) {
-    TIDEGATE_TRY_VOID(run(sql::update_part, part->size.last_rid, part->size.count, part->id));
+  for (auto const* const part : changed_parts_) {
+    TIDEGATE_TRY_VOID(
+        statements_.run(sql::update_part, part->size.last_rid, part->size.count, part->id));
   }
   for (auto const& [block, change] : blocks_) {
-    TIDEGATE_TRY_VOID(run(sql::update_block, block, change));
+    TIDEGATE_TRY_VOID(statements_.run(sql::update_block, block, change));
   }
-  parts_.clear();
+  changed_parts_.clear();
   blocks_.clear();
   return {};
 }
 
 auto directory_session::commit() -> outcome<void> {
   TIDEGATE_TRY_VOID(put_sizes());
-  return run(sql::end);
+  return statements_.run(sql::end);
 }
 
 void directory_session::rollback() noexcept {
   connection_.rollback();
-  parts_.clear();
+  changed_parts_.clear();
   blocks_.clear();
-  tenants_.clear();  // it may say what was undone
-  type_names_.clear();
-  tenant_ = nullptr;
+  parts_.clear();  // they may say what was undone
 }
 
 // ---- parts ----
 
-auto directory_session::find_part(model_type const& type) -> outcome<directory_part const*> {
-  auto& part = tenant_->parts[type_number(type)];
-  if (part) {
-    return &*part;
-  }
-  TIDEGATE_TRY(auto const asked, borrow(sql::find_part));
-  bind_value(asked.get(), 1, tenant_->tenant);
-  bind_value(asked.get(), 2, type.definition.type().name);
-  TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
-  if (!there) {
-    return nullptr;
-  }
-  part_size const size{sqlite3_column_int64(asked.get(), 1), sqlite3_column_int64(asked.get(), 2)};
-  TIDEGATE_TRY(part, load_part(connection_, sqlite3_column_int64(asked.get(), 0), size, type));
-  return &*part;
-}
-
 auto directory_session::part_to_change(model_type const& type) -> outcome<directory_part*> {
-  auto& part = tenant_->parts[type_number(type)];
-  TIDEGATE_TRY(auto const* const there, find_part(type));
-  if (there == nullptr) {
-    TIDEGATE_TRY(part, make_part(connection_, tenant_->tenant, type));
-  }
+  TIDEGATE_TRY(auto* const part, parts_.find_or_make(type));
   has_written_ = true;
-  if (std::ranges::find(parts_, &*part) == parts_.end()) {
-    parts_.push_back(&*part);
+  if (std::ranges::find(changed_parts_, part) == changed_parts_.end()) {
+    changed_parts_.push_back(part);
   }
-  return &*part;
-}
-
-auto directory_session::id_index_ids() -> outcome<std::vector<std::int64_t>> {
-  std::vector<std::int64_t> ids;
-  for (auto const& type : model().types()) {
-    TIDEGATE_TRY(auto const* const part, find_part(type));
-    if (part != nullptr) {
-      ids.push_back(part->index_ids[id_index(type)]);
-    }
-  }
-  return ids;
+  return part;
 }
 
 auto directory_session::size_of(directory_part const& part) -> outcome<part_size> {
-  if (writing_) {
-    return part.size;
-  }
-  TIDEGATE_TRY(auto const asked, borrow(sql::part_size));
-  bind_value(asked.get(), 1, part.id);
-  TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
-  if (!there) {
-    return part_size{};
-  }
-  return part_size{sqlite3_column_int64(asked.get(), 0), sqlite3_column_int64(asked.get(), 1)};
-}
-
-auto directory_session::type_name(std::int64_t rid) -> outcome<std::string_view> {
-  auto const part = part_of(rid);
-  auto const known = type_names_.find(part);
-  if (known != type_names_.end()) {
-    return known->second;
-  }
-  TIDEGATE_TRY(auto const asked, borrow(sql::part_type));
-  bind_value(asked.get(), 1, part);
-  TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
-  if (!there) {
-    return failure(store_error{store_fault::damaged,
-                               connection_.file() + ": has no part " + std::to_string(part)});
-  }
-  if (type_names_.size() >= tenants_max) {
-    type_names_.clear();
-  }
-  return type_names_.emplace(part, blob(asked.get(), 0)).first->second;
+  return writing_ ? outcome<part_size>(part.size) : parts_.stored_size(part);
 }
 
 // ---- reading ----
 
-template <class Each>
-auto directory_session::each_with_key(std::int64_t index_id, std::string_view key, Each const& each)
-    -> outcome<void> {
-  TIDEGATE_TRY(auto const asked, borrow(sql::find_by_key));
-  bind_value(asked.get(), 1, index_id);
-  bind_value(asked.get(), 2, key);
-  for (;;) {
-    TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
-    if (!there) {
-      return {};
-    }
-    if (!each(asked.get())) {
-      return {};
-    }
-  }
-}
-
 auto directory_session::find_in_type(model_type const& type, std::string_view id)
     -> outcome<std::optional<directory_resource>> {
-  TIDEGATE_TRY(auto const* const part, find_part(type));
+  TIDEGATE_TRY(auto const* const part, parts_.find(type));
   if (part == nullptr) {
     return std::nullopt;
   }
   auto const number = id_index(type);
   auto const key = index_key(*type.indexes[number].path.leaf(), json::value(id));
   std::optional<directory_resource> found;
-  TIDEGATE_TRY_VOID(each_with_key(part->index_ids[number], key, [&](sqlite3_stmt* row) {
-    // Long ones have the same key when they begin alike.
-    if (blob(row, 1) == id) {
-      found.emplace(unsigned_of(sqlite3_column_int64(row, 0)), std::string(id),
-                    unsigned_of(sqlite3_column_int64(row, 2)), std::string(blob(row, 4)),
-                    sqlite3_column_int(row, 3) != 0);
-    }
-    return !found;
-  }));
+  TIDEGATE_TRY_VOID(
+      each_with_key(connection_, statements_, part->index_ids[number], key, [&](sqlite3_stmt* row) {
+        // Long ones have the same key when they begin alike.
+        if (blob(row, 1) == id) {
+          found.emplace(unsigned_of(sqlite3_column_int64(row, 0)), std::string(id),
+                        unsigned_of(sqlite3_column_int64(row, 2)), std::string(blob(row, 4)),
+                        sqlite3_column_int(row, 3) != 0);
+        }
+        return !found;
+      }));
   return found;
 }
 
@@ -254,7 +173,7 @@ auto directory_session::find_unique(model_type const& type, std::size_t index, s
                                     std::string_view except_id)
     -> outcome<std::optional<std::string>> {
   return tracking_failure([&]() -> outcome<std::optional<std::string>> {
-    TIDEGATE_TRY(auto const* const part, find_part(type));
+    TIDEGATE_TRY(auto const* const part, parts_.find(type));
     if (part == nullptr) {
       return std::nullopt;
     }
@@ -265,9 +184,9 @@ auto directory_session::find_unique(model_type const& type, std::size_t index, s
       }
       return !other;
     };
-    TIDEGATE_TRY_VOID(each_with_key(part->index_ids[index], key, look));
+    TIDEGATE_TRY_VOID(each_with_key(connection_, statements_, part->index_ids[index], key, look));
     if (!other && part->sort_ids[index] != part->index_ids[index]) {
-      TIDEGATE_TRY_VOID(each_with_key(part->sort_ids[index], key, look));
+      TIDEGATE_TRY_VOID(each_with_key(connection_, statements_, part->sort_ids[index], key, look));
     }
     return other;
   });
@@ -275,7 +194,7 @@ auto directory_session::find_unique(model_type const& type, std::size_t index, s
 
 auto directory_session::newest(model_type const& type) -> outcome<std::uint64_t> {
   return tracking_failure([&]() -> outcome<std::uint64_t> {
-    TIDEGATE_TRY(auto const* const part, find_part(type));
+    TIDEGATE_TRY(auto const* const part, parts_.find(type));
     if (part == nullptr) {
       return 0;
     }
@@ -288,7 +207,7 @@ auto directory_session::members(std::uint64_t group_rid,
                                 std::function<bool(directory_member const&)> const& each)
     -> outcome<void> {
   return tracking_failure([&]() -> outcome<void> {
-    TIDEGATE_TRY(auto const asked, borrow(sql::members_of));
+    TIDEGATE_TRY(auto const asked, statements_.borrow(sql::members_of));
     bind_value(asked.get(), 1, signed_of(group_rid));
     for (;;) {
       TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
@@ -296,7 +215,7 @@ auto directory_session::members(std::uint64_t group_rid,
         return {};
       }
       auto const rid = sqlite3_column_int64(asked.get(), 0);
-      TIDEGATE_TRY(auto const type, type_name(rid));
+      TIDEGATE_TRY(auto const type, parts_.type_name(rid));
       if (!each({unsigned_of(rid), std::string(blob(asked.get(), 1)), std::string(type),
                  std::string(blob(asked.get(), 2))})) {
         return {};
@@ -307,7 +226,7 @@ auto directory_session::members(std::uint64_t group_rid,
 
 auto directory_session::groups_of(std::uint64_t rid) -> outcome<std::vector<directory_member>> {
   return tracking_failure([&]() -> outcome<std::vector<directory_member>> {
-    TIDEGATE_TRY(auto const asked, borrow(sql::groups_of));
+    TIDEGATE_TRY(auto const asked, statements_.borrow(sql::groups_of));
     bind_value(asked.get(), 1, signed_of(rid));
     std::vector<directory_member> all;
     for (;;) {
@@ -316,7 +235,7 @@ auto directory_session::groups_of(std::uint64_t rid) -> outcome<std::vector<dire
         return all;
       }
       auto const group = sqlite3_column_int64(asked.get(), 0);
-      TIDEGATE_TRY(auto const type, type_name(group));
+      TIDEGATE_TRY(auto const type, parts_.type_name(group));
       TIDEGATE_TRY(auto member, read_group(connection_.file(), group, blob(asked.get(), 1), type,
                                            blob(asked.get(), 2)));
       all.push_back(std::move(member));
@@ -328,7 +247,7 @@ auto directory_session::groups_of(std::uint64_t rid) -> outcome<std::vector<dire
 
 auto directory_session::read_entries(model_type const& type, std::int64_t rid)
     -> outcome<std::vector<index_entry>> {
-  TIDEGATE_TRY(auto const asked, borrow(sql::find_by_rid));
+  TIDEGATE_TRY(auto const asked, statements_.borrow(sql::find_by_rid));
   bind_value(asked.get(), 1, rid);
   TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
   if (!there) {
@@ -337,15 +256,6 @@ auto directory_session::read_entries(model_type const& type, std::int64_t rid)
   }
   TIDEGATE_TRY(auto const resource, parse_stored(connection_.file(), rid, blob(asked.get(), 3)));
   return index_entries(type, resource);
-}
-
-auto directory_session::change_entries(sql which, directory_part const& part, std::int64_t rid,
-                                       std::span<index_entry const> entries) -> outcome<void> {
-  for (auto const& entry : entries) {
-    auto const& ids = entry.sorts ? part.sort_ids : part.index_ids;
-    TIDEGATE_TRY_VOID(run(which, ids[entry.index], entry.key, rid));
-  }
-  return {};
 }
 
 auto directory_session::insert(model_type const& type, std::string_view id, std::string_view text,
@@ -358,8 +268,8 @@ auto directory_session::insert(model_type const& type, std::string_view id, std:
     auto const rid = ++part->size.last_rid;
     ++part->size.count;
     ++blocks_[block_of(rid)];
-    TIDEGATE_TRY_VOID(run(sql::insert_resource, rid, id, text));
-    TIDEGATE_TRY_VOID(change_entries(sql::insert_entry, *part, rid, entries));
+    TIDEGATE_TRY_VOID(statements_.run(sql::insert_resource, rid, id, text));
+    TIDEGATE_TRY_VOID(change_entries(statements_, sql::insert_entry, *part, rid, entries));
     return unsigned_of(rid);
   });
 }
@@ -377,9 +287,9 @@ auto directory_session::update(model_type const& type, std::uint64_t rid, std::s
     std::vector<index_entry> added;
     std::ranges::set_difference(old_entries, entries, std::back_inserter(gone), in_order);
     std::ranges::set_difference(entries, old_entries, std::back_inserter(added), in_order);
-    TIDEGATE_TRY_VOID(change_entries(sql::remove_entry, *part, signed_of(rid), gone));
-    TIDEGATE_TRY_VOID(change_entries(sql::insert_entry, *part, signed_of(rid), added));
-    return run(sql::update_resource, signed_of(rid), text);
+    TIDEGATE_TRY_VOID(change_entries(statements_, sql::remove_entry, *part, signed_of(rid), gone));
+    TIDEGATE_TRY_VOID(change_entries(statements_, sql::insert_entry, *part, signed_of(rid), added));
+    return statements_.run(sql::update_resource, signed_of(rid), text);
   });
 }
 
@@ -387,10 +297,11 @@ auto directory_session::remove(model_type const& type, std::uint64_t rid) -> out
   return tracking_failure([&]() -> outcome<void> {
     TIDEGATE_TRY(auto* const part, part_to_change(type));
     TIDEGATE_TRY(auto const entries, read_entries(type, signed_of(rid)));
-    TIDEGATE_TRY_VOID(change_entries(sql::remove_entry, *part, signed_of(rid), entries));
-    TIDEGATE_TRY_VOID(run(sql::remove_members, signed_of(rid)));
-    TIDEGATE_TRY_VOID(run(sql::remove_memberships, signed_of(rid)));
-    TIDEGATE_TRY_VOID(run(sql::remove_resource, signed_of(rid)));
+    TIDEGATE_TRY_VOID(
+        change_entries(statements_, sql::remove_entry, *part, signed_of(rid), entries));
+    TIDEGATE_TRY_VOID(statements_.run(sql::remove_members, signed_of(rid)));
+    TIDEGATE_TRY_VOID(statements_.run(sql::remove_memberships, signed_of(rid)));
+    TIDEGATE_TRY_VOID(statements_.run(sql::remove_resource, signed_of(rid)));
     --part->size.count;
     --blocks_[block_of(signed_of(rid))];
     return {};
@@ -404,21 +315,21 @@ auto directory_session::add_member(std::uint64_t group_rid, std::uint64_t member
     auto const group = signed_of(group_rid);
     auto const member = signed_of(member_rid);
     {
-      TIDEGATE_TRY(auto const asked, borrow(sql::is_member));
+      TIDEGATE_TRY(auto const asked, statements_.borrow(sql::is_member));
       bind_value(asked.get(), 1, member);
       bind_value(asked.get(), 2, group);
       TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
       if (there) {
-        TIDEGATE_TRY_VOID(
-            run(sql::update_member, group, sqlite3_column_int64(asked.get(), 0), display));
+        TIDEGATE_TRY_VOID(statements_.run(sql::update_member, group,
+                                          sqlite3_column_int64(asked.get(), 0), display));
         return false;
       }
     }
-    TIDEGATE_TRY(auto const last, borrow(sql::last_member));
+    TIDEGATE_TRY(auto const last, statements_.borrow(sql::last_member));
     bind_value(last.get(), 1, group);
     TIDEGATE_TRY_VOID(connection_.step(last.get()));
     auto const seq = sqlite3_column_int64(last.get(), 0) + 1;
-    TIDEGATE_TRY(auto const found, borrow(sql::id_by_rid));
+    TIDEGATE_TRY(auto const found, statements_.borrow(sql::id_by_rid));
     bind_value(found.get(), 1, member);
     TIDEGATE_TRY(bool const there, connection_.step(found.get()));
     if (!there) {
@@ -427,9 +338,10 @@ auto directory_session::add_member(std::uint64_t group_rid, std::uint64_t member
     }
     auto const id = std::string(blob(found.get(), 0));
     bool const marked = sqlite3_column_int(found.get(), 1) != 0;
-    TIDEGATE_TRY_VOID(run(sql::insert_member, group, seq, member, std::string_view(id), display));
+    TIDEGATE_TRY_VOID(
+        statements_.run(sql::insert_member, group, seq, member, std::string_view(id), display));
     if (!marked) {
-      TIDEGATE_TRY_VOID(run(sql::mark_in_groups, member));
+      TIDEGATE_TRY_VOID(statements_.run(sql::mark_in_groups, member));
     }
     return true;
   });
@@ -440,7 +352,7 @@ auto directory_session::remove_member(std::uint64_t group_rid, std::uint64_t mem
   return tracking_failure([&]() -> outcome<bool> {
     std::int64_t seq = 0;
     {
-      TIDEGATE_TRY(auto const asked, borrow(sql::is_member));
+      TIDEGATE_TRY(auto const asked, statements_.borrow(sql::is_member));
       bind_value(asked.get(), 1, signed_of(member_rid));
       bind_value(asked.get(), 2, signed_of(group_rid));
       TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
@@ -450,7 +362,7 @@ auto directory_session::remove_member(std::uint64_t group_rid, std::uint64_t mem
       seq = sqlite3_column_int64(asked.get(), 0);
     }
     has_written_ = true;
-    TIDEGATE_TRY_VOID(run(sql::remove_member, signed_of(group_rid), seq));
+    TIDEGATE_TRY_VOID(statements_.run(sql::remove_member, signed_of(group_rid), seq));
     return true;
   });
 }
@@ -458,7 +370,7 @@ auto directory_session::remove_member(std::uint64_t group_rid, std::uint64_t mem
 auto directory_session::remove_members(std::uint64_t group_rid) -> outcome<void> {
   return tracking_failure([&]() -> outcome<void> {
     has_written_ = true;
-    return run(sql::remove_members, signed_of(group_rid));
+    return statements_.run(sql::remove_members, signed_of(group_rid));
   });
 }
 

@@ -374,8 +374,8 @@ auto idempotency_store::key_log::clean_up(sweep_job const& sweep, changed& pendi
     swept_ = swept_ < table_.places() ? swept_ : 0;
     auto const key = table_.key_at(swept_++);
     auto const before = key ? current(*key, pending) : std::nullopt;
-    if (auto const aged = before ? expire(*key, before->record, sweep.now) : std::nullopt) {
-      TIDEGATE_TRY_VOID(write(*aged, before, nullptr, pending));
+    if (auto const expiry = before ? expire(*key, before->record, sweep.now) : std::nullopt) {
+      TIDEGATE_TRY_VOID(write(*expiry, before, nullptr, pending));
       fail_point("record_aged");
     }
   }

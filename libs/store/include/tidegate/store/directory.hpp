@@ -91,15 +91,28 @@ struct directory_count {
   std::optional<std::uint64_t> total;
 };
 
+/// Which resources are members of which groups.
+class directory_relations {
+ public:
+  directory_relations() = default;
+  virtual ~directory_relations() = default;
+  directory_relations(directory_relations const&) = delete;
+  auto operator=(directory_relations const&) -> directory_relations& = delete;
+
+  /// Calls `each` for the members of a group in the order in which they were added, until it
+  /// returns false.
+  [[nodiscard]] virtual auto members(std::uint64_t group_rid,
+                                     std::function<bool(directory_member const&)> const& each)
+      -> directory_outcome<void> = 0;
+  /// The groups that have it as a direct member.
+  [[nodiscard]] virtual auto groups_of(std::uint64_t rid)
+      -> directory_outcome<std::vector<directory_member>> = 0;
+};
+
 /// The resources of one tenant in one state. Not for several threads; good during the
 /// transaction it is given to.
-class directory_reader {
+class directory_reader : public directory_relations {
  public:
-  directory_reader() = default;
-  virtual ~directory_reader() = default;
-  directory_reader(directory_reader const&) = delete;
-  auto operator=(directory_reader const&) -> directory_reader& = delete;
-
   [[nodiscard]] virtual auto find(scim::model_type const& type, std::string_view id)
       -> directory_outcome<std::optional<directory_resource>> = 0;
 
@@ -123,21 +136,10 @@ class directory_reader {
   /// indexes answer exactly, it is cheap.
   [[nodiscard]] virtual auto count(directory_query const& query)
       -> directory_outcome<directory_count> = 0;
-  /// Whether `count` of it reads indexes only.
-  [[nodiscard]] virtual auto counts_cheaply(directory_query const& query) -> bool = 0;
 
   /// The highest rid that was given in this type.
   [[nodiscard]] virtual auto newest(scim::model_type const& type)
       -> directory_outcome<std::uint64_t> = 0;
-
-  /// Calls `each` for the members of a group in the order in which they were added, until it
-  /// returns false.
-  [[nodiscard]] virtual auto members(std::uint64_t group_rid,
-                                     std::function<bool(directory_member const&)> const& each)
-      -> directory_outcome<void> = 0;
-  /// The groups that have it as a direct member.
-  [[nodiscard]] virtual auto groups_of(std::uint64_t rid)
-      -> directory_outcome<std::vector<directory_member>> = 0;
 };
 
 /// The same, and what changes it. What is changed is seen by later reads of the same

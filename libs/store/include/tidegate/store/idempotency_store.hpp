@@ -103,7 +103,7 @@ class idempotency_store {
                      std::move_only_function<void(apply_answer)> answer) = 0;
 
   /// Unknown outcomes, those that changed last first, at most `records` of them. One whose owner
-  /// has just vanished is among them when a sweep has come by; whoever asks leaves out what
+  /// has just vanished is among them when a sweep has come by; the caller leaves out what
   /// `state_at` says is forgotten.
   virtual void list_unknown(std::size_t records,
                             std::move_only_function<void(list_answer)> answer) = 0;
@@ -112,7 +112,7 @@ class idempotency_store {
   /// time has made of it. To be called every now and then; it is never in the way for long.
   virtual void sweep(idempotency::wall_time now, std::size_t records) = 0;
 
-  /// Whether others change records too: then whoever waits for a change has to look again.
+  /// Whether others change records too: then a caller that waits for a change has to look again.
   [[nodiscard]] virtual auto is_shared() const -> bool { return false; }
 
   struct usage {

@@ -9,8 +9,8 @@
 
 namespace tidegate::store {
 
-/// Random numbers of a process that the hashes of keys depend on, so that nobody outside can choose
-/// keys that collide. The caller brings the randomness.
+/// Random numbers of a process that the hashes of keys depend on, so that no client can choose keys
+/// that collide. The caller brings the randomness.
 class hash_seed {
  public:
   constexpr explicit hash_seed(std::array<std::uint64_t, 4> const& randomness) noexcept {

@@ -19,7 +19,7 @@ namespace tidegate::store {
 /// Quotas that single partitions have for a while instead of that of their policy. For any number
 /// of threads.
 ///
-/// Nearly always there are none, and whoever decides asks `any` first, which is one load.
+/// Nearly always there are none, and a caller that decides asks `any` first, which is one load.
 class quota_overrides {
  public:
   static constexpr std::size_t entries_max = 1'000;

@@ -75,8 +75,8 @@ class quota_table {
   static constexpr std::size_t state_octets_max = 24;
 
   /// Changes another small state than a bucket that is kept for `key`: `fn(State&)` does it while
-  /// nobody else sees the state, and returns the instant from which on it may be forgotten. It must
-  /// be short.
+  /// no other thread sees the state, and returns the instant from which on it may be forgotten. It
+  /// must be short.
   ///
   /// A key without a state, or with one that may be forgotten, begins with zeros in every octet.
   /// `domain` tells apart what states are of; no policy has that number. True when the state was

@@ -16,7 +16,8 @@ namespace tidegate::store {
 /// Whether a store does what it should, by what requests and probes see of it. Any thread.
 class store_health {
  public:
-  /// What people are told: a line when it begins to fail, and one when it works again. `{}` is the error.
+  /// What people are told: a line when it begins to fail, and one when it works again. `{}` is the
+  /// error.
   struct lines {
     std::string_view fails;
     std::string_view works;
@@ -27,8 +28,9 @@ class store_health {
   using report = std::function<void(bool, std::string_view)>;
   void use(report to) { report_ = std::move(to); }
 
-  /// What came of a change: null when it was made. A store of several servers of which one fails would change with each
-  /// request, so there is a second between two changes of the verdict at least.
+  /// What came of a change: null when it was made. A store of several servers of which one fails
+  /// would change with each request, so there is a second between two changes of the verdict at
+  /// least.
   void note(store_error const* error);
 
   [[nodiscard]] auto is_failing() const noexcept -> bool {

@@ -117,19 +117,15 @@ struct scanned_part {
   std::string_view store;     ///< file or server, for errors
 };
 
-/// The rows of a query. Members and groups that a filter asks for come from `reader`.
-[[nodiscard]] auto scan_rows(row_source& source, store::directory_reader& reader,
+/// The rows of a query. Members and groups that a filter asks for come from `relations`.
+[[nodiscard]] auto scan_rows(row_source& source, store::directory_relations& relations,
                              scanned_part const& part, store::directory_query const& query)
     -> outcome<scim::scan_answer<store::directory_row>>;
 
 /// How many there are, whatever the order and the page that `query` asks for.
-[[nodiscard]] auto count_rows(row_source& source, store::directory_reader& reader,
+[[nodiscard]] auto count_rows(row_source& source, store::directory_relations& relations,
                               scanned_part const& part, store::directory_query query)
     -> outcome<store::directory_count>;
-
-/// Whether `count_rows` reads indexes only.
-[[nodiscard]] auto counts_cheaply(store::directory_query const& query, scim::sql_dialect dialect)
-    -> bool;
 
 /// Leaves the rids of one part, each once and in order. Members of a group may be of other parts.
 void keep_part(std::vector<std::int64_t>& rids, std::int64_t part);

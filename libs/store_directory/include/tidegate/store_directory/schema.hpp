@@ -68,6 +68,12 @@ struct part_size {
   auto operator==(part_size const&) const -> bool = default;
 };
 
+/// The place of a type in its model.
+[[nodiscard]] inline auto type_number(scim::model const& model,
+                                      scim::model_type const& type) noexcept -> std::size_t {
+  return static_cast<std::size_t>(&type - model.types().data());
+}
+
 // ---- indexes ----
 
 [[nodiscard]] auto is_multi_valued(scim::index_definition const& index) noexcept -> bool;

@@ -28,11 +28,9 @@ class session : public store::directory_writer {
       -> outcome<scim::scan_answer<store::directory_row>> final;
   [[nodiscard]] auto count(store::directory_query const& query)
       -> outcome<store::directory_count> final;
-  [[nodiscard]] auto counts_cheaply(store::directory_query const& query) -> bool final;
 
  protected:
-  session(std::shared_ptr<scim::model const> model, scim::sql_dialect dialect)
-      : model_(std::move(model)), dialect_(dialect) {}
+  explicit session(std::shared_ptr<scim::model const> model) : model_(std::move(model)) {}
 
   [[nodiscard]] virtual auto find_in_type(scim::model_type const& type, std::string_view id)
       -> outcome<std::optional<store::directory_resource>> = 0;
@@ -42,9 +40,6 @@ class session : public store::directory_writer {
       -> outcome<void> = 0;
 
   [[nodiscard]] auto model() const noexcept -> scim::model const& { return *model_; }
-  [[nodiscard]] auto type_number(scim::model_type const& type) const noexcept -> std::size_t {
-    return static_cast<std::size_t>(&type - model_->types().data());
-  }
 
   void forget_failure() noexcept { failed_.reset(); }
   /// Remembers an error of `body`. After one, nothing more is run: the database may have undone
@@ -63,7 +58,6 @@ class session : public store::directory_writer {
 
  private:
   std::shared_ptr<scim::model const> model_;
-  scim::sql_dialect dialect_;
   std::optional<store::store_error> failed_;
 };
 

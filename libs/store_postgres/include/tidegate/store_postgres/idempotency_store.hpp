@@ -70,7 +70,7 @@ class idempotency_store final : public store::idempotency_store {
                     std::move_only_function<void(store::list_answer)> answer) override;
   void sweep(idempotency::wall_time now, std::size_t records) override;
   [[nodiscard]] auto is_shared() const -> bool override { return true; }
-  /// Records as last heard of; nothing of them is in the memory of this process.
+  /// Records by the last answers; nothing of them is in the memory of this process.
   [[nodiscard]] auto used() const -> usage override;
 
   /// How many transactions there were, and how many requests they answered: with many clients a

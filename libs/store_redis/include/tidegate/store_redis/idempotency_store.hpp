@@ -27,14 +27,14 @@ struct idempotency_options {
   std::chrono::milliseconds command_timeout{2'000};
   std::chrono::milliseconds open_timeout{5'000};
   /// How many replicas must have a change before it is answered; fewer within the time: it fails,
-  /// and nobody knows what becomes of it.
+  /// and its outcome is not known.
   std::uint32_t replicas_min = 0;
   std::chrono::milliseconds replicas_timeout{500};
   // NOLINTBEGIN(readability-redundant-member-init): so that they may be left out
   /// The first one seals what is to be sealed, all of them open. Without any, responses are stored
   /// in clear.
   std::vector<store::seal_key> seal_keys{};
-  /// The clock by which changes are made. Without one it is what the last `sweep` was told, and
+  /// The clock by which changes are made. Without one it is the time of the last `sweep`, and
   /// before the first one the system's.
   std::function<idempotency::wall_time()> clock{};
   /// Of the secret that lookup keys are made with; the first gateway leaves it in Redis. Where that
@@ -49,7 +49,7 @@ struct idempotency_options {
 ///
 /// As durable as Redis is: see the README of this module for what a fail-over may lose. Gateways
 /// need not agree about the time: with a record goes when it was written, by the clock of the
-/// gateway and by that of Redis, and whoever else reads it moves its times to his own clock.
+/// gateway and by that of Redis, and another one that reads it moves its times to its own clock.
 ///
 /// Answers come on a thread of the store: what they do must be short and must not call the
 /// destructor.
@@ -72,7 +72,7 @@ class idempotency_store final : public store::idempotency_store {
                     std::move_only_function<void(store::list_answer)> answer) override;
   void sweep(idempotency::wall_time now, std::size_t records) override;
   [[nodiscard]] auto is_shared() const -> bool override { return true; }
-  /// Records as last heard of; nothing of them is in the memory of this process.
+  /// Records by the last answers; nothing of them is in the memory of this process.
   [[nodiscard]] auto used() const -> usage override;
 
  private:

@@ -78,7 +78,7 @@ enum class resp_fault : std::uint8_t {
 /// One line for people.
 [[nodiscard]] auto message(resp_fault fault) noexcept -> std::string_view;
 
-/// Why octets are no answer, and at which octet of what was fed.
+/// Why octets are not an answer, and at which octet of what was fed.
 struct resp_error {
   resp_fault fault{};
   std::uint64_t offset = 0;
@@ -109,6 +109,10 @@ class resp_reader {
   [[nodiscard]] auto fail(resp_fault fault, std::size_t place) -> std::unexpected<resp_error>;
   [[nodiscard]] auto take_line() -> result<std::optional<std::string_view>, resp_error>;
   [[nodiscard]] auto take_head(std::string_view line) -> result<void, resp_error>;
+  [[nodiscard]] auto begin_blob(char type, std::string_view size_text, std::size_t at)
+      -> result<void, resp_error>;
+  [[nodiscard]] auto begin_aggregate(char type, std::string_view size_text, std::size_t at)
+      -> result<void, resp_error>;
   [[nodiscard]] auto open(resp_kind kind, std::size_t size, bool is_attribute)
       -> result<void, resp_error>;
   [[nodiscard]] auto take_blob() -> result<bool, resp_error>;

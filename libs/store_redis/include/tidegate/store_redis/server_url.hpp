@@ -27,7 +27,7 @@ enum class topology : std::uint8_t {
   sentinel,  ///< any of them knows which server is the master
 };
 
-/// Who somebody is to a server; without a password nobody.
+/// How a client logs in to a server; without a password it does not.
 struct credentials {
   std::string user;  ///< empty: the default user
   std::string password;
@@ -44,7 +44,7 @@ struct server_url {
   credentials sentinel_login{};
   std::uint32_t database = 0;
   std::string master_name{};  ///< of `sentinel`
-  /// With TLS: a file with whom to believe; the system's when it is missing.
+  /// With TLS: a file of trusted certificates; the system's when it is missing.
   std::optional<std::string> ca{};
   // NOLINTEND(readability-redundant-member-init)
   auto operator==(server_url const&) const -> bool = default;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quotas/quota_key.hpp"
+
+#include <tidegate/base/sha256.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string_view>
+
+namespace tidegate::store_redis {
+
+namespace {
+
+/// Tells concurrent requests from other units, beside the number of a policy.
+constexpr std::uint64_t held_unit = std::uint64_t{1} << 32;
+
+auto hex(std::span<std::byte const> octets) -> std::string {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (auto const octet : octets) {
+    text += digits[std::to_integer<std::size_t>(octet >> 4)];
+    text += digits[std::to_integer<std::size_t>(octet & std::byte{15})];
+  }
+  return text;
+}
+
+}  // namespace
+
+auto is_leased(store::shared_charge const& charge) noexcept -> bool {
+  auto const& policy = *charge.local.policy;
+  return charge.mode == store::counting::lease &&
+         (is_concurrent(policy) || policy.algorithm() != ratelimit::algorithm::gcra);
+}
+
+auto key_of(store::shared_charge const& charge) -> std::string {
+  auto const digest = sha256::of(charge.local.partition);
+  std::string key = "tidegate:{";
+  key += hex(std::span(digest).first(16));
+  key += is_concurrent(*charge.local.policy) ? "}:held:" : "}:spent:";
+  key += charge.policy_name;
+  return key;
+}
+
+auto id_of(store::hash_seed const& seed, store::charge const& charge) noexcept -> store::key_hash {
+  // As a key in Redis: other units of the same policy are something else.
+  auto const unit = is_concurrent(*charge.policy) ? held_unit : 0;
+  return store::hash_key(seed, charge.policy_id ^ unit, charge.partition);
+}
+
+auto random_seed() -> store::hash_seed {
+  std::random_device random;
+  std::array<std::uint64_t, 4> words{};
+  for (auto& word : words) {
+    word = std::uint64_t{random()} << 32 | random();
+  }
+  return store::hash_seed(words);
+}
+
+auto random_holder(std::string const& gateway) -> std::string {
+  std::random_device random;
+  std::array<std::byte, 8> octets{};
+  std::ranges::generate(octets, [&] { return static_cast<std::byte>(random()); });
+  return gateway + "/" + hex(octets);
+}
+
+}  // namespace tidegate::store_redis

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/ratelimit/policy.hpp>
+#include <tidegate/store/keyed_hash.hpp>
+#include <tidegate/store/quota_store.hpp>
+
+#include <string>
+
+/// How charges are named, here and in Redis.
+namespace tidegate::store_redis {
+
+[[nodiscard]] inline auto is_concurrent(ratelimit::policy const& policy) noexcept -> bool {
+  return policy.unit() == ratelimit::quota_unit::concurrent_requests;
+}
+
+/// A slice of gcra could be spent later than its units were there, so that is counted exactly.
+[[nodiscard]] auto is_leased(store::shared_charge const& charge) noexcept -> bool;
+
+/// The key of a bucket in Redis.
+///
+/// Partitions may be secrets, and of any length: keys have a digest. It is the hash tag, so that
+/// what a partition has lies in one slot. What is held is kept in another way than what was spent,
+/// so a policy whose unit changes has another key.
+[[nodiscard]] auto key_of(store::shared_charge const& charge) -> std::string;
+
+/// The same in this process.
+[[nodiscard]] auto id_of(store::hash_seed const& seed, store::charge const& charge) noexcept
+    -> store::key_hash;
+
+[[nodiscard]] auto random_seed() -> store::hash_seed;
+/// Names one quota store of a gateway among all that hold slots of concurrent requests.
+[[nodiscard]] auto random_holder(std::string const& gateway) -> std::string;
+
+}  // namespace tidegate::store_redis
