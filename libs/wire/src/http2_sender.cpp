@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http2_state.hpp"
+#include "http2_sender.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -22,13 +22,13 @@ constexpr std::size_t waiting_octets_max = 2 * 1024 * 1024;
 
 }  // namespace
 
-auto http2_session::state::may_send(http2_stream const& stream) const -> bool {
+auto http2_session::sender::may_send(http2_stream const& stream) const -> bool {
   return !terminated && !stream.is_over();
 }
 
 /// Blocks are written in the order in which they are sent, at once: no window holds them up.
-void http2_session::state::append_block(std::int32_t id, int status, std::string_view field_lines,
-                                        bool last) {
+void http2_session::sender::append_block(std::int32_t id, int status, std::string_view field_lines,
+                                         bool last) {
   auto const at = pending.size();
   pending.append(frame_head_octets, '\0');
   encoder.append(pending, status, field_lines);
@@ -52,8 +52,8 @@ void http2_session::state::append_block(std::int32_t id, int status, std::string
   } while (rest.size() > frame_octets_max);
 }
 
-void http2_session::state::send_head(http2_stream& stream, int status, std::string_view field_lines,
-                                     bool last) {
+void http2_session::sender::send_head(http2_stream& stream, int status,
+                                      std::string_view field_lines, bool last) {
   if (!may_send(stream)) {
     return;
   }
@@ -65,8 +65,8 @@ void http2_session::state::send_head(http2_stream& stream, int status, std::stri
   check_pending();  // there may be any number of interim ones
 }
 
-void http2_session::state::send_whole(http2_stream& stream, int status,
-                                      std::string_view field_lines, http2_content const& content) {
+void http2_session::sender::send_whole(http2_stream& stream, int status,
+                                       std::string_view field_lines, http2_content const& content) {
   if (!may_send(stream)) {
     return;
   }
@@ -80,7 +80,7 @@ void http2_session::state::send_whole(http2_stream& stream, int status,
   } else if (ready.first == nullptr && content.begin.empty() && rest.size() <= frame_octets_max &&
              pending.size() - pending_taken <= pending_octets_max && size <= stream.send_window_ &&
              size <= send_window) {
-    // Nobody has to wait for it.
+    // Nothing else waits that would have to go before it.
     append_frame_of(pending, frame_type::data, flag::end_stream, stream.id_, rest);
     stream.send_window_ -= size;
     send_window -= size;
@@ -90,8 +90,8 @@ void http2_session::state::send_whole(http2_stream& stream, int status,
     if (content.owner == nullptr) {
       append_content(stream, rest);
     } else {
-      stream.shared_ = rest;
-      stream.owner_ = content.owner;
+      stream.out_.shared = rest;
+      stream.out_.owner = content.owner;
       content_waiting += rest.size();
       shared_waiting += rest.size();
     }
@@ -100,33 +100,33 @@ void http2_session::state::send_whole(http2_stream& stream, int status,
   }
 }
 
-void http2_session::state::send_content(http2_stream& stream, std::string_view bytes) {
+void http2_session::sender::send_content(http2_stream& stream, std::string_view bytes) {
   assert(!stream.response_complete_);
   if (!may_send(stream)) {
     return;
   }
-  if (stream.sent_ > 0 && stream.sent_ >= stream.waiting_octets()) {
-    stream.out_.erase(0, std::exchange(stream.sent_, 0));
+  if (stream.out_.sent > 0 && stream.out_.sent >= stream.waiting_octets()) {
+    stream.out_.own.erase(0, std::exchange(stream.out_.sent, 0));
   }
   append_content(stream, bytes);
   schedule(stream);
 }
 
-void http2_session::state::append_content(http2_stream& stream, std::string_view bytes) {
-  stream.out_.append(bytes);
+void http2_session::sender::append_content(http2_stream& stream, std::string_view bytes) {
+  stream.out_.own.append(bytes);
   content_waiting += bytes.size();
 }
 
-void http2_session::state::drop_content(http2_stream& stream) {
+void http2_session::sender::drop_content(http2_stream& stream) {
   content_waiting -= stream.waiting_octets();
-  shared_waiting -= stream.shared_.size();
-  stream.out_.clear();
-  stream.sent_ = 0;
-  stream.shared_ = {};
-  stream.owner_.reset();
+  shared_waiting -= stream.out_.shared.size();
+  stream.out_.own.clear();
+  stream.out_.sent = 0;
+  stream.out_.shared = {};
+  stream.out_.owner.reset();
 }
 
-void http2_session::state::send_end(http2_stream& stream) {
+void http2_session::sender::send_end(http2_stream& stream) {
   if (!may_send(stream) || std::exchange(stream.response_complete_, true)) {
     return;
   }
@@ -138,7 +138,7 @@ void http2_session::state::send_end(http2_stream& stream) {
   }
 }
 
-void http2_session::state::reset(http2_stream& stream, http2_error why) {
+void http2_session::sender::reset(http2_stream& stream, http2_error why) {
   if (!may_send(stream)) {
     return;
   }
@@ -148,18 +148,27 @@ void http2_session::state::reset(http2_stream& stream, http2_error why) {
   leave(stream);
 }
 
-void http2_session::state::finish_early(http2_stream& stream) {
+void http2_session::sender::finish_early(http2_stream& stream) {
   stream.leaves_at_ = pending_begin + pending.size();
   let_send(stream);
 }
 
-void http2_session::state::let_send(http2_stream& stream) {
+void http2_session::sender::let_send(http2_stream& stream) {
   if (std::exchange(stream.held_octets_, 0) != 0) {
     open_window(stream);
   }
 }
 
-void http2_session::state::leave(http2_stream& stream) {
+void http2_session::sender::open_window(http2_stream& stream) {
+  auto const passed_on = stream.taken_octets_ - stream.held_octets_;
+  if (passed_on > 0 && passed_on >= limits.stream_window_octets / 2 && !stream.request_complete_ &&
+      may_send(stream)) {
+    append_frame(pending, frame_type::window_update, flag::none, stream.id_, passed_on);
+    stream.taken_octets_ = stream.held_octets_;
+  }
+}
+
+void http2_session::sender::leave(http2_stream& stream) {
   if (current == &stream) {
     current = nullptr;
   }
@@ -170,7 +179,7 @@ void http2_session::state::leave(http2_stream& stream) {
 
 /// For the client it is over already, so that it is not to be counted longer than its output is
 /// there.
-void http2_session::state::leave_answered(http2_stream& stream) {
+void http2_session::sender::leave_answered(http2_stream& stream) {
   current = nullptr;
   if (stream.leaves_at_ <= pending_begin + pending_taken) {
     close(stream);
@@ -184,7 +193,16 @@ void http2_session::state::leave_answered(http2_stream& stream) {
   enter(stream, http2_stream::queue::leaving, before);
 }
 
-void http2_session::state::drain() {
+void http2_session::sender::close(http2_stream& stream) {
+  assert(current != &stream);
+  remove(stream);
+  drop_content(stream);
+  stream.queue_ = http2_stream::queue::closed;
+  events.closed(stream);
+  release(stream);
+}
+
+void http2_session::sender::drain() {
   if (!terminated) {
     goaway_sent = true;
     append_frame(pending, frame_type::goaway, flag::none, 0, last_accepted_id,
@@ -192,19 +210,19 @@ void http2_session::state::drain() {
   }
 }
 
-void http2_session::state::terminate(http2_error why) {
+void http2_session::sender::terminate(http2_error why) {
   if (!std::exchange(terminated, true)) {
     append_frame(pending, frame_type::goaway, flag::none, 0, last_accepted_id, why);
   }
 }
 
-void http2_session::state::count_answer() {
+void http2_session::sender::count_answer() {
   if (++answers_waiting > answers_waiting_max) {
     terminate(http2_error::enhance_your_calm);
   }
 }
 
-void http2_session::state::check_pending() {
+void http2_session::sender::check_pending() {
   if (pending.size() - pending_taken > waiting_octets_max) [[unlikely]] {
     terminate(http2_error::enhance_your_calm);
   }
@@ -212,7 +230,7 @@ void http2_session::state::check_pending() {
 
 /// The most urgent first, and those that are as urgent in the order in which they come (RFC 9218,
 /// section 10).
-void http2_session::state::schedule(http2_stream& stream) {
+void http2_session::sender::schedule(http2_stream& stream) {
   if (stream.queue_ != http2_stream::queue::none || stream.waiting_octets() == 0 ||
       stream.send_window_ <= 0) {
     return;
@@ -226,11 +244,11 @@ void http2_session::state::schedule(http2_stream& stream) {
 }
 
 /// One frame of whose turn it is.
-void http2_session::state::send_data(std::string& out) {
+void http2_session::sender::send_data(std::string& out) {
   auto& stream = *ready.first;
   auto const waiting = stream.waiting_octets();
-  auto const own = std::string_view(stream.out_).substr(stream.sent_);
-  auto const source = own.empty() ? stream.shared_ : own;
+  auto const own = std::string_view(stream.out_.own).substr(stream.out_.sent);
+  auto const source = own.empty() ? stream.out_.shared : own;
   auto const size = static_cast<std::size_t>(
       std::min({static_cast<std::int64_t>(source.size()), send_window,
                 std::int64_t{stream.send_window_}, std::int64_t{frame_octets_max}}));
@@ -241,10 +259,10 @@ void http2_session::state::send_data(std::string& out) {
   content_sent += size;
   content_waiting -= size;
   if (own.empty()) {
-    stream.shared_.remove_prefix(size);
+    stream.out_.shared.remove_prefix(size);
     shared_waiting -= size;
   } else {
-    stream.sent_ += size;
+    stream.out_.sent += size;
   }
   stream.send_window_ -= static_cast<std::int32_t>(size);
   send_window -= static_cast<std::int64_t>(size);
@@ -261,7 +279,7 @@ void http2_session::state::send_data(std::string& out) {
   }
 }
 
-void http2_session::state::take_pending(std::string& out, std::size_t octets_max) {
+void http2_session::sender::take_pending(std::string& out, std::size_t octets_max) {
   if (pending_taken < pending.size() && out.size() < octets_max) {
     auto const room = octets_max - out.size();
     auto size = pending.size() - pending_taken;
@@ -293,7 +311,7 @@ void http2_session::state::take_pending(std::string& out, std::size_t octets_max
   }
 }
 
-void http2_session::state::take_output(std::string& out, std::size_t octets_max) {
+void http2_session::sender::take_output(std::string& out, std::size_t octets_max) {
   take_pending(out, octets_max);
   while (pending.empty() && out.size() < octets_max && ready.first != nullptr && send_window > 0 &&
          !terminated) {
@@ -302,12 +320,12 @@ void http2_session::state::take_output(std::string& out, std::size_t octets_max)
   }
 }
 
-auto http2_session::state::wants_output() const -> bool {
+auto http2_session::sender::wants_output() const -> bool {
   return !pending.empty() || leaving.first != nullptr ||
          (ready.first != nullptr && send_window > 0 && !terminated);
 }
 
-auto http2_session::state::is_over() const -> bool {
+auto http2_session::sender::is_over() const -> bool {
   return !wants_output() && (terminated || ((goaway_sent || goaway_received) && streams.empty()));
 }
 

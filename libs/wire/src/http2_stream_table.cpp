@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http2_state.hpp"
+#include "http2_stream_table.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 namespace tidegate::wire {
@@ -25,16 +24,7 @@ auto spare_streams() -> std::vector<std::unique_ptr<http2_stream>>& {
 
 }  // namespace
 
-http2_session::state::state(http2_limits const& given, http2_events& events_to,
-                            request_head& head_for)
-    : limits(given),
-      events(events_to),
-      request(head_for),
-      resets(given.resets),
-      control_frames(given.control_frames),
-      receive_window(std::max(given.connection_window_octets, http2::default_window_octets)) {}
-
-auto http2_session::state::find_any(std::int32_t id) const -> http2_stream* {
+auto http2_session::stream_table::find_any(std::int32_t id) const -> http2_stream* {
   for (auto i = streams.size(); i-- > 0;) {
     if (streams[i].id == id) {
       return streams[i].stream.get();
@@ -43,32 +33,33 @@ auto http2_session::state::find_any(std::int32_t id) const -> http2_stream* {
   return nullptr;
 }
 
-auto http2_session::state::find(std::int32_t id) const -> http2_stream* {
+auto http2_session::stream_table::find(std::int32_t id) const -> http2_stream* {
   auto* const found = find_any(id);
   return found == nullptr || found->is_over() ? nullptr : found;
 }
 
-auto http2_session::state::is_skipped(std::int32_t id) const -> bool {
+auto http2_session::stream_table::is_skipped(std::int32_t id) const -> bool {
   return std::ranges::any_of(skipped,
                              [&](auto const& row) { return id >= row.first && id <= row.second; });
 }
 
 /// Those between the highest one until now and the one that comes.
-void http2_session::state::note_skipped(std::int32_t before) {
+void http2_session::stream_table::note_skipped(std::int32_t before) {
   if (skipped.size() == skipped_rows_max) {
     skipped.erase(skipped.begin());
   }
   skipped.emplace_back(last_id + 2, before - 2);
 }
 
-void http2_session::state::note_reset(std::int32_t id) {
+void http2_session::stream_table::note_reset(std::int32_t id) {
   if (was_reset.size() == was_reset_max) {
     was_reset.erase(was_reset.begin());
   }
   was_reset.push_back(id);
 }
 
-auto http2_session::state::open(std::int32_t id) -> http2_stream& {
+auto http2_session::stream_table::open(std::int32_t id, instant now, std::uint32_t window_octets)
+    -> http2_stream& {
   auto& spare = spare_streams();
   std::unique_ptr<http2_stream> made;
   if (spare.empty()) {
@@ -80,18 +71,13 @@ auto http2_session::state::open(std::int32_t id) -> http2_stream& {
   auto& stream = *made;
   stream.id_ = id;
   stream.opened_at_ = now;
-  stream.send_window_ = static_cast<std::int32_t>(initial_send_window);
+  stream.send_window_ = static_cast<std::int32_t>(window_octets);
   stream.position_ = streams.size();
   streams.push_back({id, std::move(made)});
   return stream;
 }
 
-void http2_session::state::close(http2_stream& stream) {
-  assert(current != &stream);
-  remove(stream);
-  drop_content(stream);
-  stream.queue_ = http2_stream::queue::closed;
-  events.closed(stream);
+void http2_session::stream_table::release(http2_stream& stream) {
   auto& place = streams[stream.position_];
   auto done = std::move(place.stream);
   if (auto& last = streams.back(); &last != &place) {
@@ -99,20 +85,21 @@ void http2_session::state::close(http2_stream& stream) {
     place = std::move(last);
   }
   streams.pop_back();
-  // Is kept for reuse.
   auto& spare = spare_streams();
-  if (spare.size() >= spare_streams_max || done->out_.capacity() > spare_octets_max) {
+  if (spare.size() >= spare_streams_max || done->out_.own.capacity() > spare_octets_max) {
     return;
   }
-  auto text = std::move(done->out_);
+  auto text = std::move(done->out_.own);
   text.clear();
-  *done = {};
-  done->out_ = std::move(text);
+  // Made again in its place, which takes less than an assignment.
+  std::destroy_at(done.get());
+  std::construct_at(done.get());
+  done->out_.own = std::move(text);
   spare.push_back(std::move(done));
 }
 
-void http2_session::state::enter(http2_stream& stream, http2_stream::queue which,
-                                 http2_stream* before) {
+void http2_session::stream_table::enter(http2_stream& stream, http2_stream::queue which,
+                                        http2_stream* before) {
   auto& [first, last] = queue_of(which);
   stream.queue_ = which;
   stream.next_ = before;
@@ -121,7 +108,7 @@ void http2_session::state::enter(http2_stream& stream, http2_stream::queue which
   (before != nullptr ? before->previous_ : last) = &stream;
 }
 
-void http2_session::state::remove(http2_stream& stream) {
+void http2_session::stream_table::remove(http2_stream& stream) {
   if (stream.queue_ == http2_stream::queue::none) {
     return;
   }
