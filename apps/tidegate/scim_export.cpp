@@ -21,7 +21,7 @@ namespace tidegate::app {
 
 namespace {
 
-using client::scim_place;
+using client::scim_position;
 using client::scim_walk;
 using client::walk_request;
 using clock = std::chrono::steady_clock;
@@ -37,7 +37,7 @@ constexpr json::limits line_limits{.octets_max = std::size_t{16} << 20, .depth_m
 /// Where an export is.
 struct export_state {
   json::value query;  // what it is an export of
-  scim_place place;
+  scim_position place;
   std::uint64_t octets = 0;
   std::uint64_t resources = 0;
   std::uint64_t total = 0;  // as the server said at first
@@ -78,7 +78,7 @@ struct export_state {
   }
   auto const* const query = read->find("query");
   auto const* const place = read->find("place");
-  auto const where = place == nullptr ? std::nullopt : client::scim_place_of(*place);
+  auto const where = place == nullptr ? std::nullopt : client::scim_position_of(*place);
   auto const octets = number_of(*read, "octets");
   auto const resources = number_of(*read, "resources");
   auto const total = number_of(*read, "total");
@@ -120,7 +120,7 @@ class exporter {
   explicit exporter(export_settings const& settings)
       : settings_(settings), walk_(query_of(settings)), began_(clock::now()) {
     state_.query = identity_of(settings);
-    state_.place = walk_.place();
+    state_.place = walk_.position();
   }
 
   [[nodiscard]] auto run() -> int {
@@ -299,7 +299,7 @@ class exporter {
     }
     state_.octets += buffer_.size();
     state_.resources += std::exchange(buffered_, 0);
-    state_.place = walk_.place();
+    state_.place = walk_.position();
     buffer_.clear();
     return {};
   }
