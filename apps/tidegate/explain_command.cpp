@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "explain_command.hpp"
+#include "commands.hpp"
 
 #include "exit_status.hpp"
 #include "terminal.hpp"

@@ -2,16 +2,9 @@
 //
 // The one binary: takes the command line apart and hands over to a subcommand. It wires; it does
 // not decide.
-#include "call_command.hpp"
-#include "config_command.hpp"
+#include "commands.hpp"
 #include "exit_status.hpp"
-#include "explain_command.hpp"
-#include "lint_command.hpp"
-#include "scim_command.hpp"
-#include "serve_command.hpp"
-#include "sf_command.hpp"
 #include "tidegate_version.hpp"
-#include "top_command.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -40,7 +33,7 @@ auto distance(std::string_view a, std::string_view b) -> std::size_t {
   return row.back();
 }
 
-/// What is said of a first word that is no command.
+/// The message for a first word that is not a command.
 auto unknown_command(CLI::App const& app, std::string const& word) -> std::string {
   std::string nearest;
   std::size_t fewest = 3;  // further away it is not meant
@@ -53,7 +46,7 @@ auto unknown_command(CLI::App const& app, std::string const& word) -> std::strin
       nearest = name;
     }
   }
-  return "error: \"" + word + "\" is no command; " +
+  return "error: unknown command \"" + word + "\"; " +
          (nearest.empty() ? "" : "did you mean \"" + nearest + "\"? ") + "Commands: " + all + "\n";
 }
 

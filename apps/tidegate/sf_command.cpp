@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sf_command.hpp"
+#include "commands.hpp"
 
 #include "exit_status.hpp"
 
@@ -116,7 +116,7 @@ void add_parse(CLI::App& sf, std::vector<std::string> const& operands, int& stat
       "With values: tidegate sf parse --type TYPE [OPTIONS] [VALUE...]\n"
       "VALUE...: field lines, combined as the specification says; without any, each line of\n"
       "standard input is one. Exits with 1 when the value is not valid.");
-  // Values may begin with "-", as negative numbers do: what is no option of ours is one.
+  // Values may begin with "-", as negative numbers do: what is not an option of ours is one.
   command->allow_extras();
   command->callback([command, options, &operands, &status] {
     auto lines = command->remaining();

@@ -310,7 +310,7 @@ TEST(command_line, takes_the_words_that_people_try_first) {
   EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(wrong.err,
               testing::StartsWith(
-                  R"(error: "serv" is no command; did you mean "serve"? Commands: serve, )"));
+                  R"(error: unknown command "serv"; did you mean "serve"? Commands: serve, )"));
   EXPECT_THAT(tidegate({"frobnicate"}).err, testing::Not(testing::HasSubstr("did you mean")));
 }
 

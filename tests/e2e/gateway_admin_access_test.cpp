@@ -286,7 +286,7 @@ TEST(top_command, brings_a_token) {
           "the address needs a token: --token-file FILE, or the variable TIDEGATE_ADMIN_TOKEN"));
   auto const wrong = top({"--token", "wrong"});
   EXPECT_EQ(wrong.status, 1);
-  EXPECT_THAT(wrong.err, HasSubstr("none of the tokens"));
+  EXPECT_THAT(wrong.err, HasSubstr("invalid token"));
   auto name = (std::filesystem::temp_directory_path() / "tidegate_token_XXXXXX").string();
   descriptor const made(::mkstemp(name.data()));
   std::ofstream(name) << "reader\n";

@@ -141,7 +141,7 @@ TEST(gateway_admin_config, reads_no_more_than_a_configuration_may_have_and_nothi
   EXPECT_THAT(with.admin("/api/v1/config/reload").body,
               HasSubstr("cannot read the file: No such file"));
   ASSERT_EQ(::mkfifo(with.file().c_str(), 0600), 0);
-  EXPECT_THAT(with.admin("/api/v1/config/reload").body, HasSubstr("it is no regular file"));
+  EXPECT_THAT(with.admin("/api/v1/config/reload").body, HasSubstr("not a regular file"));
   std::filesystem::remove(with.file());
   std::filesystem::create_directory(with.file());
   EXPECT_THAT(with.admin("/api/v1/config/reload").body, HasSubstr("Is a directory"));

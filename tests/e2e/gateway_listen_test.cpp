@@ -331,9 +331,9 @@ TEST(gateway_activation, does_not_start_with_a_socket_that_no_address_is_found_f
 TEST(gateway_activation, does_not_start_with_something_that_does_not_listen) {
   descriptor const datagrams(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   EXPECT_THAT(fault_of({.passed = {datagrams.get()}}),
-              HasSubstr("descriptor 3 (first) was passed by LISTEN_FDS and is no stream socket"));
+              HasSubstr("descriptor 3 (first) of LISTEN_FDS is not a listening stream socket"));
   auto const silent = origin::refusing();
-  EXPECT_THAT(fault_of({.passed = {silent.socket()}}), HasSubstr("no stream socket that listens"));
+  EXPECT_THAT(fault_of({.passed = {silent.socket()}}), HasSubstr("not a listening stream socket"));
 }
 
 TEST(gateway_activation, ignores_sockets_that_were_passed_to_another_process) {

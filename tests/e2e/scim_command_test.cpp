@@ -345,7 +345,7 @@ TEST_F(scim_command, loses_no_page_when_it_cannot_be_written) {
   auto got = run(limited);
   EXPECT_EQ(got.status, 1);
   EXPECT_THAT(got.err, HasSubstr("cannot write"));
-  EXPECT_THAT(got.err, HasSubstr("--resume goes on from here"));
+  EXPECT_THAT(got.err, HasSubstr("use --resume to continue"));
   got = scim_run({"export", url(), "--token", "alpha", "--page-size", "10", "-o", file("out"),
                   "--resume", "--json"});
   EXPECT_EQ(got.status, 0) << got.err;
@@ -369,7 +369,7 @@ TEST_F(scim_command, writes_rejects_over_nothing) {
   write_all(file("in.rejects"), "of an import before");
   auto const got = scim_run({"import", url(), file("in"), "--token", "alpha"});
   EXPECT_EQ(got.status, 2);
-  EXPECT_THAT(got.err, HasSubstr("would be lost"));
+  EXPECT_THAT(got.err, HasSubstr("would be overwritten"));
   EXPECT_EQ(read_all(file("in.rejects")), "of an import before");
   EXPECT_EQ(count(), "0");
   EXPECT_EQ(
@@ -396,7 +396,7 @@ TEST_F(scim_command, refuses_to_resume_something_else) {
   write_all(file("out.state"), "{}");
   auto got = scim_run({"export", url(), "--token", "alpha", "-o", file("out"), "--resume"});
   EXPECT_EQ(got.status, 2);
-  EXPECT_THAT(got.err, HasSubstr("is no state of an export"));
+  EXPECT_THAT(got.err, HasSubstr("invalid state "));
   write_all(file("in.import"), R"({"url":"http://b","digest":"","seed":"x","began":1})"
                                "\n");
   got = scim_run({"import", url(), file("in"), "--token", "alpha", "--resume"});
@@ -636,7 +636,7 @@ TEST_F(scim_script, hears_ctrl_c_while_it_reads_what_it_wrote) {
   interrupted.insert(interrupted.end(), wanted.begin(), wanted.end());
   auto const got = run(interrupted);
   EXPECT_EQ(got.status, 130) << got.err;
-  EXPECT_THAT(got.err, HasSubstr("--resume goes on from here"));
+  EXPECT_THAT(got.err, HasSubstr("use --resume to continue"));
   EXPECT_FALSE(exists(folder_.path() + "/out"));
   EXPECT_EQ(scim_run(wanted).status, 0);
   EXPECT_EQ(content("out"), "{\"id\":\"a\"}\n");
@@ -649,7 +649,7 @@ TEST_F(scim_script, does_not_say_that_all_is_there_when_the_server_speaks_of_mor
   auto const got =
       scim_run({"export", server.url() + "/Users", "-o", folder_.path() + "/out", "--json"});
   EXPECT_EQ(got.status, 1);
-  EXPECT_THAT(got.out, HasSubstr("it speaks of 6 resources and gives 2"));
+  EXPECT_THAT(got.out, HasSubstr("it says that there are 6 resources and gives 2"));
   EXPECT_THAT(got.out, HasSubstr(R"("fault":"stuck")"));
   EXPECT_THAT(got.out, HasSubstr(R"("resumable":true)"));
   EXPECT_FALSE(exists(folder_.path() + "/out"));

@@ -107,7 +107,7 @@ auto prepare(request wanted, session_options const& options, origination const& 
     -> result<std::unique_ptr<exchange>, client_error> {
   if (!is_token(wanted.method) || wanted.method.size() > method_octets_max ||
       wanted.method == "CONNECT") {
-    return invalid("no method that can be sent");
+    return invalid("invalid method (expected a token other than CONNECT)");
   }
   if (!wanted.body.empty() && (wanted.method == "HEAD" || wanted.method == "TRACE")) {
     return invalid(wanted.method + " has no content");
@@ -128,14 +128,15 @@ auto prepare(request wanted, session_options const& options, origination const& 
   made->repeats.idempotent_method = idempotency::is_idempotent(wanted.method);
   for (auto const& [name, value] : wanted.fields) {
     if (!is_token(name) || !is_value(value)) {
-      return invalid("no field that can be sent: " + (is_token(name) ? name : "its name"));
+      return invalid(is_token(name) ? "invalid value of the field " + name
+                                    : std::string("invalid field name (expected a token)"));
     }
     if (is_framing(name)) {
-      return invalid("the field is the client's own: " + name);
+      return invalid("the field " + name + " is set by the client itself");
     }
     if (same_name(name, key_name)) {
       if (value.find_first_not_of(" \t") == std::string::npos) {
-        return invalid("the field has no key: " + name);
+        return invalid("the field " + name + " is empty (expected a key)");
       }
       made->repeats.has_key = true;
     }
@@ -158,7 +159,7 @@ auto prepare(request wanted, session_options const& options, origination const& 
   if (has_path && http::is_normal_path(target->path)) {
     made->target_begin = static_cast<std::size_t>(target->path.data() - wanted.url.data());
   }
-  // A time that is over already is no time, and must not count as a very long one.
+  // A time below 0 counts as 0, and must not become a very long one.
   auto const time =
       std::max(wanted.time_max.value_or(options.time_max), std::chrono::nanoseconds(0));
   made->sent_at = at.now;

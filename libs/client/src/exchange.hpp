@@ -18,15 +18,8 @@ namespace tidegate::client {
 struct lane;
 struct transfer;
 
-/// One request from `send` to its outcome, over all attempts.
-struct exchange {
-  enum class place : std::uint8_t {
-    queued,     ///< in its lane
-    waiting,    ///< to be sent again
-    under_way,  ///< the transport has it
-    finished,
-  };
-
+/// What `prepare` makes of a request: the same over all attempts.
+struct prepared_request {
   request_id id = 0;
   request wanted;
   completion done;
@@ -37,6 +30,16 @@ struct exchange {
   idempotency::repeatability repeats;
   instant sent_at;
   instant deadline;
+};
+
+/// One request from `send` to its outcome, over all attempts.
+struct exchange : prepared_request {
+  enum class place : std::uint8_t {
+    queued,     ///< in its lane
+    waiting,    ///< to be sent again
+    under_way,  ///< the transport has it
+    finished,
+  };
 
   place where = place::queued;
   lane* in = nullptr;

@@ -33,7 +33,7 @@ auto message(client_fault fault) noexcept -> std::string_view {
     case client_fault::cancelled: return "cancelled";
     case client_fault::out_of_resources: break;
   }
-  return "the system does not give what is needed";
+  return "out of memory or other system resources";
 }
 
 auto to_string(client_error const& error) -> std::string {

@@ -222,7 +222,7 @@ void scheduler::finish(exchange& ended, attempt_end const& how, instant now,
                        .wall_clock = wall_clock,
                        .content_bytes = ended.answer.body.size()},
                       now, random());
-    // Whoever says so may not know what the server behind it did.
+    // A proxy that says so may not know what the server behind it did.
     constexpr std::array unsure = {408, 502, 503, 504};
     ended.may_have_run =
         ended.may_have_run || std::ranges::find(unsure, ended.answer.status) != unsure.end();

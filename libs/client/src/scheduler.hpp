@@ -73,8 +73,8 @@ class scheduler {
   [[nodiscard]] auto next() -> instant;
 
   struct outcome {
-    std::unique_ptr<exchange> of;
-    result<response, client_error> what;
+    std::unique_ptr<exchange> ended;
+    result<response, client_error> answer;
   };
   /// What has finished since the last call, in place of what `out` had.
   void take_outcomes(std::vector<outcome>& out) {

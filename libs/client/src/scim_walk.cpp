@@ -30,179 +30,86 @@ using scim::scim_type;
   return supported != nullptr && *supported == json::value(true);
 }
 
-[[nodiscard]] auto text_of(json::value const& from, std::string_view name) -> std::string {
-  auto const* const value = from.find(name);
-  auto const* const text = value == nullptr ? nullptr : value->if_string();
-  return text == nullptr ? std::string() : *text;
+/// Of ServiceProviderConfig, beside the resources at `url`.
+[[nodiscard]] auto configuration_url(std::string_view url) -> std::string {
+  url = url.substr(0, url.find_first_of("?#"));
+  if (url.ends_with('/')) {
+    url.remove_suffix(1);
+  }
+  auto const scheme = url.find("://");
+  auto const host = scheme == std::string_view::npos ? 0 : scheme + 3;
+  if (auto const slash = url.rfind('/'); slash != std::string_view::npos && slash > host) {
+    url = url.substr(0, slash);
+  }
+  return std::string(url) + "/ServiceProviderConfig";
 }
 
-[[nodiscard]] auto number_of(json::value const& from, std::string_view name)
-    -> std::optional<std::uint64_t> {
-  auto const* const value = from.find(name);
-  auto const* const number = value == nullptr ? nullptr : value->if_integer();
-  return number == nullptr || *number < 0 ? std::nullopt
-                                          : std::optional(static_cast<std::uint64_t>(*number));
-}
-
-[[nodiscard]] auto is_true(json::value const& from, std::string_view name) -> bool {
-  auto const* const value = from.find(name);
-  return value != nullptr && *value == json::value(true);
-}
-
-/// A URL without what stands behind "?" or "#".
-[[nodiscard]] auto without_query(std::string_view url) -> std::string_view {
-  return url.substr(0, url.find_first_of("?#"));
+/// Whether a cursor or an id is too long to be sent back in a URL, or to be kept in a position.
+[[nodiscard]] auto is_too_long(scim::list_response const& page, std::size_t octets_max) -> bool {
+  auto const is_long = [&](std::string_view text) { return text.size() > octets_max; };
+  return is_long(page.head.next_cursor) || is_long(page.head.previous_cursor) ||
+         std::ranges::any_of(page.resources,
+                             [&](json::value const& each) { return is_long(id_of(each)); });
 }
 
 }  // namespace
 
-auto name_of(scim_fault fault) noexcept -> std::string_view {
-  switch (fault) {
-    case scim_fault::no_answer: return "no-answer";
-    case scim_fault::answer_too_large: return "answer-too-large";
-    case scim_fault::refused: return "refused";
-    case scim_fault::invalid_answer: return "invalid-answer";
-    case scim_fault::place_lost: return "place-lost";
-    case scim_fault::stuck: return "stuck";
-    case scim_fault::no_way_back: break;
-  }
-  return "no-way-back";
-}
-
-auto to_string(scim_error const& error) -> std::string {
-  std::string out;
-  switch (error.fault) {
-    case scim_fault::no_answer: out = "there is no answer"; break;
-    case scim_fault::answer_too_large: out = "the answer is too large"; break;
-    case scim_fault::refused: out = "the server answered " + std::to_string(error.status); break;
-    case scim_fault::invalid_answer: out = "the answer is no list of resources"; break;
-    case scim_fault::place_lost: out = "the server does not take its cursor any more"; break;
-    case scim_fault::stuck: out = "the server brings nothing new and is not at its end"; break;
-    case scim_fault::no_way_back: out = "the server gives no way back"; break;
-  }
-  if (auto const type = to_string(error.type); !type.empty()) {
-    out.append(" ").append(type);
-  }
-  if (!error.detail.empty()) {
-    out.append(": ").append(error.detail);
-  }
-  return out;
-}
-
-auto refusal_of(int status, std::string_view body) -> scim_error {
-  scim_error out{.fault = scim_fault::refused, .status = status};
-  if (auto read = scim::parse_error(body)) {
-    out.type = read->type;
-    out.detail = std::move(read->detail);
-  } else if (auto const problem = json::parse(body)) {
-    out.detail = text_of(*problem, "detail");
-    if (out.detail.empty()) {
-      out.detail = text_of(*problem, "title");
-    }
-  }
-  return out;
-}
-
-auto to_json(scim_place const& place) -> std::string {
-  json::object out;
-  if (place.method) {
-    out.append("method", *place.method == pagination_method::cursor ? "cursor" : "index");
-  }
-  out.append("cursor", place.cursor);
-  out.append("start_index", static_cast<std::int64_t>(place.start_index));
-  if (place.count) {
-    out.append("count", static_cast<std::int64_t>(*place.count));
-  }
-  out.append("by_id", place.by_id);
-  out.append("descending", place.descending);
-  out.append("backward", place.backward);
-  out.append("beyond", place.beyond);
-  out.append("edge", place.edge);
-  auto const& in_order = place.ids_in_order;
-  out.append("ids_in_order", in_order ? json::value(std::int64_t(*in_order)) : json::value());
-  if (place.total_results) {
-    out.append("total_results", static_cast<std::int64_t>(*place.total_results));
-  }
-  out.append("shrunk", place.shrunk);
-  return to_string(json::value(std::move(out)));
-}
-
-auto scim_place_of(json::value const& value) -> std::optional<scim_place> {
-  auto const start_index = number_of(value, "start_index");
-  if (!start_index) {
-    return std::nullopt;
-  }
-  scim_place place{.cursor = text_of(value, "cursor"),
-                   .start_index = *start_index,
-                   .by_id = is_true(value, "by_id"),
-                   .descending = is_true(value, "descending"),
-                   .backward = is_true(value, "backward"),
-                   .beyond = text_of(value, "beyond"),
-                   .edge = text_of(value, "edge"),
-                   .ids_in_order = number_of(value, "ids_in_order"),
-                   .total_results = number_of(value, "total_results"),
-                   .shrunk = is_true(value, "shrunk")};
-  if (auto const method = text_of(value, "method"); !method.empty()) {
-    place.method = method == "cursor" ? pagination_method::cursor : pagination_method::index;
-  }
-  if (auto const count = number_of(value, "count")) {
-    place.count = static_cast<std::uint32_t>(*count);
-  }
-  return place;
-}
-
-scim_walk::scim_walk(scim_query query, scim_walk_options options)
-    : query_(std::move(query)), options_(options), discovering_(options.discover) {
-  if (query_.page_size > 0) {
-    count_ = query_.page_size;
-  }
-  place_.count = count_;
-  place_.descending = query_.descending;
-  barren_max_ = options_.barren_pages_max;
-}
-
-scim_walk::scim_walk(scim_query query, scim_place place, scim_walk_options options)
-    : query_(std::move(query)),
-      options_(options),
-      place_(std::move(place)),
-      has_cursors_(place_.method == pagination_method::cursor),
-      count_(place_.count),
-      // Going back is not going through all of it.
-      turned_(place_.backward) {
-  discovering_ = options_.discover && !place_.method;
-  barren_max_ = options_.barren_pages_max;
-}
-
-auto scim_walk::digest_of(std::string_view id) -> digest {
+auto seen_ids::digest_of(std::string_view id) -> digest {
   auto const whole = sha256::of(id);
   digest part;
   std::copy_n(whole.begin(), part.size(), part.begin());
   return part;
 }
 
-void scim_walk::has_seen(std::string_view id) {
-  if (seen_.size() >= options_.seen_max) {
-    knows_all_seen_ = false;
+void seen_ids::add(std::string_view id) {
+  if (digests_.size() >= count_max_) {
+    is_complete_ = false;
     return;
   }
-  seen_.insert(digest_of(id));
+  digests_.insert(digest_of(id));
 }
 
-auto scim_walk::is_known(json::value const& resource) const -> bool {
-  return seen_.contains(digest_of(id_of(resource)));
+auto seen_ids::contains(json::value const& resource) const -> bool {
+  return digests_.contains(digest_of(id_of(resource)));
 }
 
-auto scim_walk::is_new(json::value const& resource) -> bool {
+auto seen_ids::add_new(json::value const& resource) -> bool {
   auto const id = id_of(resource);
   if (id.empty()) {
-    knows_all_seen_ = false;
+    is_complete_ = false;
     return true;
   }
-  if (is_known(resource)) {
+  if (contains(resource)) {
     return false;
   }
-  has_seen(id);
+  add(id);
   return true;
+}
+
+scim_walk::scim_walk(scim_query query, scim_walk_options options)
+    : query_(std::move(query)),
+      options_(options),
+      discovering_(options.discover),
+      seen_(options.seen_max) {
+  if (query_.page_size > 0) {
+    server_.count = query_.page_size;
+  }
+  position_.count = server_.count;
+  position_.descending = query_.descending;
+  attempts_.barren_pages_max = options_.barren_pages_max;
+}
+
+scim_walk::scim_walk(scim_query query, scim_position position, scim_walk_options options)
+    : query_(std::move(query)),
+      options_(options),
+      position_(std::move(position)),
+      seen_(options.seen_max),
+      // Going back is not going through all of it.
+      turned_(position_.backward) {
+  server_.has_cursors = position_.method == pagination_method::cursor;
+  server_.count = position_.count;
+  discovering_ = options_.discover && !position_.method;
+  attempts_.barren_pages_max = options_.barren_pages_max;
 }
 
 auto scim_walk::next() -> result<walk_step, scim_error> {
@@ -210,14 +117,14 @@ auto scim_walk::next() -> result<walk_step, scim_error> {
     return failure(*failed_);
   }
   if (discovering_) {
-    return walk_request{configuration_url()};
+    return walk_request{configuration_url(query_.url)};
   }
   if (has_page_) {
-    if (place_.backward && at_ > 0) {
-      return &page_[--at_];
+    if (position_.backward && page_.at > 0) {
+      return &page_.resources[--page_.at];
     }
-    if (!place_.backward && at_ < page_.size()) {
-      return &page_[at_++];
+    if (!position_.backward && page_.at < page_.resources.size()) {
+      return &page_.resources[page_.at++];
     }
     if (!leave_page()) {
       return walk_end{};
@@ -229,33 +136,34 @@ auto scim_walk::next() -> result<walk_step, scim_error> {
   return walk_request{list_url()};
 }
 
-/// Makes `place_` that of the page behind the one that was given. False when there is none.
+/// Makes `position_` that of the page behind the one that was given. False when there is none.
 auto scim_walk::leave_page() -> bool {
-  if (auto const& edge = place_.backward ? page_first_ : page_last_; !edge.empty()) {
-    place_.edge = edge;
+  if (auto const& edge = position_.backward ? page_.first_id : page_.last_id; !edge.empty()) {
+    position_.edge = edge;
   }
-  if (auto onward = next_place()) {
-    place_ = *std::move(onward);
+  if (auto next = next_position()) {
+    position_ = *std::move(next);
     return true;
   }
   if (has_no_way_back()) {
     find_another_way({.fault = scim_fault::no_way_back});
     return true;
   }
-  if (turned_ || !knows_all_seen_ || (!place_.shrunk && !is_short())) {
+  if (turned_ || !seen_.is_complete() || (!position_.shrunk && !is_short())) {
     return false;
   }
-  if (passes_ < options_.passes_max) {
+  if (attempts_.passes < options_.passes_max) {
     // What moved to the front of a place that was passed is found by going through all of it again.
-    ++passes_;
-    begin_anew();
+    ++attempts_.passes;
+    start_again();
     return true;
   }
-  if (is_short() && news_ == 0 && total_least_ && seen_.size() < *total_least_) {
-    // Nobody else's doing: all the while there were more than this server gives.
+  if (is_short() && index_pass_.fruitful_pages == 0 && index_pass_.total_least &&
+      seen_.size() < *index_pass_.total_least) {
+    // No change by others explains it: all the while there were more than this server gives.
     fail({.fault = scim_fault::stuck,
-          .detail = "it speaks of " + std::to_string(*total_least_) + " resources and gives " +
-                    std::to_string(seen_.size())});
+          .detail = "it says that there are " + std::to_string(*index_pass_.total_least) +
+                    " resources and gives " + std::to_string(seen_.size())});
     return true;
   }
   return false;
@@ -263,40 +171,41 @@ auto scim_walk::leave_page() -> bool {
 
 /// Whether pages by index had fewer resources than the server says there are.
 auto scim_walk::is_short() const -> bool {
-  return place_.method == pagination_method::index && place_.beyond.empty() &&
-         place_.total_results && seen_.size() < *place_.total_results;
+  return position_.method == pagination_method::index && position_.beyond.empty() &&
+         position_.total_results && seen_.size() < *position_.total_results;
 }
 
-auto scim_walk::next_place() const -> std::optional<scim_place> {
-  auto place = place_;
-  place.count = count_;
-  if (place_.method == pagination_method::cursor) {
-    place.cursor = place_.backward ? head_.previous_cursor : head_.next_cursor;
-    return place.cursor.empty() ? std::nullopt : std::optional(std::move(place));
+auto scim_walk::next_position() const -> std::optional<scim_position> {
+  auto next = position_;
+  next.count = server_.count;
+  if (position_.method == pagination_method::cursor) {
+    next.cursor = position_.backward ? page_.head.previous_cursor : page_.head.next_cursor;
+    return next.cursor.empty() ? std::nullopt : std::optional(std::move(next));
   }
-  if (!place_.backward) {
-    place.start_index = page_index_ + page_items_;
-    bool const is_over =
-        page_items_ == 0 || (place_.total_results && place.start_index > *place_.total_results);
-    return is_over ? std::nullopt : std::optional(std::move(place));
+  if (!position_.backward) {
+    next.start_index = page_.start_index + page_.items;
+    bool const is_over = page_.items == 0 ||
+                         (position_.total_results && next.start_index > *position_.total_results);
+    return is_over ? std::nullopt : std::optional(std::move(next));
   }
-  if (page_index_ <= 1) {
+  if (page_.start_index <= 1) {
     return std::nullopt;
   }
-  auto const items = std::min<std::uint64_t>(std::max<std::size_t>(stride_, 1), page_index_ - 1);
-  place.start_index = page_index_ - items;
-  place.count = static_cast<std::uint32_t>(items);
-  return place;
+  auto const items =
+      std::min<std::uint64_t>(std::max<std::size_t>(stride_, 1), page_.start_index - 1);
+  next.start_index = page_.start_index - items;
+  next.count = static_cast<std::uint32_t>(items);
+  return next;
 }
 
 /// Whether there may be more before this page, which the server does not lead to.
 auto scim_walk::has_no_way_back() const -> bool {
-  if (!place_.backward) {
+  if (!position_.backward) {
     return false;
   }
-  bool const is_first =
-      place_.method == pagination_method::index || page_cursor_.empty() || has_previous_cursors_;
-  return !is_first || !place_.beyond.empty();
+  bool const is_first = position_.method == pagination_method::index || page_.cursor.empty() ||
+                        server_.has_previous_cursors;
+  return !is_first || !position_.beyond.empty();
 }
 
 void scim_walk::take(int status, std::string_view body) {
@@ -312,7 +221,7 @@ void scim_walk::take(int status, std::string_view body) {
   }
   if (status != 200) {
     auto refusal = refusal_of(status, body);
-    if (refusal.type != scim_type::too_many || !asks_for_less()) {
+    if (refusal.type != scim_type::too_many || !ask_for_smaller_page()) {
       take_refusal(std::move(refusal));
     }
     return;
@@ -330,19 +239,19 @@ void scim_walk::take(int status, std::string_view body) {
 }
 
 /// After a page that was too large: half as many resources, as long as that is possible.
-auto scim_walk::asks_for_less() -> bool {
+auto scim_walk::ask_for_smaller_page() -> bool {
   constexpr std::uint32_t when_the_server_chose = 100;
-  auto const before = count_.value_or(2 * when_the_server_chose);
+  auto const before = server_.count.value_or(2 * when_the_server_chose);
   if (before <= 1) {
     return false;
   }
-  count_ = place_.count = before / 2;
+  server_.count = position_.count = before / 2;
   return true;
 }
 
 void scim_walk::take(client_error const& error) {
   if (error.fault == client_fault::response_too_large && !discovering_) {
-    if (!failed_ && !asks_for_less()) {
+    if (!failed_ && !ask_for_smaller_page()) {
       fail({.fault = scim_fault::answer_too_large,
             .detail = "a page of one resource has more than the client takes"});
     }
@@ -356,41 +265,42 @@ void scim_walk::take_configuration(std::string_view body) {
   if (!read) {
     return;
   }
-  place_.by_id = options_.sort_by_id && query_.sort_by.empty() && supports(*read, "sort") &&
-                 supports(*read, "filter");
+  position_.by_id = options_.sort_by_id && query_.sort_by.empty() && supports(*read, "sort") &&
+                    supports(*read, "filter");
   auto const* const pagination = read->find("pagination");
   auto const support = scim::parse_pagination_support(body);
   if (pagination == nullptr || pagination->if_object() == nullptr || !support) {
     return;  // a server that says nothing may still have cursors
   }
-  has_cursors_ = support->cursor;
+  server_.has_cursors = support->cursor;
   if (!support->cursor) {
-    place_.method = pagination_method::index;
+    position_.method = pagination_method::index;
   }
-  if (count_ && support->max_page_size) {
-    count_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(*count_, *support->max_page_size));
-    place_.count = count_;
+  if (server_.count && support->max_page_size) {
+    server_.count = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(*server_.count, *support->max_page_size));
+    position_.count = server_.count;
   }
 }
 
 void scim_walk::take_refusal(scim_error error) {
-  if (!place_.cursor.empty() && (error.status == 400 || error.status == 410)) {
+  if (!position_.cursor.empty() && (error.status == 400 || error.status == 410)) {
     error.fault = scim_fault::place_lost;
     find_another_way(std::move(error));
-  } else if (!asks_for_less(error)) {
+  } else if (!drop_parameter(error)) {
     fail(std::move(error));
   }
 }
 
 /// Leaves something out that the server may not know. False when there is nothing, or nothing that
 /// would help.
-auto scim_walk::asks_for_less(scim_error const& error) -> bool {
-  bool const is_first = place_.cursor.empty() && place_.start_index == 1;
+auto scim_walk::drop_parameter(scim_error const& error) -> bool {
+  bool const is_first = position_.cursor.empty() && position_.start_index == 1;
   if (!is_first || (error.status != 400 && error.status != 403 && error.status != 501)) {
     return false;
   }
-  if (!place_.beyond.empty()) {
-    takes_ids_ = false;
+  if (!position_.beyond.empty()) {
+    server_.takes_ids = false;
     auto lost = error;
     lost.fault = scim_fault::place_lost;
     find_another_way(std::move(lost));
@@ -400,14 +310,14 @@ auto scim_walk::asks_for_less(scim_error const& error) -> bool {
     return false;
   }
   // NOLINTNEXTLINE(bugprone-branch-clone): the last does what the first does, after all else
-  if (error.type == scim_type::invalid_count && count_) {
-    count_ = place_.count = std::nullopt;
-  } else if (place_.by_id) {
-    place_.by_id = false;
-  } else if (!place_.method && !has_cursors_) {
-    place_.method = pagination_method::index;
-  } else if (count_) {
-    count_ = place_.count = std::nullopt;
+  if (error.type == scim_type::invalid_count && server_.count) {
+    server_.count = position_.count = std::nullopt;
+  } else if (position_.by_id) {
+    position_.by_id = false;
+  } else if (!position_.method && !server_.has_cursors) {
+    position_.method = pagination_method::index;
+  } else if (server_.count) {
+    server_.count = position_.count = std::nullopt;
   } else {
     return false;
   }
@@ -417,143 +327,142 @@ auto scim_walk::asks_for_less(scim_error const& error) -> bool {
 void scim_walk::take_page(scim::list_response page) {
   if (std::ranges::any_of(page.resources,
                           [](json::value const& each) { return each.if_object() == nullptr; })) {
-    fail({.fault = scim_fault::invalid_answer, .detail = "a resource is no object"});
+    fail({.fault = scim_fault::invalid_answer, .detail = "a resource is not an object"});
     return;
   }
-  if (is_too_long(page)) {
+  if (is_too_long(page, options_.text_octets_max)) {
     fail({.fault = scim_fault::invalid_answer, .detail = "a cursor or an id is too long"});
     return;
   }
   bool const leads_on = !page.head.next_cursor.empty();
-  if (!place_.method) {
-    place_.method = leads_on || has_cursors_ ? pagination_method::cursor : pagination_method::index;
+  if (!position_.method) {
+    position_.method =
+        leads_on || server_.has_cursors ? pagination_method::cursor : pagination_method::index;
   } else if (leads_on && !page.head.start_index) {
-    place_.method = pagination_method::cursor;  // of a server that has nothing else
+    position_.method = pagination_method::cursor;  // of a server that has nothing else
   }
-  if (place_.method == pagination_method::index && place_.total_results &&
-      page.head.total_results && *page.head.total_results < *place_.total_results) {
+  if (position_.method == pagination_method::index && position_.total_results &&
+      page.head.total_results && *page.head.total_results < *position_.total_results) {
     // Resources have moved forward, perhaps from this page to one that was read before.
-    if (can_go_on_by_id()) {
+    if (can_continue_by_id()) {
       find_another_way({.fault = scim_fault::place_lost});
       return;
     }
-    place_.shrunk = true;
+    position_.shrunk = true;
   }
   if (page.head.total_results) {
-    place_.total_results = page.head.total_results;
-    total_least_ =
-        std::min(total_least_.value_or(*page.head.total_results), *page.head.total_results);
+    position_.total_results = page.head.total_results;
+    index_pass_.total_least = std::min(index_pass_.total_least.value_or(*page.head.total_results),
+                                       *page.head.total_results);
   }
-  if (place_.method == pagination_method::index && page.head.start_index &&
-      *page.head.start_index != place_.start_index && !page.resources.empty() &&
+  if (position_.method == pagination_method::index && page.head.start_index &&
+      *page.head.start_index != position_.start_index && !page.resources.empty() &&
       std::ranges::all_of(page.resources,
-                          [this](json::value const& each) { return is_known(each); })) {
+                          [this](json::value const& each) { return seen_.contains(each); })) {
     find_another_way({.fault = scim_fault::stuck, .detail = "it does not follow startIndex"});
     return;
   }
+  show_page(std::move(page));
+}
 
-  ++pages_;
-  look_at_order(page.resources);
+/// Its resources are given from now on, but for those that were given before.
+void scim_walk::show_page(scim::list_response page) {
+  ++attempts_.pages;
+  check_order(page.resources);
   has_page_ = true;
-  page_cursor_ = place_.cursor;
-  page_index_ = place_.start_index;
-  page_items_ = page.resources.size();
-  stride_ = std::max(stride_, page_items_);
-  page_first_ = page.resources.empty() ? "" : id_of(page.resources.front());
-  page_last_ = page.resources.empty() ? "" : id_of(page.resources.back());
-  head_ = std::move(page.head);
-  has_previous_cursors_ = has_previous_cursors_ || !head_.previous_cursor.empty();
+  page_.cursor = position_.cursor;
+  page_.start_index = position_.start_index;
+  page_.items = page.resources.size();
+  stride_ = std::max(stride_, page_.items);
+  page_.first_id = page.resources.empty() ? "" : id_of(page.resources.front());
+  page_.last_id = page.resources.empty() ? "" : id_of(page.resources.back());
+  page_.head = std::move(page.head);
+  server_.has_previous_cursors =
+      server_.has_previous_cursors || !page_.head.previous_cursor.empty();
 
   auto const known = seen_.size();
-  page_ = std::move(page.resources);
-  std::erase_if(page_, [this](json::value const& each) { return !is_new(each); });
-  at_ = place_.backward ? page_.size() : 0;
+  page_.resources = std::move(page.resources);
+  std::erase_if(page_.resources, [this](json::value const& each) { return !seen_.add_new(each); });
+  page_.at = position_.backward ? page_.resources.size() : 0;
   if (seen_.size() > known || seen_.size() >= options_.seen_max) {
-    barren_ = 0;
-    fruitless_ = 0;
-    ++news_;
+    attempts_.barren_pages = 0;
+    attempts_.fruitless = 0;
+    ++index_pass_.fruitful_pages;
     return;
   }
-  auto const& onward = place_.backward ? head_.previous_cursor : head_.next_cursor;
-  if (++barren_ > barren_max_ || (!onward.empty() && onward == page_cursor_)) {
+  auto const& onward = position_.backward ? page_.head.previous_cursor : page_.head.next_cursor;
+  if (++attempts_.barren_pages > attempts_.barren_pages_max ||
+      (!onward.empty() && onward == page_.cursor)) {
     fail({.fault = scim_fault::stuck});
   }
 }
 
-/// Whether something came that could not be asked with, nor kept in a place.
-auto scim_walk::is_too_long(scim::list_response const& page) const -> bool {
-  auto const is_long = [this](std::string_view text) {
-    return text.size() > options_.text_octets_max;
-  };
-  return is_long(page.head.next_cursor) || is_long(page.head.previous_cursor) ||
-         std::ranges::any_of(page.resources,
-                             [&](json::value const& each) { return is_long(id_of(each)); });
-}
-
 /// Whether the ids are where the server was asked to have them.
-void scim_walk::look_at_order(json::array const& resources) {
-  if (!is_sorted_by_id() || !place_.ids_in_order) {
+void scim_walk::check_order(json::array const& resources) {
+  if (!is_sorted_by_id() || !position_.ids_in_order) {
     return;
   }
-  bool const is_down = place_.descending;
-  std::string_view before = place_.backward ? std::string_view() : std::string_view(place_.edge);
+  bool const is_down = position_.descending;
+  std::string_view before =
+      position_.backward ? std::string_view() : std::string_view(position_.edge);
   for (auto const& each : resources) {
     auto const id = id_of(each);
     if (id.empty() || (!before.empty() && (is_down ? id >= before : id <= before))) {
-      place_.ids_in_order.reset();
+      position_.ids_in_order.reset();
       return;
     }
     before = id;
   }
-  if (place_.backward && !place_.edge.empty() && !before.empty() &&
-      (is_down ? before <= place_.edge : before >= place_.edge)) {
-    place_.ids_in_order.reset();
+  if (position_.backward && !position_.edge.empty() && !before.empty() &&
+      (is_down ? before <= position_.edge : before >= position_.edge)) {
+    position_.ids_in_order.reset();
     return;
   }
-  *place_.ids_in_order += resources.size();
+  *position_.ids_in_order += resources.size();
 }
 
 auto scim_walk::is_sorted_by_id() const -> bool {
-  return place_.by_id || same_name(query_.sort_by, "id");
+  return position_.by_id || same_name(query_.sort_by, "id");
 }
 
-auto scim_walk::can_go_on_by_id() const -> bool {
-  return is_sorted_by_id() && place_.ids_in_order && *place_.ids_in_order >= options_.order_proof &&
-         takes_ids_ && !place_.edge.empty() && fruitless_ < options_.restarts_max;
+auto scim_walk::can_continue_by_id() const -> bool {
+  return is_sorted_by_id() && position_.ids_in_order &&
+         *position_.ids_in_order >= options_.order_proof && server_.takes_ids &&
+         !position_.edge.empty() && attempts_.fruitless < options_.restarts_max;
 }
 
 void scim_walk::find_another_way(scim_error why) {
-  if (can_go_on_by_id()) {
-    ++restarts_;
-    ++fruitless_;
-    place_.descending = place_.descending != place_.backward;
-    place_.backward = false;
-    place_.beyond = place_.edge;
-    place_.cursor.clear();
-    place_.start_index = 1;
-    place_.count = count_;
-    place_.total_results.reset();
+  if (can_continue_by_id()) {
+    ++attempts_.restarts;
+    ++attempts_.fruitless;
+    position_.descending = position_.descending != position_.backward;
+    position_.backward = false;
+    position_.beyond = position_.edge;
+    position_.cursor.clear();
+    position_.start_index = 1;
+    position_.count = server_.count;
+    position_.total_results.reset();
     has_page_ = false;
-  } else if (!turned_ && knows_all_seen_ && anew_ < options_.restarts_max) {
-    ++restarts_;
-    ++anew_;
-    begin_anew();
+  } else if (!turned_ && seen_.is_complete() && attempts_.from_start < options_.restarts_max) {
+    ++attempts_.restarts;
+    ++attempts_.from_start;
+    start_again();
   } else {
     fail(std::move(why));
   }
 }
 
-void scim_walk::begin_anew() {
-  place_ = {.method = place_.method,
-            .count = count_,
-            .by_id = place_.by_id,
-            .descending = query_.descending,
-            .ids_in_order = place_.ids_in_order};
+void scim_walk::start_again() {
+  position_ = {.method = position_.method,
+               .count = server_.count,
+               .by_id = position_.by_id,
+               .descending = query_.descending,
+               .ids_in_order = position_.ids_in_order};
   has_page_ = false;
-  news_ = 0;
-  total_least_.reset();
-  barren_ = 0;
-  barren_max_ = options_.barren_pages_max + pages_;
+  index_pass_.fruitful_pages = 0;
+  index_pass_.total_least.reset();
+  attempts_.barren_pages = 0;
+  attempts_.barren_pages_max = options_.barren_pages_max + attempts_.pages;
 }
 
 void scim_walk::turn() {
@@ -562,11 +471,11 @@ void scim_walk::turn() {
     return;
   }
   turned_ = true;
-  place_.backward = !place_.backward;
-  place_.edge.clear();  // that of this page is taken when it is left
+  position_.backward = !position_.backward;
+  position_.edge.clear();  // that of this page is taken when it is left
   seen_.clear();
-  for (auto const& each : page_) {
-    has_seen(id_of(each));
+  for (auto const& each : page_.resources) {
+    seen_.add(id_of(each));
   }
 }
 
@@ -575,39 +484,26 @@ void scim_walk::fail(scim_error error) {
 }
 
 auto scim_walk::list_url() const -> std::string {
-  scim::list_request request{.method = place_.method.value_or(pagination_method::cursor),
-                             .cursor = place_.cursor,
-                             .count = place_.count,
-                             .start_index = place_.start_index,
-                             .sort_by = place_.by_id ? "id" : query_.sort_by,
-                             .descending = place_.descending,
+  scim::list_request request{.method = position_.method.value_or(pagination_method::cursor),
+                             .cursor = position_.cursor,
+                             .count = position_.count,
+                             .start_index = position_.start_index,
+                             .sort_by = position_.by_id ? "id" : query_.sort_by,
+                             .descending = position_.descending,
                              .attributes = query_.attributes,
                              .excluded_attributes = query_.excluded_attributes};
   if (!query_.filter.empty()) {
     request.filter = query_.filter;
   }
-  if (!place_.beyond.empty()) {
-    std::string condition = place_.descending ? "id lt " : "id gt ";
-    json::append_string(condition, place_.beyond);
+  if (!position_.beyond.empty()) {
+    std::string condition = position_.descending ? "id lt " : "id gt ";
+    json::append_string(condition, position_.beyond);
     request.filter = query_.filter.empty() ? condition : "(" + query_.filter + ") and " + condition;
   }
   auto url = query_.url.substr(0, query_.url.find('#'));
   url += url.find('?') == std::string::npos ? '?' : '&';
   scim::append_list_query(url, request);
   return url;
-}
-
-auto scim_walk::configuration_url() const -> std::string {
-  auto url = without_query(query_.url);
-  if (url.ends_with('/')) {
-    url.remove_suffix(1);
-  }
-  auto const scheme = url.find("://");
-  auto const host = scheme == std::string_view::npos ? 0 : scheme + 3;
-  if (auto const slash = url.rfind('/'); slash != std::string_view::npos && slash > host) {
-    url = url.substr(0, slash);
-  }
-  return std::string(url) + "/ServiceProviderConfig";
 }
 
 }  // namespace tidegate::client

@@ -192,16 +192,16 @@ class session::loop {
     }
     {
       std::lock_guard const lock(mutex_);
-      is_awake_ = true;  // completions that send something wake nobody
+      is_awake_ = true;  // completions that send something need not wake it
       size_ -= outcomes_.size();
     }
-    for (auto& [of, what] : outcomes_) {
-      of->done(std::move(what));
+    for (auto& [ended, answer] : outcomes_) {
+      ended->done(std::move(answer));
     }
     outcomes_.clear();
   }
 
-  /// True when nobody has left anything; from then on whoever does wakes the thread.
+  /// True when other threads have left nothing; from then on those that do wake this one.
   [[nodiscard]] auto may_sleep() -> bool {
     std::lock_guard const lock(mutex_);
     is_awake_ = !submitted_.empty() || !cancelled_.empty() || closing_;

@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport.hpp"
 
+#include "socket_set.hpp"
+
 #include <tidegate/idempotency/make_key.hpp>
 
 #include <curl/curl.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 namespace tidegate::client {
 
@@ -82,7 +80,7 @@ struct transfer {
   url_handle url{curl_url()};
   std::string url_text;  // what it was made from
   easy_handle easy;
-  exchange* of = nullptr;
+  exchange* served = nullptr;
   string_list fields;
   std::size_t head_max = 0;
   std::size_t body_max = 0;
@@ -108,7 +106,7 @@ struct transfer {
 
   /// One line of a header or trailer section. Those of 1xx come before the one that counts.
   [[nodiscard]] auto take_line(std::string_view line) -> bool {
-    auto& answer = of->answer;
+    auto& answer = served->answer;
     if (has_head && answer.status >= 200) {
       return true;  // a trailer
     }
@@ -135,7 +133,7 @@ struct transfer {
   }
 
   [[nodiscard]] auto take_content(std::string_view piece) -> bool {
-    auto& body = of->answer.body;
+    auto& body = served->answer.body;
     is_too_large = piece.size() > body_max - std::min(body.size(), body_max);
     if (!is_too_large) {
       body.append(piece);
@@ -146,7 +144,7 @@ struct transfer {
   /// curl sends a request again by itself when a connection that was used before is closed without
   /// an answer, whatever the method. Only a request that may run twice is let through twice.
   [[nodiscard]] auto may_send() -> bool {
-    return ++sends == 1 || of->repeats.idempotent_method || of->repeats.has_key;
+    return ++sends == 1 || served->repeats.idempotent_method || served->repeats.has_key;
   }
 };
 
@@ -219,7 +217,7 @@ auto on_send(void* self, char* /*their_ip*/, char* /*our_ip*/, int /*their_port*
       return false;
     }
   }
-  // What curl would add by itself: a type that nobody has said, and a wait before content.
+  // What curl would add by itself: a type that the caller has not said, and a wait before content.
   return !has_content || ((has_type || append(out, "Content-Type:")) && append(out, "Expect:"));
 }
 
@@ -308,128 +306,13 @@ auto on_send(void* self, char* /*their_ip*/, char* /*our_ip*/, int /*their_port*
 
 }  // namespace
 
-/// The sockets that curl wants to hear of, in an epoll.
-///
-/// Between two requests curl forgets a connection and asks for it again. So what it wants is
-/// gathered, and the system is told what has changed before the next wait.
-class socket_set {
- public:
-  socket_set()
-      : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    epoll_event added{.events = EPOLLIN, .data = {.fd = wake_}};
-    is_usable_ =
-        epoll_ >= 0 && wake_ >= 0 && ::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &added) == 0;
-  }
-  socket_set(socket_set const&) = delete;
-  auto operator=(socket_set const&) -> socket_set& = delete;
-  ~socket_set() {
-    ::close(epoll_);
-    ::close(wake_);
-  }
-
-  [[nodiscard]] auto is_usable() const noexcept -> bool { return is_usable_; }
-  void wake() const { (void)::eventfd_write(wake_, 1); }
-
-  /// One of our connections, of whose end we hear.
-  void add(int socket) { sockets_[socket] = {.is_ours = true}; }
-  void remove(int socket) { sockets_.erase(socket); }
-
-  void want(int socket, int what) {
-    auto& known = sockets_[socket];
-    known.wanted = what == CURL_POLL_REMOVE ? 0U
-                                            : ((what & CURL_POLL_IN) != 0 ? EPOLLIN : 0U) |
-                                                  ((what & CURL_POLL_OUT) != 0 ? EPOLLOUT : 0U);
-    if (!known.is_changed) {
-      known.is_changed = true;
-      changed_.push_back(socket);
-    }
-  }
-
-  /// What has happened, at most so long from now.
-  [[nodiscard]] auto wait(nanoseconds time) -> std::span<epoll_event const> {
-    tell();
-    auto const seconds = std::chrono::floor<std::chrono::seconds>(time);
-    timespec const bound{seconds.count(), (time - seconds).count()};
-    auto const size = static_cast<int>(events_.size());
-    auto count = ::epoll_pwait2(epoll_, events_.data(), size, &bound, nullptr);
-    if (count < 0 && errno == ENOSYS) {  // a kernel before 5.11
-      count = ::epoll_wait(epoll_, events_.data(), size,
-                           static_cast<int>(std::chrono::ceil<milliseconds>(time).count()));
-    }
-    auto const came = std::span(events_).first(static_cast<std::size_t>(std::max(count, 0)));
-    auto const kept =
-        std::ranges::remove_if(came, [this](auto const& each) { return !is_wanted(each.data.fd); });
-    return came.first(came.size() - kept.size());
-  }
-
- private:
-  [[nodiscard]] auto is_wanted(int socket) -> bool {
-    if (socket == wake_) {
-      eventfd_t times = 0;
-      (void)::eventfd_read(wake_, &times);
-      return false;
-    }
-    auto const found = sockets_.find(socket);
-    if (found != sockets_.end() && found->second.wanted == 0) {
-      // A connection that rests was closed by the other end, which curl sees when it wants to use
-      // it.
-      (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, socket, nullptr);
-      found->second.told = 0;
-    }
-    return found != sockets_.end() && found->second.wanted != 0;
-  }
-
-  struct known_socket {
-    unsigned wanted = 0;
-    unsigned told = 0;  // to the system
-    bool is_ours = false;
-    bool is_changed = false;
-  };
-
-  void tell() {
-    for (auto const socket : changed_) {
-      if (auto const found = sockets_.find(socket); found != sockets_.end()) {
-        tell(socket, found->second);
-        if (found->second.wanted == 0 && !found->second.is_ours) {
-          sockets_.erase(found);
-        }
-      }
-    }
-    changed_.clear();
-  }
-
-  void tell(int socket, known_socket& known) const {
-    known.is_changed = false;
-    // One of ours that rests stays where it is until it is used again. The number of another may be
-    // that of a new socket by now.
-    if (known.is_ours && (known.wanted == known.told || known.wanted == 0)) {
-      return;
-    }
-    epoll_event event{.events = known.wanted, .data = {.fd = socket}};
-    if (known.wanted == 0) {
-      (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, socket, nullptr);
-    } else if (::epoll_ctl(epoll_, known.told == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket,
-                           &event) != 0) {
-      (void)::epoll_ctl(epoll_, errno == EEXIST ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event);
-    }
-    known.told = known.wanted;
-  }
-
-  int epoll_;
-  int wake_;
-  bool is_usable_ = false;
-  std::unordered_map<int, known_socket> sockets_;
-  std::vector<int> changed_;
-  std::array<epoll_event, 64> events_{};
-};
-
 struct transport::state {
   explicit state(session_options const& given) : options(given), multi(curl_multi_init()) {}
   state(state const&) = delete;
   auto operator=(state const&) -> state& = delete;
   ~state() {
     for (auto const& each : all) {
-      if (each->of != nullptr) {
+      if (each->served != nullptr) {
         curl_multi_remove_handle(multi.get(), each->easy.get());
       }
     }
@@ -484,8 +367,8 @@ struct transport::state {
 
   void release(transfer& each) {
     curl_multi_remove_handle(multi.get(), each.easy.get());
-    each.of->on = nullptr;
-    each.of = nullptr;
+    each.served->on = nullptr;
+    each.served = nullptr;
     idle.push_back(&each);
   }
 
@@ -506,10 +389,10 @@ struct transport::state {
       void* found = nullptr;
       curl_easy_getinfo(said->easy_handle, CURLINFO_PRIVATE, &found);
       auto& on = *static_cast<transfer*>(found);
-      auto& of = *on.of;
+      auto& ended = *on.served;
       auto const how = said->data.result == CURLE_OK ? attempt_end{} : judge(on, said->data.result);
       release(on);
-      tell(of, how);
+      tell(ended, how);
       has_ended = true;
     }
     return has_ended;
@@ -555,13 +438,13 @@ auto transport::start(exchange& each, nanoseconds time_max) -> std::optional<att
   if (on == nullptr) {
     return out_of_memory();
   }
-  on->of = &each;
+  on->served = &each;
   on->sends = 0;
   on->has_head = false;
   on->is_too_large = false;
   on->error[0] = '\0';
   if (auto const code = state_->set_target(*on, each); code != CURLUE_OK) {
-    on->of = nullptr;
+    on->served = nullptr;
     state_->idle.push_back(on);
     return attempt_end{.delivery = delivery::not_sent,
                        .fault = code == CURLUE_OUT_OF_MEMORY ? client_fault::out_of_resources
@@ -571,7 +454,7 @@ auto transport::start(exchange& each, nanoseconds time_max) -> std::optional<att
   }
   if (!set_request(*on, each, time_max) ||
       curl_multi_add_handle(state_->multi.get(), on->easy.get()) != CURLM_OK) {
-    on->of = nullptr;
+    on->served = nullptr;
     state_->idle.push_back(on);
     return out_of_memory();
   }

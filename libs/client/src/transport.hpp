@@ -37,7 +37,7 @@ class transport {
 
   /// Hears of an attempt that has ended. Must not begin or drop one.
   using on_end = std::move_only_function<void(exchange&, attempt_end const&)>;
-  /// Waits until there is something to read or write, somebody wakes it, or `time` is over; reads
+  /// Waits until there is something to read or write, `wake` is called, or `time` is over; reads
   /// and writes it. Does not wait when something has ended.
   void move_bytes(std::chrono::nanoseconds time, on_end& ended);
 

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 using idempotency::delivery;
 using std::chrono::nanoseconds;
 
-/// A scheduler whose clock the test moves, and which sends to nobody.
+/// A scheduler whose clock the test moves, and which sends nothing.
 class scheduled {
  public:
   explicit scheduled(session_options options = {}) : options_(std::move(options)) {}
@@ -46,7 +46,7 @@ class scheduled {
     scheduler_.finish(each, how, now, {});
     collect();
   }
-  void lose(exchange& each) {
+  void lose_connection(exchange& each) {
     fail(each, {.delivery = delivery::no_answer, .fault = client_fault::connection_lost});
   }
   void cancel(request_id id) {
@@ -186,7 +186,7 @@ TEST(client_scheduler, sends_again_with_the_same_key_and_has_another_for_another
   auto* each = world.start();
   auto const key = each->key;
   EXPECT_EQ(key.size(), 36U);
-  world.lose(*each);
+  world.lose_connection(*each);
   EXPECT_EQ(world.outcome(first), nullptr);
   // The other goes while the first one waits.
   auto* const other = world.start();
@@ -207,12 +207,12 @@ TEST(client_scheduler, sends_again_with_the_same_key_and_has_another_for_another
 TEST(client_scheduler, does_not_send_again_what_may_have_run_and_has_no_key) {
   scheduled world;
   auto const id = world.send(post());
-  world.lose(*world.start());
+  world.lose_connection(*world.start());
   EXPECT_EQ(world.fault(id), client_fault::connection_lost);
   EXPECT_TRUE(world.outcome(id)->error().may_have_run);
 }
 
-TEST(client_scheduler, knows_that_an_answer_of_somebody_between_proves_nothing) {
+TEST(client_scheduler, knows_that_an_answer_of_a_proxy_proves_nothing) {
   for (int const status : {408, 429, 502, 503, 504}) {
     scheduled world;
     auto wanted = post();
@@ -374,7 +374,7 @@ TEST(client_scheduler, stops_retrying_when_the_budget_is_spent) {
   int attempts = 0;
   for (auto* each = world.start(); each != nullptr; each = world.pass_to_start()) {
     ++attempts;
-    world.lose(*each);
+    world.lose_connection(*each);
   }
   EXPECT_EQ(attempts, 6);
   EXPECT_EQ(world.fault(id), client_fault::connection_lost);

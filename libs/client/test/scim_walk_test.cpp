@@ -321,7 +321,7 @@ TEST(client_scim_walk, takes_the_cursors_of_a_server_that_has_nothing_else) {
            (next.empty() ? std::string() : R"("nextCursor":")" + next + "\",") +
            R"("Resources":[{"id":")" + id + "\"}]}";
   };
-  scim_place place{.method = pagination_method::index};
+  scim_position place{.method = pagination_method::index};
   scim_walk walk(query(0), place);
   walk.take(200, page("a", "x"));
   EXPECT_EQ(id_of(*std::get<json::value const*>(*walk.next())), "a");
@@ -334,7 +334,7 @@ TEST(client_scim_walk, takes_the_cursors_of_a_server_that_has_nothing_else) {
 TEST(client_scim_walk, leaves_out_the_order_that_it_chose_where_it_is_refused) {
   auto server = with(3);
   server.sorts = false;
-  scim_walk walk(query(), scim_place{.by_id = true});
+  scim_walk walk(query(), scim_position{.by_id = true});
   EXPECT_THAT(given(walk, server), ElementsAre("a", "b", "c"));
 }
 
@@ -370,11 +370,11 @@ TEST(client_scim_walk, goes_on_behind_the_last_id_when_its_cursor_is_lost) {
 TEST(client_scim_walk, keeps_the_filter_when_it_goes_on_behind_an_id) {
   auto wanted = query();
   wanted.filter = "active eq true or x pr";
-  scim_walk walk(wanted, scim_place{.method = pagination_method::cursor,
-                                    .cursor = "lost",
-                                    .by_id = true,
-                                    .edge = "a\"b",
-                                    .ids_in_order = 8});
+  scim_walk walk(wanted, scim_position{.method = pagination_method::cursor,
+                                       .cursor = "lost",
+                                       .by_id = true,
+                                       .edge = "a\"b",
+                                       .ids_in_order = 8});
   walk.take(410, "");
   EXPECT_THAT(
       std::get<walk_request>(*walk.next()).url,
@@ -382,7 +382,7 @@ TEST(client_scim_walk, keeps_the_filter_when_it_goes_on_behind_an_id) {
                 "%22&sortBy=id&cursor"));
 }
 
-TEST(client_scim_walk, begins_anew_where_ids_are_no_way_and_gives_nothing_twice) {
+TEST(client_scim_walk, starts_again_where_ids_do_not_help_and_gives_nothing_twice) {
   enum class why { does_not_sort, does_not_filter, sorts_by_something_else, asked_otherwise };
   for (auto const each : {why::does_not_sort, why::does_not_filter, why::sorts_by_something_else,
                           why::asked_otherwise}) {
@@ -421,7 +421,7 @@ TEST(client_scim_walk, comes_through_by_ids_when_cursors_never_last) {
   EXPECT_THAT(ids, ElementsAre("a", "b", "c", "d", "e", "f", "g", "h", "i"));
 }
 
-TEST(client_scim_walk, cannot_begin_anew_when_it_has_forgotten_what_it_gave) {
+TEST(client_scim_walk, cannot_start_again_when_it_has_forgotten_what_it_gave) {
   auto server = with(9);
   server.sorts = false;
   scim_walk walk(query(), {.seen_max = 3});
@@ -602,11 +602,11 @@ TEST(client_scim_walk, goes_on_in_another_process) {
       auto ids = given(
           walk, server, [] {}, 4);
       ASSERT_TRUE(std::holds_alternative<walk_request>(*walk.next()));
-      auto const kept = json::parse(to_json(walk.place()));
+      auto const kept = json::parse(to_json(walk.position()));
       ASSERT_TRUE(kept);
-      ASSERT_EQ(scim_place_of(*kept), walk.place());
+      ASSERT_EQ(scim_position_of(*kept), walk.position());
       server.generation += loses ? 1 : 0;
-      scim_walk other(query(), *scim_place_of(*kept), trusting);
+      scim_walk other(query(), *scim_position_of(*kept), trusting);
       for (auto const& id : ids) {
         other.has_seen(id);
       }
@@ -614,7 +614,7 @@ TEST(client_scim_walk, goes_on_in_another_process) {
       EXPECT_THAT(ids, ElementsAre("a", "b", "c", "d", "e", "f", "g", "h"));
     }
   }
-  EXPECT_FALSE(scim_place_of(json::value(1)));
+  EXPECT_FALSE(scim_position_of(json::value(1)));
 }
 
 TEST(client_scim_walk, remembers_in_another_process_that_something_was_deleted) {
@@ -634,8 +634,8 @@ TEST(client_scim_walk, remembers_in_another_process_that_something_was_deleted) 
   EXPECT_THAT(ids, ElementsAre("a", "b", "d", "e"));
   ASSERT_TRUE(std::holds_alternative<walk_request>(*walk.next()));
   server.add("x");  // else there are fewer than the server says, which is another way to see it
-  auto const kept = scim_place_of(*json::parse(to_json(walk.place())));
-  ASSERT_EQ(kept, walk.place());
+  auto const kept = scim_position_of(*json::parse(to_json(walk.position())));
+  ASSERT_EQ(kept, walk.position());
   scim_walk other(query(), *kept, trusting);
   for (auto const& id : ids) {
     other.has_seen(id);
@@ -674,8 +674,9 @@ TEST(client_scim_walk, does_not_take_the_end_of_pages_for_the_end_when_there_is_
   for (;;) {
     auto const step = walk.next();
     if (!step) {
-      EXPECT_EQ(step.error(), (scim_error{.fault = scim_fault::stuck,
-                                          .detail = "it speaks of 5 resources and gives 2"}));
+      EXPECT_EQ(step.error(),
+                (scim_error{.fault = scim_fault::stuck,
+                            .detail = "it says that there are 5 resources and gives 2"}));
       break;
     }
     ASSERT_FALSE(std::holds_alternative<walk_end>(*step));
@@ -762,7 +763,7 @@ TEST(client_scim_walk, does_not_ask_for_ever_where_every_page_by_index_is_the_fi
   EXPECT_EQ(got, 2U);
 }
 
-TEST(client_scim_walk, ends_with_what_is_no_list_of_resources) {
+TEST(client_scim_walk, ends_with_an_answer_that_is_not_a_list_of_resources) {
   for (std::string const body :
        {"", "[]", "{}", R"({"Resources":1})",
         R"({"schemas":["urn:ietf:params:scim:api:messages:2.0:ListResponse"],"Resources":[1]})"}) {

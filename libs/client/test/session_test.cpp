@@ -65,7 +65,7 @@ TEST(client_session, sends_what_it_is_given_and_returns_what_comes) {
   EXPECT_THAT(request, HasSubstr("\r\nX-Empty:\r\n"));
   EXPECT_EQ(field_of(request, "User-Agent"), "tidegate");
   EXPECT_EQ(field_of(request, "Idempotency-Key"), "(none)");
-  EXPECT_THAT(request, Not(HasSubstr("Content-Type"))) << "nobody has said what it is";
+  EXPECT_THAT(request, Not(HasSubstr("Content-Type"))) << "the caller has not said what it is";
 }
 
 TEST(client_session, sends_targets_one_after_the_other_over_one_connection) {
@@ -190,7 +190,7 @@ TEST(client_session, never_sends_a_request_twice_that_may_not_run_twice) {
   EXPECT_EQ(server.requests().size(), 2U);
 }
 
-TEST(client_session, says_that_nobody_listens) {
+TEST(client_session, says_that_no_server_listens) {
   std::string url;
   {
     faulty_server const gone([](auto const&) { return reaction{}; });
@@ -201,7 +201,7 @@ TEST(client_session, says_that_nobody_listens) {
   auto const got = opened(options)->send({.method = "POST", .url = url}).get();
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().fault, client_fault::cannot_connect);
-  EXPECT_EQ(got.error().attempts, 3U) << "what nobody has seen may be sent again";
+  EXPECT_EQ(got.error().attempts, 3U) << "what no server has seen may be sent again";
   EXPECT_FALSE(got.error().may_have_run);
 }
 

@@ -57,8 +57,8 @@ auto take_passed_sockets() -> result<std::vector<passed_socket>, std::string> {
   }
   auto const count = number_in(*count_text);
   if (!count || *count < 0 || *count > passed_max) {
-    return failure("LISTEN_FDS is \"" + *count_text + "\", no number of sockets from 0 to " +
-                   std::to_string(passed_max));
+    return failure("invalid LISTEN_FDS \"" + *count_text + "\" (expected 0 to " +
+                   std::to_string(passed_max) + ")");
   }
   std::vector<passed_socket> passed;
   std::string_view rest = names;
@@ -69,7 +69,7 @@ auto take_passed_sockets() -> result<std::vector<passed_socket>, std::string> {
     if (option_of(fd, SO_ACCEPTCONN) != 1 || option_of(fd, SO_TYPE) != SOCK_STREAM) {
       return failure("descriptor " + std::to_string(fd) +
                      (name.empty() ? "" : " (" + each.name + ")") +
-                     " was passed by LISTEN_FDS and is no stream socket that listens");
+                     " of LISTEN_FDS is not a listening stream socket");
     }
     int const on = 1;
     (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // not for a path

@@ -29,7 +29,7 @@ auto read_clock() noexcept -> instant {
 /// Has the memory of the next one to be told come near while this one works. What the system does
 /// for a connection in between is enough to drive out what ours was; without this, waiting for it
 /// takes as long as reading a head.
-void fetch_ahead(void const* who) noexcept {
+void prefetch(void const* who) noexcept {
   constexpr std::uintptr_t line = 64;
   constexpr std::uintptr_t size = 5 * line;  // most of a connection; what is behind it does no harm
   auto const begin = reinterpret_cast<std::uintptr_t>(who);
@@ -145,7 +145,7 @@ void loop::post(std::function<void()> task) {
     std::lock_guard const lock(posted_mutex_);
     posted_.push_back(std::move(task));
     if (posted_.size() > 1) {
-      return;  // whoever was first has woken it, and it takes all of them
+      return;  // the first one has woken it, and it takes all of them
     }
   }
   std::uint64_t const one = 1;
@@ -171,7 +171,7 @@ void loop::turn(std::chrono::milliseconds wait) {
   for (int i = 0; i < count; ++i) {
     auto const& event = events[static_cast<std::size_t>(i)];
     if (i + 1 < count) {
-      fetch_ahead(events[static_cast<std::size_t>(i) + 1].data.ptr);
+      prefetch(events[static_cast<std::size_t>(i) + 1].data.ptr);
     }
     auto* const who = static_cast<watched*>(event.data.ptr);
     if (who == nullptr) {

@@ -33,7 +33,7 @@ void descriptor::close() noexcept {
 
 auto to_string(system_error const& error) -> std::string {
   std::array<char, 256> text{};
-  return std::string(error.what) + ": " + ::strerror_r(error.code, text.data(), text.size());
+  return std::string(error.call) + ": " + ::strerror_r(error.code, text.data(), text.size());
 }
 
 auto socket_address::from_bytes(void const* data, std::size_t size) -> socket_address {
@@ -136,7 +136,7 @@ auto path_of(socket_address const& address) -> std::string {
   return address.to_string().substr(path_prefix.size());
 }
 
-/// Whether there is a file that is no socket, to which a connection is refused as well.
+/// Whether there is a file that is not a socket, to which a connection is refused as well.
 auto is_other_file(std::string const& path) -> bool {
   struct stat is {};
   return ::lstat(path.c_str(), &is) == 0 && !S_ISSOCK(is.st_mode);

@@ -39,7 +39,7 @@ constexpr std::string_view http1_only = "\x08http/1.1";
   return text.data();
 }
 
-/// A key with a password is refused: there is nobody to ask.
+/// A key with a password is refused: a server cannot ask for it.
 auto no_password(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*user*/) -> int {
   return -1;
 }

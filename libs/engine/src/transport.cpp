@@ -94,7 +94,7 @@ class transport::tls_session {
                                                                  server_name.c_str()) == 1
                                  : SSL_set1_host(ssl_, server_name.c_str()) == 1);
     }
-    failed_ = !good;  // never a connection to somebody who was not checked
+    failed_ = !good;  // never a connection to a peer that was not checked
     ERR_clear_error();
   }
 

@@ -276,8 +276,9 @@ void explain_legacy(message_view const& message, sys_seconds now, told_limits co
       judge_reset(line, *name, read, message, now, waits, out);
     } else if (ratelimit::read_legacy({&line, 1}, now).limits.empty()) {
       // One line with a number is a limit of its own.
-      out.break_rule(rule_of("x-ratelimit-value"), line.name,
-                     quoted(trimmed(line.value)) + " is no number of 0 or more; clients ignore it");
+      out.break_rule(
+          rule_of("x-ratelimit-value"), line.name,
+          quoted(trimmed(line.value)) + " is not a number of 0 or more; clients ignore it");
     }
   }
   if (family.empty()) {

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::string_view name = "Retry-After";
-/// Nobody waits for longer, and a Unix time is far above it.
+/// A longer wait is not plausible, and a Unix time is far above it.
 constexpr seconds plausible_max = std::chrono::days(31);
 /// Both sides round up or down.
 constexpr std::int64_t rounding = 1;
@@ -69,7 +69,7 @@ void compare(std::int64_t delay, ratelimit::limit_field const& field, report& ou
   if (delay < *latest) {
     out.break_rule(rule_of("retry-after-before-reset"), name,
                    "it ends " + duration_words(*latest - delay) +
-                       " before the quota is reset; whoever obeys it is refused again",
+                       " before the quota is reset; a client that obeys it is refused again",
                    field.version);
   } else {
     out.break_rule(rule_of("retry-after-behind-reset"), name,

@@ -103,8 +103,7 @@ inline constexpr auto rule_table = [] {
       {"ratelimit-redirect-exhausted", warning, ratelimit_09, "6", "4",
        "A redirect does not say that nothing remains: clients would wait before they follow it."},
       {"ratelimit-from-cache", advice, ratelimit_09, "7.3", "5.2",
-       "Responses that caches keep have no RateLimit fields: whoever gets them has to ignore "
-       "those."},
+       "Responses that caches keep have no RateLimit fields: clients have to ignore those."},
       {"retry-after-syntax",
        error,
        http,

@@ -67,7 +67,7 @@ auto octets_words(std::int64_t octets) -> std::string {
     size *= 1024;
     ++unit;
   }
-  // The rest is below 2^50, so that ten times it is no overflow.
+  // The rest is below 2^50, so that ten times it does not overflow.
   auto const tenths = octets / size * 10 + octets % size * 10 / size;
   return with_tenth(tenths) + " " + std::string(units[unit]);
 }

@@ -139,7 +139,7 @@ TEST(explain_fields, takes_the_time_from_now_where_a_moment_is_beside_it) {
               testing::Not(testing::Contains(testing::StartsWith("wait "))));
 }
 
-TEST(explain_fields, takes_nothing_that_is_no_number_for_a_moment) {
+TEST(explain_fields, takes_only_numbers_for_a_moment) {
   EXPECT_THAT(said({"X-RateLimit-Reset: 1470173023.abc", "X-RateLimit-Reset-After: 2"}),
               testing::Not(testing::Contains(testing::HasSubstr("that is past"))));
   for (auto const* const name : {"X-RateLimit-Reset-Ms", "X-RateLimit-Reset-After"}) {
@@ -268,7 +268,7 @@ TEST(explain_fields, knows_which_fields_a_draft_had) {
               testing::StartsWith("no specification has these fields"));
 }
 
-TEST(explain_fields, warns_nobody_of_what_the_draft_says_both_ways) {
+TEST(explain_fields, does_not_warn_of_what_the_draft_says_both_ways) {
   auto const findings = explain({R"(RateLimit-Policy: "a";q=1;qu="request")"});
   EXPECT_EQ(count(findings, severity::warning), 0);
   EXPECT_EQ(count(findings, severity::advice), 1);
@@ -556,7 +556,7 @@ TEST(explain_text, groups_findings_by_field) {
   EXPECT_THAT(to_text(findings, colours::on), HasSubstr("\x1b[31merror:\x1b[0m"));
 }
 
-TEST(explain_text, lets_nobody_control_the_terminal) {
+TEST(explain_text, shows_no_control_characters) {
   EXPECT_EQ(printable("a\x1b[2J\x7f\n\xc2\x9b"
                       "31m\xc3\xa9"),
             "a?[2J????31m\xc3\xa9");

@@ -43,7 +43,7 @@ constexpr std::string_view name = "Idempotency-Key";
       return true;
     }
   }
-  return each.of->content.contains("http://") || each.of->content.contains("https://") ||
+  return each.source->content.contains("http://") || each.source->content.contains("https://") ||
          each.field("link").contains("rel=");
 }
 
@@ -107,7 +107,7 @@ void check_retry_content(recording const& what, verdict& out) {
     return;
   }
   out.applies();
-  if (retry->of->content != first->of->content) {
+  if (retry->source->content != first->source->content) {
     out.broken(
         *retry, name,
         "the retry got other content than the first request: it was probably carried out again");
@@ -153,8 +153,9 @@ void judge_malformed(recording const& what, verdict& out, bool required) {
   }
   out.applies();
   if (is_done(each)) {
-    out.broken(*each, name,
-               "a write whose key is no String was carried out, unprotected or under another key");
+    out.broken(
+        *each, name,
+        "a write whose key is not a String was carried out, unprotected or under another key");
   }
 }
 
@@ -186,7 +187,7 @@ void check_concurrent(recording const& what, verdict& out) {
     return;
   }
   out.applies();
-  if (one->of->content != other->of->content) {
+  if (one->source->content != other->source->content) {
     out.broken(
         *other, name,
         "two requests at once with one key got different content: both were probably carried out");
@@ -229,7 +230,7 @@ void check_described(recording const& what, verdict& out) {
       continue;
     }
     out.applies();
-    if (each.of->content.empty() && each.field("link").empty()) {
+    if (each.source->content.empty() && each.field("link").empty()) {
       out.broken(each, name, "the 409 does not say what the conflict is");
     }
   }
@@ -290,14 +291,14 @@ constexpr auto table = std::to_array<checked_rule>({
       idempotency_key,
       "2.1, 5",
       {},
-      "Where a key is required, one that is no String is refused."},
+      "Where a key is required, one that is not a String is refused."},
      check_malformed},
     {{"idempotency-malformed-ignored",
       advice,
       idempotency_key,
       "5",
       {},
-      "Where keys are optional, one that is no String is refused too, rather than passed over."},
+      "Where keys are optional, one that is not a String is refused too, rather than passed over."},
      check_malformed_optional},
     {{"idempotency-concurrent-once",
       warning,

@@ -63,7 +63,7 @@ void judge_fields(recording const& what, std::span<judgement> judgements) {
       }
     }
     for (auto& found : explain::explain_fields({.fields = each.lines, .status = each.status()},
-                                               each.of->received)) {
+                                               each.source->received)) {
       auto const one = std::ranges::find(judgements, found.rule,
                                          [](judgement const& known) { return known.rule.id; });
       if (one != judgements.end()) {
@@ -73,8 +73,9 @@ void judge_fields(recording const& what, std::span<judgement> judgements) {
   }
 }
 
-[[nodiscard]] auto behaviour_rules() -> std::array<std::span<checked_rule const>, 4> {
-  return {ratelimit_rules(), problem_rules(), idempotency_rules(), scim_rules()};
+[[nodiscard]] auto behaviour_rules() -> std::array<std::span<checked_rule const>, 5> {
+  return {ratelimit_rules(), problem_rules(), idempotency_rules(), scim_config_rules(),
+          scim_rules()};
 }
 
 }  // namespace

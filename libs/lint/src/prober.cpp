@@ -36,7 +36,7 @@ enum class prober::step : std::uint8_t {
 namespace {
 
 constexpr std::string_view key_name = "Idempotency-Key";
-/// Nobody's cursor, in characters that a cursor may have.
+/// A cursor that no server gave, in characters that a cursor may have.
 constexpr std::string_view foreign_cursor = "tidegate-lint-no-cursor";
 
 /// The path of a URL with what is before it, and the query with its "?".

@@ -29,7 +29,7 @@ void check_object(recording const& what, verdict& out) {
     if (is_problem(each)) {
       out.applies();
       if (object_of(each) == nullptr) {
-        out.broken(each, "content", "it is no JSON object, or has a name twice");
+        out.broken(each, "content", "it is not a JSON object, or has a name twice");
       }
     }
   }
@@ -46,12 +46,12 @@ void check_members(recording const& what, verdict& out) {
     for (auto const name : texts) {
       auto const* const member = object->find(name);
       if (member != nullptr && member->if_string() == nullptr) {
-        out.broken(each, name, "the member is no string, so that clients have to ignore it");
+        out.broken(each, name, "the member is not a string, so that clients have to ignore it");
       }
     }
     auto const* const status = object->find("status");
     if (status != nullptr && status->if_integer() == nullptr) {
-      out.broken(each, "status", "the member is no integer, so that clients have to ignore it");
+      out.broken(each, "status", "the member is not an integer, so that clients have to ignore it");
     }
   }
 }
@@ -103,7 +103,7 @@ void check_type(recording const& what, verdict& out) {
       }
       out.applies();
       if (!is_reference(*text)) {
-        out.broken(each, name, "the member is no URI reference");
+        out.broken(each, name, "the member is not a URI reference");
       }
     }
   }

@@ -22,7 +22,7 @@ constexpr std::string_view policy_name = "RateLimit-Policy";
 constexpr std::string_view types_base = "https://iana.org/assignments/http-problem-types#";
 
 [[nodiscard]] auto has_legacy(seen const& each) -> bool {
-  return !ratelimit::read_legacy(each.lines, each.of->received).limits.empty();
+  return !ratelimit::read_legacy(each.lines, each.source->received).limits.empty();
 }
 
 void check_advertised(recording const& what, verdict& out) {
@@ -73,10 +73,10 @@ void check_secret(recording const& what, verdict& out) {
         return;
       }
       out.applies();
-      for (auto const& [name, value] : each.of->request.fields) {
+      for (auto const& [name, value] : each.source->request.fields) {
         bool const is_credential = std::ranges::any_of(
             credentials, [&](std::string_view known) { return same_name(known, name); });
-        // A scheme such as Bearer is no secret.
+        // A scheme such as Bearer is not secret.
         auto const secret = value.substr(value.rfind(' ') + 1);
         if (is_credential && secret.size() >= secret_min && key->contains(secret)) {
           out.broken(each, field,
@@ -212,7 +212,8 @@ void check_violated_names(recording const& what, verdict& out) {
     for (auto const& name : *names) {
       auto const* const text = name.if_string();
       if (text != nullptr && !known.contains(*text)) {
-        out.broken(each, "violated-policies", "\"" + *text + "\" is no policy of RateLimit-Policy");
+        out.broken(each, "violated-policies",
+                   "\"" + *text + "\" is not a policy of RateLimit-Policy");
       }
     }
   }

@@ -73,7 +73,7 @@ auto seen::media_type() const -> std::string {
 recording::recording(std::span<exchange const> exchanges) {
   all_.reserve(exchanges.size());
   for (auto const& each : exchanges) {
-    auto& added = all_.emplace_back(seen{.of = &each, .lines = {}, .json = {}});
+    auto& added = all_.emplace_back(seen{.source = &each, .lines = {}, .json = {}});
     for (auto const& line : each.fields) {
       added.lines.push_back({line.name, line.value});
     }
@@ -107,14 +107,14 @@ void verdict::broken(seen const& by, std::string_view field, std::string text) {
 void verdict::broken(seen const& by, explain::finding what) {
   of_.result = outcome::broken;
   for (auto& known : of_.findings) {
-    if (known.what == what) {
+    if (known.finding == what) {
       ++known.times;
       return;
     }
   }
   if (of_.findings.size() < broken_max) {
-    auto where = request_words(by.of->request) + ": " + std::to_string(by.status());
-    of_.findings.push_back({.what = std::move(what), .where = std::move(where)});
+    auto where = request_words(by.source->request) + ": " + std::to_string(by.status());
+    of_.findings.push_back({.finding = std::move(what), .where = std::move(where)});
   }
 }
 

@@ -17,12 +17,12 @@ namespace tidegate::lint {
 
 /// One exchange with its content read. Borrows the exchange.
 struct seen {
-  exchange const* of = nullptr;
+  exchange const* source = nullptr;
   std::vector<ratelimit::field_line> lines;
   std::optional<json::value> json;  ///< the content, where it says that it is JSON and is
 
-  [[nodiscard]] auto status() const noexcept -> int { return of->status; }
-  [[nodiscard]] auto purpose() const noexcept -> probe { return of->request.purpose; }
+  [[nodiscard]] auto status() const noexcept -> int { return source->status; }
+  [[nodiscard]] auto purpose() const noexcept -> probe { return source->request.purpose; }
   /// The first line of that name, trimmed; empty where there is none.
   [[nodiscard]] auto field(std::string_view name) const noexcept -> std::string_view;
   /// All lines of that name.
@@ -71,6 +71,7 @@ struct checked_rule {
 [[nodiscard]] auto ratelimit_rules() noexcept -> std::span<checked_rule const>;
 [[nodiscard]] auto problem_rules() noexcept -> std::span<checked_rule const>;
 [[nodiscard]] auto idempotency_rules() noexcept -> std::span<checked_rule const>;
+[[nodiscard]] auto scim_config_rules() noexcept -> std::span<checked_rule const>;
 [[nodiscard]] auto scim_rules() noexcept -> std::span<checked_rule const>;
 
 /// The method and the target of a request, `GET /orders?x=1`, shortened.

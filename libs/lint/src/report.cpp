@@ -140,10 +140,10 @@ void append_json(std::string& out, judgement const& one) {
   out.append(",\"findings\":[");
   for (auto const& found : one.findings) {
     out.append(&found == one.findings.data() ? "{" : ",{");
-    append_member(out, "field", found.what.field);
-    append_member(out, "text", found.what.text);
-    append_member(out, "specification", found.what.specification);
-    append_member(out, "section", found.what.section);
+    append_member(out, "field", found.finding.field);
+    append_member(out, "text", found.finding.text);
+    append_member(out, "specification", found.finding.specification);
+    append_member(out, "section", found.finding.section);
     append_member(out, "where", found.where);
     out.append(",\"times\":").append(std::to_string(found.times)).append("}");
   }

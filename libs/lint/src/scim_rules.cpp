@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording.hpp"
+//
+// Lists and errors of SCIM servers.
+#include "scim_pages.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
 #include <string>
-#include <vector>
 
 namespace tidegate::lint {
 
@@ -20,205 +21,11 @@ constexpr std::string_view error_schema = "urn:ietf:params:scim:api:messages:2.0
 /// What the prober asks for on pages.
 constexpr std::size_t page_size = 2;
 
-[[nodiscard]] auto is_scim(probe purpose) -> bool {
-  return purpose >= probe::scim_config;
-}
-
-[[nodiscard]] auto has_schema(json::value const& message, std::string_view schema) -> bool {
-  auto const* const member = message.find("schemas");
-  auto const* const schemas = member == nullptr ? nullptr : member->if_array();
-  return schemas != nullptr && std::ranges::any_of(*schemas, [&](json::value const& one) {
-           return one.if_string() != nullptr && same_name(*one.if_string(), schema);
-         });
-}
-
-/// A page of a list that was answered with 200 and an object.
-struct page {
-  seen const* by = nullptr;
-  std::vector<std::string_view> ids;
-  std::size_t resources = 0;
-  std::int64_t const* total = nullptr;
-  json::value const* next = nullptr;
-  json::value const* previous = nullptr;
-};
-
-[[nodiscard]] auto page_of(recording const& what, probe purpose) -> std::optional<page> {
-  auto const* const each = what.find(purpose);
-  if (each == nullptr || each->status() != 200 || !each->json ||
-      each->json->if_object() == nullptr) {
-    return std::nullopt;
-  }
-  page read{.by = each, .ids = {}};
-  auto const& message = *each->json;
-  read.next = message.find("nextCursor");
-  read.previous = message.find("previousCursor");
-  auto const* const total = message.find("totalResults");
-  read.total = total == nullptr ? nullptr : total->if_integer();
-  auto const* const resources = message.find("Resources");
-  if (resources != nullptr && resources->if_array() != nullptr) {
-    read.resources = resources->if_array()->size();
-    for (auto const& resource : *resources->if_array()) {
-      if (auto const id = text_of(resource, "id"); !id.empty()) {
-        read.ids.push_back(id);
-      }
-    }
-  }
-  return read;
-}
-
-constexpr std::array<probe, 7> list_probes = {probe::scim_first_page,     probe::scim_next_page,
-                                              probe::scim_previous_page,  probe::scim_count_zero,
-                                              probe::scim_count_negative, probe::scim_count_word,
-                                              probe::scim_default_page};
-
-[[nodiscard]] auto pages_of(recording const& what) -> std::vector<page> {
-  std::vector<page> pages;
-  for (auto const purpose : list_probes) {
-    if (auto read = page_of(what, purpose)) {
-      pages.push_back(*std::move(read));
-    }
-  }
-  return pages;
-}
-
-/// The member `pagination` of ServiceProviderConfig.
-[[nodiscard]] auto pagination_of(recording const& what) -> json::object const* {
-  auto const* const config = what.find(probe::scim_config);
-  auto const* const member =
-      config == nullptr || !config->json ? nullptr : config->json->find("pagination");
-  return member == nullptr ? nullptr : member->if_object();
-}
-
-[[nodiscard]] auto says(json::object const* object, std::string_view name) -> std::optional<bool> {
-  auto const* const member = object == nullptr ? nullptr : object->find(name);
-  auto const* const value = member == nullptr ? nullptr : member->if_bool();
-  return value == nullptr ? std::nullopt : std::optional(*value);
-}
-
-/// Cursors are there: it says so, or gives one.
-[[nodiscard]] auto has_cursors(recording const& what) -> bool {
-  return says(pagination_of(what), "cursor").value_or(false) ||
-         std::ranges::any_of(pages_of(what), [](page const& each) {
-           return each.next != nullptr || each.previous != nullptr;
-         });
-}
-
-// ── ServiceProviderConfig ──
-
-void check_config(recording const& what, verdict& out) {
-  auto const* const config = what.find(probe::scim_config);
-  if (config == nullptr || config->status() == 401 || config->status() == 403) {
-    return;
-  }
-  out.applies();
-  if (config->status() != 200 || !config->json || config->json->if_object() == nullptr) {
-    out.broken(*config, "ServiceProviderConfig", "there is none");
-  }
-}
-
-void check_config_pagination(recording const& what, verdict& out) {
-  auto const* const config = what.find(probe::scim_config);
-  if (config == nullptr || config->status() != 200 || !has_cursors(what)) {
-    return;
-  }
-  out.applies();
-  if (pagination_of(what) == nullptr) {
-    out.broken(*config, "pagination", "cursors are given, but the attribute pagination is missing");
-  }
-}
-
-void check_config_booleans(recording const& what, verdict& out) {
-  auto const* const pagination = pagination_of(what);
-  if (pagination == nullptr) {
-    return;
-  }
-  out.applies();
-  for (std::string_view const name : {"cursor", "index"}) {
-    if (!says(pagination, name)) {
-      out.broken(*what.find(probe::scim_config), "pagination",
-                 std::string(name) +
-                     (pagination->find(name) == nullptr ? " is missing" : " is no boolean"));
-    }
-  }
-}
-
-void check_config_numbers(recording const& what, verdict& out) {
-  auto const* const pagination = pagination_of(what);
-  if (pagination == nullptr) {
-    return;
-  }
-  for (std::string_view const name :
-       {"defaultPageSize", "maximumPageSize", "maxPageSize", "cursorTimeout"}) {
-    auto const* const member = pagination->find(name);
-    if (member == nullptr) {
-      continue;
-    }
-    out.applies();
-    if (member->if_integer() == nullptr || *member->if_integer() < 0) {
-      out.broken(*what.find(probe::scim_config), "pagination",
-                 std::string(name) + " is no non-negative integer");
-    }
-  }
-}
-
-void check_config_names(recording const& what, verdict& out) {
-  constexpr std::array<std::string_view, 7> known = {
-      "cursor",          "index",           "defaultPaginationMethod",
-      "defaultPageSize", "maximumPageSize", "maxPageSize",
-      "cursorTimeout"};
-  auto const* const pagination = pagination_of(what);
-  if (pagination == nullptr) {
-    return;
-  }
-  out.applies();
-  for (auto const& member : pagination->members()) {
-    if (std::ranges::none_of(known, [&](auto name) { return same_name(name, member.name); })) {
-      out.broken(*what.find(probe::scim_config), "pagination",
-                 member.name.substr(0, 40) +
-                     " is no name of the specification; it has defaultPageSize, maximumPageSize "
-                     "(maxPageSize in "
-                     "RFC 9865) and cursorTimeout");
-    }
-  }
-}
-
-void check_config_method(recording const& what, verdict& out) {
-  auto const* const pagination = pagination_of(what);
-  auto const* const method =
-      pagination == nullptr ? nullptr : pagination->find("defaultPaginationMethod");
-  if (method == nullptr) {
-    return;
-  }
-  out.applies();
-  auto const* const text = method->if_string();
-  if (text == nullptr || (*text != "cursor" && *text != "index")) {
-    out.broken(*what.find(probe::scim_config), "pagination",
-               "defaultPaginationMethod is neither \"cursor\" nor \"index\"");
-  }
-}
-
-void check_config_true(recording const& what, verdict& out) {
-  auto const cursor = says(pagination_of(what), "cursor");
-  auto const* const first = what.find(probe::scim_first_page);
-  if (!cursor || first == nullptr) {
-    return;
-  }
-  out.applies();
-  auto const read = page_of(what, probe::scim_first_page);
-  if (*cursor && first->status() != 200) {
-    out.broken(*first, "pagination",
-               "cursors are said to be supported, but the first page is refused");
-  } else if (!*cursor && read && read->next != nullptr) {
-    out.broken(*first, "pagination",
-               "cursors are said not to be supported, but nextCursor is there");
-  }
-}
-
 // ── lists ──
 
 void check_media_type(recording const& what, verdict& out) {
   for (auto const& each : what.all()) {
-    if (!is_scim(each.purpose()) || !each.is_judged() || each.of->content.empty()) {
+    if (!is_scim(each.purpose()) || !each.is_judged() || each.source->content.empty()) {
       continue;
     }
     out.applies();
@@ -240,15 +47,15 @@ void check_list_form(recording const& what, verdict& out) {
     }
     auto const* const total = message.find("totalResults");
     if (total != nullptr && (each.total == nullptr || *each.total < 0)) {
-      out.broken(*each.by, "totalResults", "it is no non-negative integer");
+      out.broken(*each.by, "totalResults", "it is not a non-negative integer");
     }
     auto const* const resources = message.find("Resources");
     if (resources != nullptr && resources->if_array() == nullptr) {
-      out.broken(*each.by, "Resources", "it is no array");
+      out.broken(*each.by, "Resources", "it is not an array");
     }
     auto const* const items = message.find("itemsPerPage");
     if (items != nullptr && items->if_integer() == nullptr) {
-      out.broken(*each.by, "itemsPerPage", "it is no integer");
+      out.broken(*each.by, "itemsPerPage", "it is not an integer");
     }
   }
 }
@@ -313,7 +120,7 @@ void check_cursor_form(recording const& what, verdict& out) {
       auto const* const text = cursor->if_string();
       if (text == nullptr || text->empty()) {
         out.broken(*each.by, name,
-                   "it is no string with text; without another page it has to be left out");
+                   "it is not a string with text; without another page it has to be left out");
       } else if (std::ranges::any_of(*text, [](char c) {
                    bool const is_plain =
                        (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -490,51 +297,12 @@ void check_error_form(recording const& what, verdict& out) {
 }
 
 constexpr auto table = std::to_array<checked_rule>({
-    {{"scim-config", warning, scim_protocol, "4", {}, "There is a ServiceProviderConfig."},
-     check_config},
-    {{"scim-config-pagination",
-      warning,
-      scim_cursor,
-      "4",
-      {},
-      "ServiceProviderConfig has pagination where cursors are there."},
-     check_config_pagination},
-    {{"scim-config-booleans",
-      error,
-      scim_cursor,
-      "4",
-      {},
-      "pagination has the booleans cursor and index."},
-     check_config_booleans},
-    {{"scim-config-numbers",
-      error,
-      scim_cursor,
-      "4",
-      {},
-      "defaultPageSize, maximumPageSize and cursorTimeout are non-negative integers."},
-     check_config_numbers},
-    {{"scim-config-names",
-      warning,
-      scim_cursor,
-      "4",
-      {},
-      "pagination has the names of the specification and no others."},
-     check_config_names},
-    {{"scim-config-method",
-      error,
-      scim_cursor_rfc,
-      "4",
-      {},
-      "defaultPaginationMethod is cursor or index."},
-     check_config_method},
-    {{"scim-config-true", warning, scim_cursor, "4", {}, "What pagination says of cursors is so."},
-     check_config_true},
     {{"scim-media-type",
       error,
       scim_protocol,
       "3.8",
       {},
-      "Whoever accepts application/scim+json gets it."},
+      "A client that accepts application/scim+json gets it."},
      check_media_type},
     {{"scim-list-form", error, scim_protocol, "3.4.2", {}, "A list is a ListResponse."},
      check_list_form},
@@ -585,23 +353,33 @@ constexpr auto table = std::to_array<checked_rule>({
       {},
       "Without count a page has at most defaultPageSize and maximumPageSize results."},
      check_default_page},
-    {{"scim-invalid-cursor", warning, scim_cursor, "2.1", {}, "A cursor that is none gets 400."},
+    {{"scim-invalid-cursor",
+      warning,
+      scim_cursor,
+      "2.1",
+      {},
+      "A cursor that the server did not give gets 400."},
      check_invalid_cursor},
     {{"scim-invalid-cursor-type",
       warning,
       scim_cursor,
       "2.1",
       {},
-      "A cursor that is none gets invalidCursor."},
+      "A cursor that the server did not give gets invalidCursor."},
      check_invalid_cursor_type},
-    {{"scim-invalid-count", warning, scim_cursor, "2.1", {}, "A count that is no number gets 400."},
+    {{"scim-invalid-count",
+      warning,
+      scim_cursor,
+      "2.1",
+      {},
+      "A count that is not a number gets 400."},
      check_invalid_count},
     {{"scim-invalid-count-type",
       warning,
       scim_cursor,
       "2.1",
       {},
-      "A count that is no number gets invalidCount."},
+      "A count that is not a number gets invalidCount."},
      check_invalid_count_type},
     {{"scim-error-form",
       error,

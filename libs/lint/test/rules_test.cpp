@@ -465,7 +465,7 @@ TEST(lint_report, is_json_for_programs) {
 TEST(lint_report, is_the_same_as_the_page_of_reference) {
   std::ifstream file(TIDEGATE_SOURCE_DIR "/docs/reference/lint.md");
   std::string const page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  EXPECT_EQ(page, rules_page()) << "write it anew: tidegate lint --rules > docs/reference/lint.md";
+  EXPECT_EQ(page, rules_page()) << "write it again: tidegate lint --rules > docs/reference/lint.md";
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ namespace tidegate::wire::detail {
   return otherwise;
 }
 
-/// What is wrong with the name of the line at `line`, of which the octet at `p` is no token
-/// character.
+/// What is wrong with the name of the line at `line`, of which the octet at `p` is not a
+/// token character.
 [[nodiscard]] inline auto name_fault(char const* line, char const* p, char const* end) noexcept
     -> head_fault {
   if (*p == '\r' || *p == '\n') {

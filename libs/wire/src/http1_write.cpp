@@ -293,8 +293,8 @@ void append_request_head(std::string& out, request_head const& head,
   if (!length.empty() || !length_stays(head, forwarding.body)) {
     drop.insert(known_field::content_length);
   }
-  // It means nothing in HTTP/1.0 (RFC 9110, section 10.1.1), where nobody waits for a 100. Several
-  // lines of it become one.
+  // It means nothing in HTTP/1.0 (RFC 9110, section 10.1.1), where no client waits for a 100.
+  // Several lines of it become one.
   bool const sends_expect = head.expects_continue() && head.minor_version() == 1 &&
                             !forwarding.drop.contains(known_field::expect);
   drop.insert(known_field::expect);

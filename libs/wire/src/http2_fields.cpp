@@ -50,7 +50,7 @@ void make_lower_case(char* at, char* end) {
   return c == ' ' || c == '\t';
 }
 
-/// Field lines as nghttp2 wants them: views of a text. One for each thread, since nobody needs it
+/// Field lines as nghttp2 wants them: views of a text. One for each thread, since it is not needed
 /// after a call.
 class field_list {
  public:

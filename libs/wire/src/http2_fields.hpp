@@ -62,8 +62,8 @@ class field_decoder {
   std::unique_ptr<nghttp2_hd_inflater, deleter> inflater_;
 };
 
-/// Ours. Whoever is refused is mostly told the same as the time before, so that the last block is
-/// kept while it would be written again octet by octet.
+/// Ours. A client that is refused mostly gets the same fields as the time before, so that the last
+/// block is kept while it would be written again octet by octet.
 class field_encoder {
  public:
   field_encoder();

@@ -16,6 +16,14 @@ constexpr std::uint32_t settings_max = 32;
 
 }  // namespace
 
+http2_session::state::state(http2_limits const& given, http2_events& events_to,
+                            request_head& head_for)
+    : sender(given, events_to),
+      request(head_for),
+      resets(given.resets),
+      control_frames(given.control_frames),
+      receive_window(std::max(given.connection_window_octets, http2::default_window_octets)) {}
+
 // ── octets ───────────────────────────────────────────────────────────────────────────────────────
 
 auto http2_session::state::gather(std::string_view& in, std::size_t count) -> char const* {
@@ -40,7 +48,7 @@ auto http2_session::state::advance(std::string_view& in) -> bool {
     case step::preface: {
       auto const* const at = gather(in, preface.size());
       if (at == nullptr) {
-        // Whoever speaks something else need not say all of it.
+        // Another protocol is refused before so many octets have come.
         if (std::string_view(gathered.data(), gathered_octets) !=
             preface.substr(0, gathered_octets)) {
           terminate(http2_error::protocol_error);
@@ -122,7 +130,7 @@ void http2_session::state::begin_frame() {
   if (length > frame_octets_max) {  // section 4.2
     return terminate(http2_error::frame_size_error);
   }
-  if (block_id != 0 || frame.type == frame_type::continuation) {
+  if (block.stream != 0 || frame.type == frame_type::continuation) {
     return begin_continuation();
   }
   current = nullptr;
@@ -288,11 +296,10 @@ void http2_session::state::take_priority_update(std::string_view payload) {
   if (id % 2 == 0) {
     return terminate(http2_error::protocol_error);
   }
-  // One that is longer than anybody needs says nothing.
+  // One that is longer than any use of it sets nothing.
   auto const said = left_octets == 0 ? priority_of(payload.substr(4)) : priority{};
   if (is_idle(id)) {
-    early_id = id;
-    early_priority = said;
+    early = {id, said};
   } else if (auto* const stream = find(id); stream != nullptr) {
     set_priority(*stream, said);
   }

@@ -10,8 +10,8 @@ using namespace http2;
 
 namespace {
 
-/// Frames of a block after the first. More than the largest head needs, so that nobody sends them
-/// for ever.
+/// Frames of a block after the first. More than the largest head needs, so that a client cannot
+/// send them for ever.
 constexpr std::size_t continuations_max = 8;
 
 }  // namespace
@@ -27,10 +27,10 @@ void http2_session::state::begin_headers() {
   if (frame.length < fixed) {
     return terminate(http2_error::frame_size_error);
   }
-  block_id = id;
-  block_is_last = frame.has(flag::end_stream);
-  continuations = 0;
-  use = block_use::none;
+  block.stream = id;
+  block.is_last = frame.has(flag::end_stream);
+  block.continuations = 0;
+  block.use = field_block::purpose::none;
   if (id > last_id) {
     if (id != last_id + 2) {
       note_skipped(id);
@@ -45,8 +45,8 @@ void http2_session::state::begin_headers() {
       note(resets);
     } else {
       last_accepted_id = id;
-      current = &open(id);
-      use = block_use::request;
+      current = &open(id, now, initial_send_window);
+      block.use = field_block::purpose::request;
       head.clear();
     }
   } else if (auto* const stream = find(id); stream == nullptr) {
@@ -58,9 +58,9 @@ void http2_session::state::begin_headers() {
     refuse(*stream, http2_error::stream_closed);
   } else {
     current = stream;
-    use = block_use::trailers;
-    trailers_are_malformed = false;
-    trailer_octets = 0;
+    block.use = field_block::purpose::trailers;
+    block.trailers_are_malformed = false;
+    block.trailer_octets = 0;
   }
   if (fixed != 0) {
     expect_fixed(fixed);
@@ -70,11 +70,11 @@ void http2_session::state::begin_headers() {
 }
 
 void http2_session::state::begin_continuation() {
-  if (frame.type != frame_type::continuation || frame.stream != block_id ||
-      block_id == 0) {  // section 6.10
+  if (frame.type != frame_type::continuation || frame.stream != block.stream ||
+      block.stream == 0) {  // section 6.10
     return terminate(http2_error::protocol_error);
   }
-  if (++continuations > continuations_max + limits.head.head_octets_max / frame_octets_max) {
+  if (++block.continuations > continuations_max + limits.head.head_octets_max / frame_octets_max) {
     return terminate(http2_error::enhance_your_calm);
   }
   awaited = step::block;
@@ -85,12 +85,13 @@ void http2_session::state::take_block(std::string_view piece) {
   auto const octets_max = limits.head.head_octets_max;
   bool const decoded =
       decoder.take(piece, last, [&](std::string_view name, std::string_view value) {
-        if (use == block_use::request) {
+        if (block.use == field_block::purpose::request) {
           head.add(name, value, octets_max);
-        } else if (use == block_use::trailers && !trailers_are_malformed) {
+        } else if (block.use == field_block::purpose::trailers && !block.trailers_are_malformed) {
           // Some octets may stand for many fields, so that there is a bound to what is looked at.
-          trailer_octets += name.size() + value.size() + 4;
-          trailers_are_malformed = trailer_octets > octets_max || is_malformed_trailer(name, value);
+          block.trailer_octets += name.size() + value.size() + 4;
+          block.trailers_are_malformed =
+              block.trailer_octets > octets_max || is_malformed_trailer(name, value);
         }
       });
   if (!decoded) {
@@ -99,13 +100,13 @@ void http2_session::state::take_block(std::string_view piece) {
 }
 
 void http2_session::state::end_block() {
-  block_id = 0;
+  block.stream = 0;
   if (current == nullptr) {
     return;
   }
-  if (use == block_use::request) {
-    end_of_head(*current, block_is_last);
-  } else if (!block_is_last || trailers_are_malformed) {  // section 8.1
+  if (block.use == field_block::purpose::request) {
+    end_of_head(*current, block.is_last);
+  } else if (!block.is_last || block.trailers_are_malformed) {  // section 8.1
     refuse(*current, http2_error::protocol_error);
   } else {
     end_of_request(*current);
@@ -118,8 +119,8 @@ void http2_session::state::end_of_head(http2_stream& stream, bool last) {
   if (auto const& said = head.said_priority()) {
     set_priority(stream, *said);
   }
-  if (stream.id_ == early_id) {
-    set_priority(stream, early_priority);
+  if (stream.id_ == early.stream) {
+    set_priority(stream, early.value);
   }
   if (head.is_too_large(limits.head.head_octets_max)) {
     events.refused_request(stream, head_fault::head_too_large);
@@ -227,22 +228,13 @@ void http2_session::state::end_of_request(http2_stream& stream) {
   }
 }
 
-/// It is opened before half of it is used, which is more than a frame, so that nobody can overrun
+/// It is opened before half of it is used, which is more than a frame, so that no client overruns
 /// it: what waits is bounded by the windows of the streams.
 void http2_session::state::count_received(std::size_t octets) {
   received_octets += static_cast<std::uint32_t>(octets);
   if (received_octets >= receive_window / 2) {
     append_frame(pending, frame_type::window_update, flag::none, 0,
                  std::exchange(received_octets, 0));
-  }
-}
-
-void http2_session::state::open_window(http2_stream& stream) {
-  auto const passed_on = stream.taken_octets_ - stream.held_octets_;
-  if (passed_on > 0 && passed_on >= limits.stream_window_octets / 2 && !stream.request_complete_ &&
-      may_send(stream)) {
-    append_frame(pending, frame_type::window_update, flag::none, stream.id_, passed_on);
-    stream.taken_octets_ = stream.held_octets_;
   }
 }
 

@@ -87,7 +87,7 @@ auto priority_of(std::string_view value) -> priority {
 }
 
 auto is_malformed_trailer(std::string_view name, std::string_view value) -> bool {
-  // Pseudo-header fields are no names.
+  // Pseudo-header fields do not count as names.
   return !is_name(name.data(), name) || !is_value(value.data(), value) ||
          is_connection_specific(name, value);
 }

@@ -44,7 +44,7 @@ struct control {
 #endif
 };
 
-/// What is no letter, digit, "-" or ".": all of those may stand in a token and in the name of a
+/// What is not a letter, digit, "-" or ".": all of those may stand in a token and in the name of a
 /// host.
 struct unusual {
   static constexpr bool exact = true;
@@ -65,7 +65,7 @@ struct unusual {
 #endif
 };
 
-/// What is no small letter, digit, "-" or ".".
+/// What is not a small letter, digit, "-" or ".".
 struct unusual_in_name {
   static constexpr bool exact = true;
   [[nodiscard]] static constexpr auto matches(char c) noexcept -> bool {

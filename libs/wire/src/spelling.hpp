@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-/// Names of fields as CGI and what follows it read them: what is no letter or digit becomes "_",
+/// Names of fields as CGI and what follows it read them: what is not a letter or digit becomes "_",
 /// and some take several of these for one.
 namespace tidegate::wire::spelling {
 

@@ -145,7 +145,7 @@ TEST(wire_write, changes_what_the_proxy_wants_changed) {
       "GET / HTTP/1.1\r\nHost: h\r\nA: 1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
 }
 
-TEST(wire_write, frames_a_request_anew_when_its_body_changes) {
+TEST(wire_write, frames_a_request_again_when_its_body_changes) {
   request_head head;
   std::string_view const in = "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\n";
   ASSERT_EQ(parse_request_head(in, 0, {}, head).state, head_state::complete);

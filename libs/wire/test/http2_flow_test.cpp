@@ -441,7 +441,7 @@ TEST(wire_http2_flow, keeps_only_so_much_for_a_client_that_takes_nothing) {
   EXPECT_LT(out.size(), 2'200'000U);
 }
 
-TEST(wire_http2_flow, lets_nobody_speak_on_a_stream_that_is_being_closed) {
+TEST(wire_http2_flow, ignores_calls_on_a_stream_that_is_being_closed) {
   server under_test;
   under_test.when_closed = [&](http2_stream& on) {
     EXPECT_TRUE(on.is_over());

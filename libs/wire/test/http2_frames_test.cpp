@@ -147,7 +147,7 @@ TEST(wire_http2_frames, of_settings_have_rules) {
       {"many", frame(settings, 0, 0, repeat(number(6, 0x100000000), 32)), nothing},
       {"too many", frame(settings, 0, 0, repeat(number(6, 0x100000000), 33)),
        goes_away(http2_error::enhance_your_calm)},
-      {"ACK that nobody waits for", repeat(frame(settings, ack, 0), 3), nothing},
+      {"ACK that is not expected", repeat(frame(settings, ack, 0), 3), nothing},
   });
 }
 

@@ -200,7 +200,7 @@ class http2_pair final : private http2_events {
   explicit http2_pair(http2_limits const& limits = {}, std::int32_t client_window = 0)
       : client(client_window), session(limits, *this, head_) {}
 
-  /// Lets both talk until nobody has more to say.
+  /// Lets both talk until neither has more to say.
   void talk() {
     for (int i = 0; i < 1000; ++i) {
       auto const in = client.output();

@@ -104,7 +104,7 @@ class conversation final : private http2_events {
       case 5:
       case 6:
         if (known) {
-          go_on(*stream);
+          send_rest(*stream);
         }
         break;
       case 7:
@@ -177,7 +177,7 @@ class conversation final : private http2_events {
     }
   }
 
-  void go_on(http2_stream& on) {
+  void send_rest(http2_stream& on) {
     auto& all = expected_[on.id()];
     if (!all.answered || all.response_ended || all.reset) {
       return;
@@ -192,7 +192,7 @@ class conversation final : private http2_events {
     }
   }
 
-  /// False when nobody had anything to say.
+  /// False when neither had anything to say.
   auto exchange_bytes() -> bool {
     auto const in = client_.output();
     for (std::string_view rest = in; !rest.empty();) {
@@ -235,7 +235,7 @@ class conversation final : private http2_events {
         session_.let_send(on);
         if (expected_[on.id()].asked && !expected_[on.id()].response_ended) {
           answer(on);
-          go_on(on);
+          send_rest(on);
           ended = true;
         }
       }

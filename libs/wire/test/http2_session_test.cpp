@@ -151,7 +151,7 @@ TEST(wire_http2, resets_a_stream_whose_request_breaks_the_rules) {
        {{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {":authority", "a\r\nx: y"}}},
       {"length twice", with(post_request, {{"content-length", "5"}, {"content-length", "5"}}),
        "hello"},
-      {"length that is no number", with(post_request, {{"content-length", "+5"}}), "hello"},
+      {"length that is not a number", with(post_request, {{"content-length", "+5"}}), "hello"},
       {"body longer than its length", with(post_request, {{"content-length", "4"}}), "hello"},
       {"body shorter than its length", with(post_request, {{"content-length", "6"}}), "hello"},
       {"length without a body", with(post_request, {{"content-length", "6"}})},
@@ -223,7 +223,7 @@ TEST(wire_http2, sends_what_is_urgent_first) {  // RFC 9218
   EXPECT_EQ(first_to_come("u=7", "u=0"), 3);
   EXPECT_EQ(first_to_come("u=0", "u=7"), 1);
   EXPECT_EQ(first_to_come("u=3", "x, u=2"), 3);
-  EXPECT_EQ(first_to_come("u=9", "u=wrong"), 1) << "what is not understood is no priority";
+  EXPECT_EQ(first_to_come("u=9", "u=wrong"), 1) << "what is not understood sets no priority";
   EXPECT_EQ(first_to_come("u=4", "u=0,,"), 3) << "the default is 3";
   EXPECT_EQ(first_to_come("i", "i"), 0) << "they take turns";
 }

@@ -6,6 +6,8 @@
 
 #include <tidegate/client/error.hpp>
 #include <tidegate/client/message.hpp>
+#include <tidegate/client/scim_error.hpp>
+#include <tidegate/client/scim_position.hpp>
 #include <tidegate/client/scim_range.hpp>
 #include <tidegate/client/scim_walk.hpp>
 #include <tidegate/client/session.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 /// Says in words what RateLimit, RateLimit-Policy, Retry-After, X-RateLimit-* and Idempotency-Key
-/// fields mean, and what is wrong with them. No I/O and no clock: whoever calls says what time it
+/// fields mean, and what is wrong with them. No I/O and no clock: the caller says what time it
 /// is.
 
 #include <tidegate/explain/fields.hpp>

@@ -4,15 +4,14 @@
 #include <tidegate/base/result.hpp>
 #include <tidegate/client/error.hpp>
 #include <tidegate/client/message.hpp>
+#include <tidegate/client/scim_error.hpp>
+#include <tidegate/client/scim_position.hpp>
 #include <tidegate/json/parse.hpp>
-#include <tidegate/scim/error.hpp>
-#include <tidegate/scim/list_request.hpp>
 #include <tidegate/scim/list_response.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -53,67 +52,16 @@ struct scim_walk_options {
   std::size_t seen_max = 4'000'000;
   /// A cursor or an id that is longer makes an answer invalid: it could not be sent back in a URL.
   std::size_t text_octets_max = std::size_t{32} << 10;
-  /// So many pages in a row may bring nothing new, beyond those that were there before a walk began
-  /// anew.
+  /// So many pages in a row may bring nothing new, beyond those that were there before a walk
+  /// started again.
   std::uint32_t barren_pages_max = 1'000;
-  /// So often a walk begins anew, and so often in a row it goes on by id without getting anything.
+  /// So often a walk starts again, and so often in a row it continues by id without getting
+  /// anything.
   std::uint32_t restarts_max = 8;
   /// So often in all resources are gone through by index, when some were deleted meanwhile or are
   /// missing.
   std::uint32_t passes_max = 3;
 };
-
-/// Why there are no more resources.
-enum class scim_fault : std::uint8_t {
-  no_answer,         ///< `detail` says why
-  answer_too_large,  ///< also with one resource a page
-  refused,           ///< with `status` and, where the server tells, `type` and `detail`
-  invalid_answer,    ///< what came is no list of resources
-  place_lost,        ///< the server does not take its cursor any more, and there is no other way on
-  stuck,             ///< the server brings nothing new, and has no end or says that there is more
-  no_way_back,       ///< the server gives no cursor of the page before
-};
-
-/// `no-answer`, `refused` and so on, for programs.
-[[nodiscard]] auto name_of(scim_fault fault) noexcept -> std::string_view;
-
-struct scim_error {
-  scim_fault fault{};
-  int status = 0;
-  scim::scim_type type = scim::scim_type::none;
-  std::string detail{};
-  auto operator==(scim_error const&) const -> bool = default;
-};
-
-/// One line for people.
-[[nodiscard]] auto to_string(scim_error const& error) -> std::string;
-
-/// Reads why a server refused, in the form of SCIM or of problem details.
-[[nodiscard]] auto refusal_of(int status, std::string_view body) -> scim_error;
-
-/// Which page is to be asked for: enough to go on in another process.
-struct scim_place {
-  /// Nothing until the first page is there.
-  std::optional<scim::pagination_method> method{};
-  std::string cursor{};
-  std::uint64_t start_index = 1;
-  std::optional<std::uint32_t> count{};
-  bool by_id = false;       ///< sorted by id, though the query does not say so
-  bool descending = false;  ///< the order that is asked for
-  bool backward = false;    ///< against that order
-  std::string beyond{};     ///< only what comes behind this id
-  std::string edge{};  ///< the id of the last resource that was got, in the direction of the walk
-  /// How many ids have come in their order; nothing when one did not.
-  std::optional<std::uint64_t> ids_in_order = 0;
-  std::optional<std::uint64_t> total_results{};
-  /// By index, some were deleted on the way: others may have moved to pages that were read before.
-  bool shrunk = false;
-  auto operator==(scim_place const&) const -> bool = default;
-};
-
-/// As one line of JSON, and back. Nothing when it is none.
-[[nodiscard]] auto to_json(scim_place const& place) -> std::string;
-[[nodiscard]] auto scim_place_of(json::value const& value) -> std::optional<scim_place>;
 
 /// To be sent with GET and the fields of the query; the answer goes to `take`.
 struct walk_request {
@@ -126,26 +74,49 @@ struct walk_end {};
 /// What comes next. A resource is the walk's own, until `take`, `turn` or its end.
 using walk_step = std::variant<walk_request, json::value const*, walk_end>;
 
+/// The ids that were given, by their digests.
+class seen_ids {
+ public:
+  explicit seen_ids(std::size_t count_max) : count_max_(count_max) {}
+
+  void add(std::string_view id);
+  /// Adds the id of a resource. False when it was there.
+  [[nodiscard]] auto add_new(json::value const& resource) -> bool;
+  [[nodiscard]] auto contains(json::value const& resource) const -> bool;
+  void clear() { digests_.clear(); }
+  [[nodiscard]] auto size() const -> std::size_t { return digests_.size(); }
+  /// False when some could not be kept.
+  [[nodiscard]] auto is_complete() const -> bool { return is_complete_; }
+
+ private:
+  using digest = std::array<std::byte, 16>;
+  [[nodiscard]] static auto digest_of(std::string_view id) -> digest;
+
+  std::size_t count_max_;
+  bool is_complete_ = true;
+  std::set<digest> digests_;
+};
+
 /// Goes through the resources of a query, once each.
 ///
-/// By cursor where the server has them, else by index. When the server does not take a cursor any
-/// more, the walk goes on behind the last id, if resources come in the order of their ids (as code
-/// points) and the server takes such a filter; else it begins anew and leaves out what it has
+/// By cursor where the server has them, else by index. When the server does not accept a cursor any
+/// more, the walk continues behind the last id, if resources come in the order of their ids (as
+/// code points) and the server takes such a filter; else it starts again and leaves out what it has
 /// given.
 ///
 /// The promise: what is there throughout is given exactly once. It holds as far as that of the
 /// server does, and these are the limits: by index, something that is deleted and something else
 /// that is made between two pages may hide a resource; resources without an `id` cannot be told
-/// apart; beyond `seen_max` a walk cannot begin anew, nor after a turn.
+/// apart; beyond `seen_max` a walk cannot start again, nor after a turn.
 class scim_walk {
  public:
   explicit scim_walk(scim_query query, scim_walk_options options = {});
-  /// Goes on at `place`, which another walk with the same query was at. What that has given is told
-  /// by `has_seen`, so that nothing comes twice.
-  scim_walk(scim_query query, scim_place place, scim_walk_options options = {});
+  /// Continues at `position`, which another walk with the same query was at. What that has given is
+  /// told by `has_seen`, so that nothing comes twice.
+  scim_walk(scim_query query, scim_position position, scim_walk_options options = {});
 
   /// A resource with this id was given before.
-  void has_seen(std::string_view id);
+  void has_seen(std::string_view id) { seen_.add(id); }
 
   /// The next resource or request. The same request again until its answer was taken; the same
   /// error for ever.
@@ -159,79 +130,82 @@ class scim_walk {
   /// server that gives previousCursor, has pages by index or sorts by id.
   void turn();
 
-  /// Where the walk is. When `next` has returned a request, the place has all before it.
-  [[nodiscard]] auto place() const -> scim_place const& { return place_; }
+  /// Where the walk is. When `next` has returned a request, the position has all before it.
+  [[nodiscard]] auto position() const -> scim_position const& { return position_; }
   /// What the server says about how many there are, of those that it was last asked for.
   [[nodiscard]] auto total_results() const -> std::optional<std::uint64_t> {
-    return place_.total_results;
+    return position_.total_results;
   }
   [[nodiscard]] auto query() const -> scim_query const& { return query_; }
-  /// How often the walk went on in another way because its place was lost.
-  [[nodiscard]] auto restarts() const -> std::uint32_t { return restarts_; }
+  /// How often the walk continued in another way because its place was lost.
+  [[nodiscard]] auto restarts() const -> std::uint32_t { return attempts_.restarts; }
 
  private:
-  using digest = std::array<std::byte, 16>;
+  // What the server is known to do.
+  struct server_traits {
+    bool has_cursors = false;           // it says so
+    bool has_previous_cursors = false;  // it has given one
+    bool takes_ids = true;              // in filters, as far as is known
+    std::optional<std::uint32_t> count;
+  };
+  // The page that is being given, and what came with it.
+  struct current_page {
+    json::array resources;
+    std::size_t at = 0;  // between two of its resources
+    scim::list_head head;
+    std::string cursor;
+    std::uint64_t start_index = 1;
+    std::size_t items = 0;  // those included that were given before
+    std::string first_id;
+    std::string last_id;
+  };
+  // What has been tried, for the bounds of a walk.
+  struct attempts {
+    std::uint64_t pages = 0;
+    std::uint64_t barren_pages = 0;
+    std::uint64_t barren_pages_max = 0;
+    std::uint32_t restarts = 0;
+    std::uint32_t fruitless = 0;   // restarts that brought nothing yet
+    std::uint32_t from_start = 0;  // restarts from the first page
+    std::uint32_t passes = 1;
+  };
+  // By index, since the last start from the first page.
+  struct index_pass {
+    std::uint64_t fruitful_pages = 0;            // that brought something
+    std::optional<std::uint64_t> total_least{};  // that the server said
+  };
 
-  [[nodiscard]] auto asks_for_less() -> bool;
+  [[nodiscard]] auto ask_for_smaller_page() -> bool;
   [[nodiscard]] auto list_url() const -> std::string;
-  [[nodiscard]] auto configuration_url() const -> std::string;
   [[nodiscard]] auto is_sorted_by_id() const -> bool;
-  [[nodiscard]] auto can_go_on_by_id() const -> bool;
+  [[nodiscard]] auto can_continue_by_id() const -> bool;
   void take_configuration(std::string_view body);
   void take_page(scim::list_response page);
+  void show_page(scim::list_response page);
   void take_refusal(scim_error error);
-  [[nodiscard]] auto asks_for_less(scim_error const& error) -> bool;
-  void look_at_order(json::array const& resources);
-  [[nodiscard]] static auto digest_of(std::string_view id) -> digest;
-  [[nodiscard]] auto is_known(json::value const& resource) const -> bool;
-  [[nodiscard]] auto is_new(json::value const& resource) -> bool;
+  [[nodiscard]] auto drop_parameter(scim_error const& error) -> bool;
+  void check_order(json::array const& resources);
   [[nodiscard]] auto leave_page() -> bool;
-  [[nodiscard]] auto next_place() const -> std::optional<scim_place>;
+  [[nodiscard]] auto next_position() const -> std::optional<scim_position>;
   [[nodiscard]] auto has_no_way_back() const -> bool;
   [[nodiscard]] auto is_short() const -> bool;
-  [[nodiscard]] auto is_too_long(scim::list_response const& page) const -> bool;
   void find_another_way(scim_error why);
-  void begin_anew();
+  void start_again();
   void fail(scim_error error);
 
   scim_query query_;
   scim_walk_options options_;
-  scim_place place_;
+  scim_position position_;
   std::optional<scim_error> failed_;
   bool discovering_ = false;
-
-  // What the server is known to do.
-  bool has_cursors_ = false;           // it says so
-  bool has_previous_cursors_ = false;  // it has given one
-  bool takes_ids_ = true;              // in filters, as far as is known
-  std::optional<std::uint32_t> count_;
-
-  // The page that is being given, and what came with it.
+  server_traits server_;
   bool has_page_ = false;
-  json::array page_;
-  std::size_t at_ = 0;  // between two of its resources
-  scim::list_head head_;
-  std::string page_cursor_;
-  std::uint64_t page_index_ = 1;
-  std::size_t page_items_ = 0;  // those included that were given before
-  std::string page_first_;
-  std::string page_last_;
-  std::size_t stride_ = 0;  // the most that ever came
-
-  // What was given.
-  std::set<digest> seen_;
-  bool knows_all_seen_ = true;
+  current_page page_;
+  std::size_t stride_ = 0;  // the most items that a page had
+  seen_ids seen_;
   bool turned_ = false;
-  std::uint64_t pages_ = 0;
-  std::uint64_t barren_ = 0;
-  std::uint64_t barren_max_ = 0;
-  std::uint32_t restarts_ = 0;
-  std::uint32_t fruitless_ = 0;  // restarts that brought nothing yet
-  std::uint32_t anew_ = 0;
-  std::uint32_t passes_ = 1;
-  // By index, since it was last begun with.
-  std::uint64_t news_ = 0;                      // pages that brought something
-  std::optional<std::uint64_t> total_least_{};  // that the server spoke of
+  attempts attempts_;
+  index_pass index_pass_;
 };
 
 }  // namespace tidegate::client

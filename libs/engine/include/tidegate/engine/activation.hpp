@@ -9,7 +9,7 @@
 
 namespace tidegate::engine {
 
-/// A listening socket that whoever started this process has bound already.
+/// A listening socket that the service manager has bound already.
 struct passed_socket {
   descriptor socket;
   std::string name;  ///< for people; empty when it has none
@@ -17,8 +17,8 @@ struct passed_socket {
 
 /// Takes the sockets that a service manager passed by LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES
 /// (see sd_listen_fds(3)); none when nothing was passed to this process. They do not block and are
-/// not inherited. An error is one line for people: something was passed that nobody can accept
-/// connections from.
+/// not inherited. An error is one line for people: something was passed that does not accept
+/// connections.
 ///
 /// To be called once and while there is one thread: it removes the variables from the environment.
 [[nodiscard]] auto take_passed_sockets() -> result<std::vector<passed_socket>, std::string>;

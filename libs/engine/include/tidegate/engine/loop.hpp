@@ -16,8 +16,8 @@
 
 namespace tidegate::engine {
 
-/// What a descriptor is ready for, told once when it becomes so: whoever is told reads or writes
-/// until the system has no more, or remembers that there is more.
+/// What a descriptor is ready for, said once when it becomes so: the handler reads or writes until
+/// the system has no more, or remembers that there is more.
 struct readiness {
   bool readable = false;
   bool writable = false;
@@ -77,8 +77,8 @@ class loop {
   /// connection.
   [[nodiscard]] auto watch_shared(descriptor const& socket, watched& who)
       -> result<void, system_error>;
-  /// Tells nobody any more. Only a descriptor that others share needs it: any other is forgotten
-  /// when it is closed.
+  /// Ends `watch`. Only a descriptor that is shared needs it: the system forgets any other when it
+  /// is closed.
   void unwatch(descriptor const& socket) noexcept;
   /// From now on tells `who` instead of the one that was told before, also what it was told
   /// already.

@@ -33,8 +33,8 @@ class descriptor {
 
 /// What the system said no to.
 struct system_error {
-  char const* what = "";  ///< the call
-  int code = 0;           ///< errno
+  char const* call = "";
+  int code = 0;  ///< errno
   auto operator==(system_error const&) const -> bool = default;
 };
 [[nodiscard]] auto to_string(system_error const& error) -> std::string;

@@ -31,7 +31,7 @@ class timer {
   [[nodiscard]] auto is_set() const noexcept -> bool { return deadline_ != instant::max(); }
 
  protected:
-  /// May set the timer again or destroy its owner. Whoever cannot go on without it sees to a want
+  /// May set the timer again or destroy its owner. A handler that must not fail deals with a lack
   /// of memory itself.
   virtual void expired() = 0;
 

@@ -18,7 +18,7 @@ struct message_view {
   std::optional<int> status{};                    ///< of a response, where it is known
 };
 
-/// Nobody reads more than this of one message; where there is more, the last one says how many are
+/// So many findings are made of one message; where there are more, the last one says how many are
 /// left out.
 inline constexpr std::size_t findings_max = 200;
 

@@ -15,8 +15,7 @@ struct finding {
   severity level = severity::info;
   std::string_view rule;  ///< the id of the rule that is broken; empty for `severity::info`
   std::string field;      ///< the name of the field it is about, or of what else it is
-  std::string_view
-      specification;  ///< one of `explain::specification`; empty where nobody specified it
+  std::string_view specification;  ///< one of `explain::specification`; empty where there is none
   std::string_view section;
   std::string text;  ///< one or two sentences, without a period at the end
   auto operator==(finding const&) const -> bool = default;

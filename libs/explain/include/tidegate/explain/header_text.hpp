@@ -18,7 +18,7 @@ namespace tidegate::explain {
 struct header_text {
   std::optional<int> status;
   std::vector<ratelimit::field_line> fields;
-  std::size_t other_lines = 0;  ///< that are no field lines
+  std::size_t other_lines = 0;  ///< that are not field lines
 };
 
 /// Reads what `curl -I`, `curl -i` or `curl -v` print, or field lines alone.

@@ -17,7 +17,7 @@ enum class probe : std::uint8_t {
   key_first,            ///< a write with a fresh key
   key_retry,            ///< the same again
   key_reused,           ///< the same key with other content
-  key_malformed,        ///< a write with a key that is no String
+  key_malformed,        ///< a write with a key that is not a String
   key_concurrent,       ///< two writes at once with one fresh key
   scim_config,          ///< ServiceProviderConfig
   scim_first_page,      ///< `cursor=&count=2`

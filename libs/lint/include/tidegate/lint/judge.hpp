@@ -37,7 +37,7 @@ enum class outcome : std::uint8_t {
 
 /// One way in which a rule is broken.
 struct broken_rule {
-  explain::finding what;
+  explain::finding finding;
   std::string where;      ///< `GET /orders: 200`, the first exchange that shows it
   std::size_t times = 1;  ///< how many exchanges show it
 };

@@ -11,7 +11,7 @@
 
 namespace tidegate::wire {
 
-/// Methods that somebody may want to tell apart. The text stays in the head.
+/// Methods that callers tell apart. The text stays in the head.
 enum class method : std::uint8_t {
   other,
   get,
@@ -166,6 +166,7 @@ class message_head {
  private:
   friend class head_reader;
   friend class owned_request_head;
+  friend class field_judge;
 
   std::array<field, fields_capacity> fields_;  // only the first fields_count_ mean anything
   std::size_t fields_count_ = 0;
@@ -202,6 +203,7 @@ class request_head : public message_head {
  private:
   friend class head_reader;
   friend class owned_request_head;
+  friend class field_judge;
 
   wire::method method_ = wire::method::other;
   bool expects_continue_ = false;
@@ -223,6 +225,7 @@ class response_head : public message_head {
 
  private:
   friend class head_reader;
+  friend class field_judge;
 
   int status_ = 0;
   std::string_view reason_;

@@ -123,7 +123,7 @@ struct request_forwarding {
   /// Empty: the request's own authority.
   std::string_view host{};
   /// Fields that are left out besides those of the connection, for instance because `field_lines`
-  /// has them anew. With `other` in it, every field that has no entry in `known_field` is left out.
+  /// has them. With `other` in it, every field that has no entry in `known_field` is left out.
   field_set drop{};
   /// Names in lower case, besides those in `known_field`, that mean something to us: fields that
   /// spell one of them with "_" in the place of "-" are left out, as those are which spell a known
@@ -132,20 +132,20 @@ struct request_forwarding {
   /// Complete field lines behind the others, each with its end of line: `Via`, `X-Forwarded-For`,
   /// `Date`.
   std::string_view field_lines{};
-  /// How the body is sent. Content-Length is sent on as it came or made anew.
+  /// How the body is sent. Content-Length is sent on as it came or made again.
   body_framing body{};
   /// Sends `Connection: upgrade` and the request's `Upgrade`.
   bool upgrade = false;
 };
 
 /// Appends the head of a request as an HTTP/1.1 client sends it: Host first, then the fields of
-/// `head` from end to end in their order, then what is made anew, then the empty line.
+/// `head` from end to end in their order, then what is made here, then the empty line.
 ///
 /// Not sent on: the fields of the connection and those that `Connection` names. One that we know to
-/// be of the message (`Authorization`, say) is sent on even so: nobody may take fields out of a
-/// request by naming them. `TE: trailers` is sent on, and one
-/// line of `Expect` unless the request is of HTTP/1.0. A Content-Length that stays is written again
-/// when it did not come as we write it. Use it while the buffer of `head` lives.
+/// be of the message (`Authorization`, say) is sent on even so: a client must not take fields out
+/// of a request by naming them. `TE: trailers` is sent on, and one line of `Expect` unless the
+/// request is of HTTP/1.0. A Content-Length that stays is written again when it did not come as we
+/// write it. Use it while the buffer of `head` lives.
 void append_request_head(std::string& out, request_head const& head,
                          request_forwarding const& forwarding);
 

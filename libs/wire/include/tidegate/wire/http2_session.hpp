@@ -60,10 +60,10 @@ class http2_stream {
   [[nodiscard]] auto is_over() const noexcept -> bool { return queue_ >= queue::leaving; }
   /// How much of the response's content waits for the client to take it.
   [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t {
-    return out_.size() - sent_ + shared_.size();
+    return out_.own.size() - out_.sent + out_.shared.size();
   }
 
-  /// For whoever answers.
+  /// For the handler of events.
   void* user = nullptr;
 
  private:
@@ -72,6 +72,14 @@ class http2_stream {
   /// Where it waits. A stream that is `leaving` is over, and is closed when the last of its output
   /// is taken; one that is `closed` waits nowhere any more.
   enum class queue : std::uint8_t { none, ready, leaving, closed };
+
+  /// Content of the response that waits for its turn or for a window.
+  struct outgoing_content {
+    std::string own;
+    std::size_t sent = 0;               // of `own`
+    std::string_view shared;            // content behind `own`, which others may send as well
+    std::shared_ptr<void const> owner;  // of `shared`
+  };
 
   std::int32_t id_ = 0;
   std::int32_t send_window_ = 0;  // less than nothing after some changes of settings
@@ -84,17 +92,14 @@ class http2_stream {
   std::uint8_t urgency_ = 3;
   bool incremental_ = false;
   bool request_complete_ = false;
-  bool response_complete_ = false;     // all of it is known here
-  bool response_sent_ = false;         // and is in the output
-  bool length_is_known_ = false;       // by Content-Length
-  std::uint64_t missing_octets_ = 0;   // of that length
-  std::size_t taken_octets_ = 0;       // of the client's window
-  std::size_t held_octets_ = 0;        // of these: content that was not passed on
-  std::size_t discarded_octets_ = 0;   // content after the end of the response
-  std::string out_;                    // content of the response
-  std::size_t sent_ = 0;               // of `out_`
-  std::string_view shared_;            // content behind `out_`, which others may send as well
-  std::shared_ptr<void const> owner_;  // of `shared_`
+  bool response_complete_ = false;    // all of it is known here
+  bool response_sent_ = false;        // and is in the output
+  bool length_is_known_ = false;      // by Content-Length
+  std::uint64_t missing_octets_ = 0;  // of that length
+  std::size_t taken_octets_ = 0;      // of the client's window
+  std::size_t held_octets_ = 0;       // of these: content that was not passed on
+  std::size_t discarded_octets_ = 0;  // content after the end of the response
+  outgoing_content out_;
 };
 
 /// All of the content of a response.
@@ -191,6 +196,8 @@ class http2_session {
   void terminate(http2_error why);
 
  private:
+  struct stream_table;
+  struct sender;
   struct state;
   std::unique_ptr<state> state_;
 };

@@ -82,10 +82,10 @@ inline constexpr std::size_t known_fields_count =
 static_assert(known_fields_count <= 64, "a field_set has 64 bits");
 
 /// What a field name means, in any case of its letters. `other` for what has no entry, and for what
-/// is no field name at all.
+/// is not a field name at all.
 [[nodiscard]] auto find_known_field(std::string_view name) noexcept -> known_field;
 
-/// The same, with every run of octets that are no letters or digits counted as one "-", and none at
+/// The same, with every run of octets other than letters and digits counted as one "-", and none at
 /// the ends: CGI, WSGI and PHP read `X_Forwarded_For` and `X.Forwarded.For` as `X-Forwarded-For`,
 /// and some take several for one.
 [[nodiscard]] auto find_known_field_by_any_spelling(std::string_view name) noexcept -> known_field;

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands.hpp"
+
+#include "scim/backup.hpp"
+#include "scim/export.hpp"
+#include "scim/import.hpp"
+#include "scim/settings.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string_view>
+
+namespace tidegate::app {
+
+namespace {
+
+/// `text` is one of the names that the option lets through.
+[[nodiscard]] auto format_named(std::string_view text) -> scim_format {
+  return text == "csv" ? scim_format::csv : scim_format::jsonl;
+}
+
+[[nodiscard]] auto conflict_named(std::string_view text) -> on_conflict {
+  return text == "skip"      ? on_conflict::skip
+         : text == "replace" ? on_conflict::replace
+                             : on_conflict::reject;
+}
+
+void add_common_options(CLI::App& command, scim_settings& settings) {
+  command
+      .add_option("URL", settings.url,
+                  "Of the resources, such as https://example.com/scim/v2/Users")
+      ->required();
+  command.add_option("--token", settings.token,
+                     "Bearer token; others can see it in the list of processes");
+  command.add_option("--token-file", settings.token_file, "The file that has the bearer token")
+      ->excludes("--token");
+  command.add_flag("--resume", settings.resume, "Go on with what was interrupted");
+  command.add_flag("--json", settings.json, "The summary as one JSON object");
+  add_client_options(command, settings);
+}
+
+void add_export(CLI::App& scim, int& status) {
+  auto* const command =
+      scim.add_subcommand("export", "Write the resources of a SCIM server to a file");
+  auto const settings = std::make_shared<export_settings>();
+  auto const format = std::make_shared<std::string>("jsonl");
+  add_common_options(*command, *settings);
+  command->add_option("--filter", settings->filter, "Only what matches this filter");
+  command->add_option("--format", *format, "One JSON object a line, or a table")
+      ->check(CLI::IsMember({"jsonl", "csv"}))
+      ->capture_default_str();
+  command
+      ->add_option("-o,--output", settings->output,
+                   "The file; - is standard output, which cannot be resumed")
+      ->capture_default_str();
+  command->add_option("--sort-by", settings->sort_by,
+                      "The attribute to sort by; by id where the server can");
+  command
+      ->add_option("--attributes", settings->attributes,
+                   "Only these attributes, with commas between")
+      ->delimiter(',');
+  command
+      ->add_option("--excluded-attributes", settings->excluded_attributes,
+                   "All but these attributes")
+      ->delimiter(',');
+  command->add_option("--page-size", settings->page_size, "Of a page; 0: as the server likes")
+      ->type_name("N")
+      ->capture_default_str();
+  command->footer(
+      "Walks by cursor, or by index where the server has none, at the pace that the server "
+      "allows.\n"
+      "With --output, resources are kept in FILE.partial and the place in FILE.state until all "
+      "are\n"
+      "there; after Ctrl-C, an error or a crash --resume goes on, with nothing lost or twice.\n"
+      "The token: --token, --token-file, or the variable TIDEGATE_TOKEN.\n"
+      "Exit status: 0 all is there; 1 it is not, as far as can be known, and standard error says "
+      "why;\n"
+      "2 the command line is wrong, or there is nothing to resume; 130 interrupted.");
+  command->callback([settings, format, &status] {
+    settings->format = format_named(*format);
+    status = run_scim_export(*settings);
+  });
+}
+
+void add_import(CLI::App& scim, int& status) {
+  auto* const command =
+      scim.add_subcommand("import", "Create the resources of a file on a SCIM server");
+  auto const settings = std::make_shared<import_settings>();
+  auto const format = std::make_shared<std::string>();
+  auto const conflict = std::make_shared<std::string>("reject");
+  add_common_options(*command, *settings);
+  command->add_option("FILE", settings->file, "The resources; - is standard input")->required();
+  command->add_option("--format", *format, "Without it, csv where FILE ends with .csv, else jsonl")
+      ->check(CLI::IsMember({"jsonl", "csv"}));
+  command
+      ->add_option("--on-conflict", *conflict,
+                   "What to do with a resource that is there: reject it, skip it, or replace the "
+                   "one that is there")
+      ->check(CLI::IsMember({"reject", "skip", "replace"}))
+      ->capture_default_str();
+  command->add_option("--rejects", settings->rejects,
+                      "Where to write what the server did not take; FILE.rejects");
+  command->add_option("--parallel", settings->parallel, "So many requests at a time, 1 to 100")
+      ->check(CLI::Range(std::uint32_t{1}, std::uint32_t{100}).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      ->add_option("--bulk", settings->bulk,
+                   "So many lines in one request where the server has /Bulk, 0 to 1000; 0: each by "
+                   "itself")
+      ->check(CLI::Range(std::uint32_t{0}, std::uint32_t{1000}).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  command->footer(
+      "Lines of a file go in bulk requests where the server has them, those of standard input one "
+      "by\n"
+      "one as they come. Each request has an Idempotency-Key, the same when it is sent again. What "
+      "is settled\n"
+      "is kept in FILE.import until all is; after Ctrl-C, an error or a crash --resume goes on. id "
+      "and\n"
+      "meta are left out: the server gives them. Rejects of an import before are not written "
+      "over.\n"
+      "The token: --token, --token-file, or the variable TIDEGATE_TOKEN.\n"
+      "Exit status: 0 all was taken, replaced or skipped; 1 some was not, or it ended early; 2 "
+      "the\n"
+      "command line is wrong, a file is in the way, or there is nothing to resume; 130 "
+      "interrupted.");
+  command->callback([settings, format, conflict, &status] {
+    for (auto const& each : fields_of(*settings)) {
+      if (CLI::detail::to_lower(each.name) == "idempotency-key") {
+        throw CLI::ValidationError("-H", "each line has an Idempotency-Key of its own");
+      }
+    }
+    settings->format = format->empty() && settings->file.ends_with(".csv") ? scim_format::csv
+                                                                           : format_named(*format);
+    settings->conflict = conflict_named(*conflict);
+    status = run_scim_import(*settings);
+  });
+}
+
+void add_backup(CLI::App& scim, int& status) {
+  auto* const command =
+      scim.add_subcommand("backup", "Copy the directory of a gateway, also while it runs");
+  auto const settings = std::make_shared<backup_settings>();
+  command->add_option("FILE", settings->to, "The copy, which must not be there")->required();
+  auto* const config = command->add_option("-c,--config", settings->config,
+                                           "The configuration that says where the directory is");
+  auto* const from =
+      command->add_option("--from", settings->from, "The file of the directory itself");
+  from->excludes(config);
+  command->footer(
+      "The copy is the directory at one moment, and a file of SQLite that a gateway can open. "
+      "While\n"
+      "it is made, the log of the directory cannot begin again.\n"
+      "Exit status: 0 the copy is there; 1 it is not, and standard error says why; 2 the command "
+      "line\n"
+      "or the configuration is wrong; 130 interrupted.");
+  command->callback([settings, config, from, &status] {
+    if (config->count() + from->count() == 0) {
+      throw CLI::RequiredError("--config or --from");
+    }
+    status = run_scim_backup(*settings);
+  });
+}
+
+}  // namespace
+
+auto scim_fields_of(scim_settings const& settings) -> std::vector<client::field> {
+  auto fields = fields_of(settings);
+  auto token = settings.token;
+  if (!settings.token_file.empty()) {
+    std::ifstream file(settings.token_file);
+    if (!std::getline(file, token)) {
+      throw CLI::ValidationError("--token-file", "cannot read " + settings.token_file);
+    }
+  } else if (auto const* const variable = std::getenv("TIDEGATE_TOKEN");
+             token.empty() && variable != nullptr) {
+    token = variable;
+  }
+  if (!token.empty()) {
+    fields.push_back({"Authorization", "Bearer " + token});
+  }
+  return fields;
+}
+
+void add_scim_command(CLI::App& app, int& status) {
+  auto* const scim = app.add_subcommand(
+      "scim", "Export and import the resources of SCIM servers, and back up a directory");
+  scim->require_subcommand(1);
+  add_export(*scim, status);
+  add_import(*scim, status);
+  add_backup(*scim, status);
+}
+
+}  // namespace tidegate::app

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands.hpp"
+
+#include "exit_status.hpp"
+#include "serve/config_file.hpp"
+#include "serve/stores.hpp"
+
+#include <tidegate/config/config.hpp>
+#include <tidegate/gateway/server.hpp>
+#include <tidegate/json/string.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tidegate::app {
+
+namespace {
+
+/// All that is wrong with what the configuration names outside of itself.
+auto faults_of_files(gateway::config const& settings) -> std::vector<gateway::config_fault> {
+  auto faults = gateway::check_files(settings);
+  if (auto const state = check_state(settings); !state) {
+    auto fault = gateway::place_of(settings, state.error().option);
+    fault.message = state.error().message;
+    faults.push_back(std::move(fault));
+  }
+  return faults;
+}
+
+struct check_settings {
+  std::string file;
+  bool without_files = false;
+  bool json = false;
+};
+
+/// What is said of a configuration.
+struct check_outcome {
+  std::vector<gateway::config_fault> errors;
+  std::vector<gateway::config_fault> warnings;
+};
+
+auto look_at(check_settings const& settings, std::string const& text) -> check_outcome {
+  check_outcome out;
+  auto made = gateway::parse_config(text, settings.file);
+  if (!made) {
+    out.errors = std::move(made.error());
+  } else {
+    out.warnings = made->warnings;
+    if (auto const stores = check_stores(*made); !stores) {
+      out.errors.push_back({settings.file, 1, 1, stores.error()});
+    }
+    if (!settings.without_files) {
+      std::ranges::copy(faults_of_files(*made), std::back_inserter(out.errors));
+    }
+  }
+  for (auto* const faults : {&out.errors, &out.warnings}) {
+    for (auto& fault : *faults) {
+      fault.file = fault.file.empty() ? settings.file : fault.file;
+    }
+  }
+  return out;
+}
+
+void append_faults(std::string& json, std::string_view name,
+                   std::vector<gateway::config_fault> const& faults) {
+  json.append(",\"").append(name).append("\":[");
+  auto const* between = "";
+  for (auto const& fault : faults) {
+    json::append_string(json.append(between).append("{\"file\":"), fault.file);
+    json.append(",\"line\":").append(std::to_string(fault.line));
+    json.append(",\"column\":").append(std::to_string(fault.column));
+    json::append_string(json.append(",\"message\":"), fault.message);
+    json.append("}");
+    between = ",";
+  }
+  json.append("]");
+}
+
+auto in_json(std::string const& file_name, check_outcome const& found) -> std::string {
+  std::string json = "{\"file\":";
+  json::append_string(json, file_name);
+  json.append(",\"ok\":").append(found.errors.empty() ? "true" : "false");
+  append_faults(json, "errors", found.errors);
+  append_faults(json, "warnings", found.warnings);
+  return json.append("}\n");
+}
+
+auto check(check_settings const& settings) -> int {
+  auto const text = read_config_file(settings.file, config_reading::first);
+  if (!text && !settings.json) {
+    std::cerr << "error: cannot read " << settings.file << ": " << text.error() << '\n';
+    return exit_usage;
+  }
+  auto const found =
+      text ? look_at(settings, *text)
+           : check_outcome{
+                 .errors = {{settings.file, 1, 1, "cannot read the file: " + text.error()}},
+                 .warnings = {}};
+  if (settings.json) {
+    std::cout << in_json(settings.file, found);
+    return found.errors.empty() ? exit_success : exit_usage;
+  }
+  for (auto const& warning : found.warnings) {
+    auto shown = warning;
+    shown.message = "warning: " + warning.message;
+    std::cerr << to_string(shown) << '\n';
+  }
+  for (auto const& fault : found.errors) {
+    std::cerr << to_string(fault) << '\n';
+  }
+  if (!found.errors.empty()) {
+    return exit_usage;
+  }
+  std::cout << settings.file << ": ok\n";
+  return exit_success;
+}
+
+}  // namespace
+
+void add_config_commands(CLI::App& app, int& status) {
+  auto* const check_command = app.add_subcommand("check", "Say what is wrong with a configuration");
+  auto const settings = std::make_shared<check_settings>();
+  check_command->add_option("-c,--config,FILE", settings->file, "The file")->required();
+  check_command->add_flag("--no-files", settings->without_files,
+                          "Look at nothing but the file itself: neither at certificates, keys, "
+                          "folders, secrets and schemas, nor whether names resolve");
+  check_command->add_flag("--json", settings->json,
+                          "One JSON object on standard output, and nothing else: file, ok, errors "
+                          "and warnings, each of these with file, line, column and message");
+  check_command->footer(
+      "Each fault is one line: FILE:LINE:COLUMN: what is wrong and what is allowed. Exits with 2\n"
+      "when there is one. What is allowed and most likely not meant is a warning.");
+  check_command->callback([settings, &status] { status = check(*settings); });
+
+  auto* const schema_command =
+      app.add_subcommand("schema", "Print the JSON Schema of the configuration, for editors");
+  auto const markdown = std::make_shared<bool>(false);
+  schema_command->add_flag("--markdown", *markdown, "Print the reference in Markdown instead");
+  schema_command->callback([markdown] {
+    std::cout << (*markdown ? gateway::config_reference() : gateway::config_json_schema());
+  });
+}
+
+}  // namespace tidegate::app

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scim_pages.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace tidegate::lint {
+
+namespace {
+
+constexpr std::array<probe, 7> list_probes = {probe::scim_first_page,     probe::scim_next_page,
+                                              probe::scim_previous_page,  probe::scim_count_zero,
+                                              probe::scim_count_negative, probe::scim_count_word,
+                                              probe::scim_default_page};
+
+}  // namespace
+
+auto is_scim(probe purpose) -> bool {
+  return purpose >= probe::scim_config;
+}
+
+auto has_schema(json::value const& message, std::string_view schema) -> bool {
+  auto const* const member = message.find("schemas");
+  auto const* const schemas = member == nullptr ? nullptr : member->if_array();
+  return schemas != nullptr && std::ranges::any_of(*schemas, [&](json::value const& one) {
+           return one.if_string() != nullptr && same_name(*one.if_string(), schema);
+         });
+}
+
+auto page_of(recording const& what, probe purpose) -> std::optional<page> {
+  auto const* const each = what.find(purpose);
+  if (each == nullptr || each->status() != 200 || !each->json ||
+      each->json->if_object() == nullptr) {
+    return std::nullopt;
+  }
+  page read{.by = each, .ids = {}};
+  auto const& message = *each->json;
+  read.next = message.find("nextCursor");
+  read.previous = message.find("previousCursor");
+  auto const* const total = message.find("totalResults");
+  read.total = total == nullptr ? nullptr : total->if_integer();
+  auto const* const resources = message.find("Resources");
+  if (resources != nullptr && resources->if_array() != nullptr) {
+    read.resources = resources->if_array()->size();
+    for (auto const& resource : *resources->if_array()) {
+      if (auto const id = text_of(resource, "id"); !id.empty()) {
+        read.ids.push_back(id);
+      }
+    }
+  }
+  return read;
+}
+
+auto pages_of(recording const& what) -> std::vector<page> {
+  std::vector<page> pages;
+  for (auto const purpose : list_probes) {
+    if (auto read = page_of(what, purpose)) {
+      pages.push_back(*std::move(read));
+    }
+  }
+  return pages;
+}
+
+auto pagination_of(recording const& what) -> json::object const* {
+  auto const* const config = what.find(probe::scim_config);
+  auto const* const member =
+      config == nullptr || !config->json ? nullptr : config->json->find("pagination");
+  return member == nullptr ? nullptr : member->if_object();
+}
+
+auto says(json::object const* object, std::string_view name) -> std::optional<bool> {
+  auto const* const member = object == nullptr ? nullptr : object->find(name);
+  auto const* const value = member == nullptr ? nullptr : member->if_bool();
+  return value == nullptr ? std::nullopt : std::optional(*value);
+}
+
+auto has_cursors(recording const& what) -> bool {
+  return says(pagination_of(what), "cursor").value_or(false) ||
+         std::ranges::any_of(pages_of(what), [](page const& each) {
+           return each.next != nullptr || each.previous != nullptr;
+         });
+}
+
+}  // namespace tidegate::lint

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Answers of a SCIM server as rules look at them: pages of lists, and what its configuration says.
+#pragma once
+
+#include "recording.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace tidegate::lint {
+
+[[nodiscard]] auto is_scim(probe purpose) -> bool;
+
+/// Whether `schemas` of a message has this one.
+[[nodiscard]] auto has_schema(json::value const& message, std::string_view schema) -> bool;
+
+/// A page of a list that was answered with 200 and an object.
+struct page {
+  seen const* by = nullptr;
+  std::vector<std::string_view> ids;
+  std::size_t resources = 0;
+  std::int64_t const* total = nullptr;
+  json::value const* next = nullptr;
+  json::value const* previous = nullptr;
+};
+
+[[nodiscard]] auto page_of(recording const& what, probe purpose) -> std::optional<page>;
+[[nodiscard]] auto pages_of(recording const& what) -> std::vector<page>;
+
+/// The member `pagination` of ServiceProviderConfig; null where there is none.
+[[nodiscard]] auto pagination_of(recording const& what) -> json::object const*;
+
+/// The boolean of that name; nothing where there is none.
+[[nodiscard]] auto says(json::object const* object, std::string_view name) -> std::optional<bool>;
+
+/// Cursors are there: the server says so, or gives one.
+[[nodiscard]] auto has_cursors(recording const& what) -> bool;
+
+}  // namespace tidegate::lint
