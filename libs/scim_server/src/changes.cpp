@@ -224,7 +224,7 @@ struct member_step {
 
 auto find_steps(store::directory_writer& in, scim_change const& change, std::string const& group_id,
                 std::vector<given_member>& left_out) -> result<std::vector<member_step>, error> {
-  using kind = scim::member_change::kind;
+  using kind = scim::member_action;
   std::vector<member_step> steps;
   for (auto const& wanted : change.patch.members) {
     auto& step = steps.emplace_back(member_step{&wanted, {}});
@@ -233,9 +233,9 @@ auto find_steps(store::directory_writer& in, scim_change const& change, std::str
       TIDEGATE_TRY(auto read, read_member(member));
       given.push_back(std::move(read));
     }
-    if (wanted.what == kind::add || wanted.what == kind::replace_all) {
+    if (wanted.action == kind::add || wanted.action == kind::replace_all) {
       TIDEGATE_TRY(step.members, find_members(in, given, change, group_id, left_out));
-    } else if (wanted.what == kind::remove) {
+    } else if (wanted.action == kind::remove) {
       for (auto const& member : given) {
         TIDEGATE_TRY(auto const there, told(in.find_any(member.id)));
         if (there) {  // who does not exist is no member already
@@ -286,8 +286,8 @@ auto has_exactly(store::directory_reader& from, std::uint64_t group,
 
 auto make_step(store::directory_writer& in, std::uint64_t group, member_step const& step)
     -> result<bool, error> {
-  using kind = scim::member_change::kind;
-  switch (step.change->what) {
+  using kind = scim::member_action;
+  switch (step.change->action) {
     case kind::add: return add_members(in, group, step.members);
     case kind::remove: {
       bool changed = false;

@@ -105,7 +105,7 @@ auto message(csv_fault fault) noexcept -> std::string_view {
     case csv_fault::unterminated_quote: return "the file ends within quotes";
     case csv_fault::too_few_cells: return "fewer cells than columns";
     case csv_fault::too_many_cells: return "more cells than columns";
-    case csv_fault::invalid_name: return "a column has a name that is no attribute";
+    case csv_fault::invalid_name: return "a column has a name that is not an attribute";
     case csv_fault::name_twice: return "two columns have the same name";
     case csv_fault::attribute_twice: return "a column is part of what another one has";
     case csv_fault::invalid_json: break;

@@ -2,7 +2,7 @@
 #include <tidegate/scim/patch.hpp>
 
 #include "message.hpp"
-#include "read_value.hpp"
+#include "resource/read_value.hpp"
 
 #include <tidegate/scim/case_fold.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base64url.hpp"
+#include "text/base64url.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,99 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/filter.hpp>
 
+#include "filter/filter_terms.hpp"
+
 #include <tidegate/base/utf8.hpp>
-#include <tidegate/http/date.hpp>
 #include <tidegate/json/parse.hpp>
-#include <tidegate/json/string.hpp>
 #include <tidegate/scim/case_fold.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 namespace tidegate::scim {
 
 namespace {
-
-struct operator_word {
-  std::string_view text;
-  compare_op op;
-};
-
-constexpr auto operator_words = std::to_array<operator_word>({
-    {"eq", compare_op::eq},
-    {"ne", compare_op::ne},
-    {"co", compare_op::co},
-    {"sw", compare_op::sw},
-    {"ew", compare_op::ew},
-    {"gt", compare_op::gt},
-    {"ge", compare_op::ge},
-    {"lt", compare_op::lt},
-    {"le", compare_op::le},
-});
-
-/// Whether values of `type` can be compared so. Order of Boolean and Binary attributes is refused
-/// by RFC 7644, Table 3; parts of values are for text only.
-auto is_allowed(compare_op op, attribute_type type) noexcept -> bool {
-  using enum attribute_type;
-  switch (op) {
-    case compare_op::eq:
-    case compare_op::ne: return true;
-    case compare_op::co:
-    case compare_op::sw:
-    case compare_op::ew: return type == string || type == reference || type == binary;
-    default: return type != boolean && type != binary;
-  }
-}
-
-/// A number in one form.
-auto whole_if_it_fits(double number) -> filter_value {
-  constexpr double bound = 9223372036854775808.0;  // 2^63
-  if (number >= -bound && number < bound && std::trunc(number) == number) {
-    return static_cast<std::int64_t>(number);
-  }
-  return number;
-}
-
-/// `literal` in the type of `a`; nothing when it is of another.
-auto convert(json::value const& literal, attribute const& a) -> std::optional<filter_value> {
-  auto const* const text = literal.if_string();
-  switch (a.type) {
-    case attribute_type::string:
-    case attribute_type::reference:
-    case attribute_type::binary:
-      if (text != nullptr) {
-        return a.case_exact ? *text : case_fold(*text);
-      }
-      return std::nullopt;
-    case attribute_type::boolean:
-      if (auto const* const boolean = literal.if_bool()) {
-        return *boolean;
-      }
-      if (text != nullptr && (equal_names(*text, "true") || equal_names(*text, "false"))) {
-        return equal_names(*text, "true");
-      }
-      return std::nullopt;
-    case attribute_type::integer:
-    case attribute_type::decimal:
-      if (auto const* const integer = literal.if_integer()) {
-        return *integer;
-      }
-      if (auto const* const decimal = literal.if_decimal()) {
-        return whole_if_it_fits(*decimal);
-      }
-      return std::nullopt;
-    case attribute_type::date_time:
-      if (text != nullptr) {
-        if (auto const moment = parse_date_time(*text)) {
-          return *moment;
-        }
-      }
-      return std::nullopt;
-    case attribute_type::complex: break;
-  }
-  return std::nullopt;
-}
 
 /// Several operands as one; those of the same kind become part of it.
 auto join(filter_kind kind, std::vector<filter> operands) -> filter {
@@ -112,58 +30,7 @@ auto join(filter_kind kind, std::vector<filter> operands) -> filter {
   return joined;
 }
 
-auto is_digit(char c) noexcept -> bool {
-  return c >= '0' && c <= '9';
-}
-
-/// Whether a word is a number of JSON (RFC 8259, section 6): `-1`, `1.5e3`, but neither `0012` nor
-/// `1.`.
-auto is_json_number(std::string_view word) noexcept -> bool {
-  auto const skip_digits = [&] {
-    auto const digits = std::min(word.find_first_not_of("0123456789"), word.size());
-    word.remove_prefix(digits);
-    return digits != 0;
-  };
-  auto const skip = [&](std::string_view any) {
-    bool const there = !word.empty() && any.find(word.front()) != std::string_view::npos;
-    word.remove_prefix(there ? 1 : 0);
-    return there;
-  };
-  skip("-");
-  if (!skip("0") && !skip_digits()) {
-    return false;
-  }
-  if (skip(".") && !skip_digits()) {
-    return false;
-  }
-  if (skip("eE")) {
-    skip("+-");
-    if (!skip_digits()) {
-      return false;
-    }
-  }
-  return word.empty();
-}
-
-/// Whether a word stands for itself as a text, as clients write it and as examples of RFC 9865 do:
-/// `userName sw J`. What may be a value of JSON, or an operator where the value is missing, does
-/// not.
-auto is_bare_word(std::string_view word) noexcept -> bool {
-  if (word.empty()) {
-    return false;
-  }
-  auto const first = word.front();
-  bool const begins_one = (fold_ascii(first) >= 'a' && fold_ascii(first) <= 'z') ||
-                          is_digit(first) || (first & 0x80) != 0 ||
-                          std::string_view("_-+./@").find(first) != std::string_view::npos;
-  constexpr std::array<std::string_view, 3> literals{"true", "false", "null"};
-  constexpr std::array<std::string_view, 3> operators{"and", "or", "not"};
-  return begins_one && !is_json_number(word) &&
-         std::ranges::find(literals, word) == literals.end() &&
-         std::ranges::none_of(operators, [&](auto o) { return equal_names(o, word); });
-}
-
-/// Stands for every attribute that a resource type lacks, where that is no error.
+/// Stands for every attribute that a resource type lacks, where that is not an error.
 auto lacking() -> attribute const* {
   static attribute const none;
   return &none;
@@ -547,102 +414,7 @@ class filter_parser {
   attribute_path const* parent_ = nullptr;
 };
 
-void append_value(std::string& out, filter_value const& value) {
-  if (auto const* const text = std::get_if<std::string>(&value)) {
-    json::append_string(out, *text);
-  } else if (auto const* const boolean = std::get_if<bool>(&value)) {
-    out += *boolean ? "true" : "false";
-  } else if (auto const* const integer = std::get_if<std::int64_t>(&value)) {
-    out += std::to_string(*integer);
-  } else if (auto const* const decimal = std::get_if<double>(&value)) {
-    json::append(out, *decimal);
-  } else if (auto const* const moment = std::get_if<date_time>(&value)) {
-    out += '"';
-    http::append_rfc3339(out, moment->second);
-    out.pop_back();
-    auto const digits = std::to_string(1'000'000'000 + moment->nanosecond);
-    out += '.';
-    out += digits.substr(1);
-    out += "Z\"";
-  } else {
-    out += "null";
-  }
-}
-
-void append_filter(std::string& out, filter const& f, bool in_value_path) {
-  auto const append_name = [&] {
-    out += in_value_path ? fold_name(f.path.sub->name) : canonical_name(f.path);
-  };
-  switch (f.kind) {
-    case filter_kind::all_of:
-    case filter_kind::any_of:
-      for (auto const& operand : f.operands) {
-        if (&operand != &f.operands.front()) {
-          out += f.kind == filter_kind::all_of ? " and " : " or ";
-        }
-        bool const grouped = operand.kind == filter_kind::any_of;
-        out += grouped ? "(" : "";
-        append_filter(out, operand, in_value_path);
-        out += grouped ? ")" : "";
-      }
-      break;
-    case filter_kind::negation:
-      out += "not (";
-      append_filter(out, f.operands.front(), in_value_path);
-      out += ')';
-      break;
-    case filter_kind::value_path:
-      append_name();
-      out += '[';
-      append_filter(out, f.operands.front(), true);
-      out += ']';
-      break;
-    case filter_kind::present:
-      append_name();
-      out += " pr";
-      break;
-    case filter_kind::compare:
-      append_name();
-      out += ' ';
-      out += operator_words[static_cast<std::size_t>(f.op)].text;
-      out += ' ';
-      append_value(out, f.value);
-      break;
-  }
-}
-
 }  // namespace
-
-auto to_string(filter_error const& error) -> std::string {
-  auto const what = [&]() -> std::string_view {
-    switch (error.fault) {
-      case filter_fault::too_long: return "too long";
-      case filter_fault::too_deep: return "too many brackets in each other";
-      case filter_fault::too_many_terms: return "too many comparisons";
-      case filter_fault::expression_expected: return "an expression is expected";
-      case filter_fault::malformed_path: return "not the name of an attribute";
-      case filter_fault::unknown_schema: return "no such schema here";
-      case filter_fault::unknown_attribute: return "no such attribute";
-      case filter_fault::unknown_sub_attribute: return "no such sub-attribute";
-      case filter_fault::sub_attribute_needed: return "a sub-attribute is needed";
-      case filter_fault::not_complex: return "the attribute has no sub-attributes";
-      case filter_fault::nested_value_path: return "square brackets inside of square brackets";
-      case filter_fault::not_filterable: return "the attribute cannot be used in a filter";
-      case filter_fault::operator_expected: return "an operator is expected";
-      case filter_fault::unknown_operator: return "the operator is not supported";
-      case filter_fault::operator_not_allowed:
-        return "the operator is not for an attribute of this type";
-      case filter_fault::value_expected: return "a value is expected";
-      case filter_fault::invalid_value: return "the value is not JSON";
-      case filter_fault::wrong_type: return "the value is not of the type of the attribute";
-      case filter_fault::round_bracket_expected: return "\")\" is expected";
-      case filter_fault::square_bracket_expected: return R"("]" is expected)";
-      case filter_fault::end_expected: break;
-    }
-    return R"("and", "or" or the end is expected)";
-  }();
-  return std::string(what) + " at offset " + std::to_string(error.offset);
-}
 
 auto parse_filter(std::string_view text, resource_definition const& definition,
                   filter_limits const& limits) -> result<filter, filter_error> {
@@ -670,12 +442,6 @@ auto parse_patch_path(std::string_view text, resource_definition const& definiti
     return failure(filter_error{filter_fault::too_long, limits.octets_max});
   }
   return filter_parser(text, definition, limits).parse_path();
-}
-
-auto canonical_text(filter const& f) -> std::string {
-  std::string out;
-  append_filter(out, f, false);
-  return out;
 }
 
 }  // namespace tidegate::scim

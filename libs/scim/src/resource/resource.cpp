@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/resource.hpp>
 
-#include "read_value.hpp"
+#include "resource/read_value.hpp"
 
 #include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/date_time.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter_plan.hpp"
+#include "filter/filter_plan.hpp"
 
 #include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/index_key.hpp>

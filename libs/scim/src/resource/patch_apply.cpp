@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/patch.hpp>
 
-#include "read_value.hpp"
+#include "resource/read_value.hpp"
 
 #include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/resource.hpp>
@@ -435,7 +435,7 @@ auto read_members(json::value const& value, attribute const& a)
 }
 
 auto change_of_members(patch_operation op, attribute const& a) -> result<member_change, error> {
-  using enum member_change::kind;
+  using enum member_action;
   bool const removes = op.kind == patch_kind::remove;
   if (op.path.path.sub != nullptr || (op.path.value_filter && !removes)) {
     return fail({resource_fault::immutable_changed, a.name});
@@ -451,8 +451,8 @@ auto change_of_members(patch_operation op, attribute const& a) -> result<member_
     return member_change{remove_all, {}, {}};
   }
   TIDEGATE_TRY(auto members, read_members(op.value, a));
-  auto const what = removes ? remove : op.kind == patch_kind::add ? add : replace_all;
-  return member_change{what, std::move(members), {}};
+  auto const action = removes ? remove : op.kind == patch_kind::add ? add : replace_all;
+  return member_change{action, std::move(members), {}};
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/filter_sql.hpp>
 
-#include "filter_plan.hpp"
+#include "filter/filter_plan.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Written by tools/make_normalization_table from Unicode 14.0.0.
-#include "normalization_table.hpp"
+#include "text/normalization_table.hpp"
 
 #include <array>
 

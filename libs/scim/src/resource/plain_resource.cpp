@@ -2,7 +2,7 @@
 #include <tidegate/scim/plain_resource.hpp>
 
 #include <tidegate/base/utf8.hpp>
-#include "index_entries.hpp"
+#include "resource/index_entries.hpp"
 
 #include <tidegate/json/string.hpp>
 #include <tidegate/scim/case_fold.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/index_key.hpp>
 
-#include "index_entries.hpp"
+#include "resource/index_entries.hpp"
 
 #include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/date_time.hpp>

@@ -2,7 +2,7 @@
 #include <tidegate/scim/case_fold.hpp>
 
 #include <tidegate/base/utf8.hpp>
-#include "normalization_table.hpp"
+#include "text/normalization_table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -289,7 +289,7 @@ void append_case_fold(std::string& out, std::string_view text) {
       append_folded_ascii(out, {at, end});
       return;
     }
-    // A mark may belong to the last character before it. ASCII itself is no mark and belongs to
+    // A mark may belong to the last character before it. ASCII itself is not a mark and belongs to
     // nothing before it.
     auto const* const begin = other == at ? at : other - 1;
     append_folded_ascii(out, {at, begin});
