@@ -44,7 +44,7 @@ auto exchange::scim_request_of(wire::request_head const& request, std::string_vi
   auto const& settings = *route_of().settings;
   scim_request made;
   made.owner = runtime_->settings;
-  made.how = &*settings.scim;
+  made.options = &*settings.scim;
   made.route = settings.name;
   made.has_auth = settings.auth.has_value();
   made.method = request.method_text();

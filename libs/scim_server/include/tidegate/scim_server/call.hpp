@@ -17,12 +17,12 @@
 #include <string>
 #include <string_view>
 
-/// What the parts of the SCIM service share. Errors of clients are `scim::error`; a directory that does not do
-/// what it should is one with status 503, after which its work is given up.
+/// What the parts of the SCIM service share. Errors of clients are `scim::error`; a directory that
+/// does not do what it should is one with status 503, after which its work is given up.
 namespace tidegate::gateway {
 
 /// What the path of a request means.
-enum class scim_place : std::uint8_t {
+enum class scim_endpoint : std::uint8_t {
   nothing,
   root,
   search,  ///< `/.search`, or below a type
@@ -36,7 +36,7 @@ enum class scim_place : std::uint8_t {
 };
 
 struct scim_target {
-  scim_place place = scim_place::nothing;
+  scim_endpoint endpoint = scim_endpoint::nothing;
   scim::model_type const* type = nullptr;  ///< of type, resource and search; null for all types
   std::string name{};                      ///< an id, a URN or the name of a type; may be empty
 };
@@ -44,7 +44,7 @@ struct scim_target {
 [[nodiscard]] auto find_scim_target(scim::model const& model, std::string_view path) -> scim_target;
 
 /// A request under way.
-struct scim_job {
+struct scim_call {
   std::shared_ptr<scim_parts const> parts;
   scim_request request;
   scim_target target;
@@ -57,9 +57,9 @@ struct scim_job {
 [[nodiscard]] auto not_found(std::string_view what) -> scim::error;
 [[nodiscard]] auto unavailable(store::store_error const& error) -> scim::error;
 
-/// The value, or what is told when the directory gave none.
+/// The value, or that the directory is unavailable when it gave none.
 template <class T>
-[[nodiscard]] auto told(store::directory_outcome<T> outcome) -> result<T, scim::error> {
+[[nodiscard]] auto or_unavailable(store::directory_outcome<T> outcome) -> result<T, scim::error> {
   if (!outcome) {
     return failure(unavailable(outcome.error()));
   }
@@ -78,7 +78,8 @@ template <class T>
 
 /// `W/"3"`
 [[nodiscard]] auto etag_of(std::uint64_t version) -> std::string;
-/// Whether a list of entity tags, as in If-Match, has the version, or is `*`. Weak and strong are the same.
+/// Whether a list of entity tags, as in If-Match, has the version, or is `*`. Weak and strong are
+/// the same.
 [[nodiscard]] auto names_version(std::string_view etags, std::uint64_t version) -> bool;
 
 /// How resources of a type are shown to a client.
@@ -91,11 +92,11 @@ struct resource_view {
   std::size_t octets_max = 0;  ///< of the answer that it is shown in
 };
 
-[[nodiscard]] auto make_view(scim_job const& job, scim::model_type const& type,
+[[nodiscard]] auto make_view(scim_call const& call, scim::model_type const& type,
                              scim::projection shows) -> resource_view;
 
 /// `attributes` and `excludedAttributes` of the query of a request.
-[[nodiscard]] auto view_of(scim_job const& job, scim::model_type const& type)
+[[nodiscard]] auto view_of(scim_call const& call, scim::model_type const& type)
     -> result<resource_view, scim::error>;
 
 /// A resource as a directory keeps it.
@@ -106,8 +107,8 @@ struct kept_resource {
   bool maybe_in_groups = false;
 };
 
-/// Appends what the client gets of a resource: with its location, its groups or its members. What is shown by
-/// default is not parsed for that.
+/// Appends what the client gets of a resource: with its location, its groups or its members. What
+/// is shown by default is not parsed for that.
 [[nodiscard]] auto append_shown(std::string& out, store::directory_reader& from,
                                 resource_view const& view, kept_resource const& resource)
     -> result<void, scim::error>;
@@ -122,12 +123,12 @@ struct kept_resource {
     -> result<scim_answer, scim::error>;
 
 /// The user that `/Me` stands for: whose userName is the name of the token.
-[[nodiscard]] auto find_me(scim_job const& job, store::directory_reader& in)
+[[nodiscard]] auto find_me(scim_call const& call, store::directory_reader& in)
     -> result<store::directory_resource, scim::error>;
 
 // What is asked of the directory, in answers. What can be said without it was said before.
 
-[[nodiscard]] auto answer_discovery(scim_job const& job) -> scim_answer;
+[[nodiscard]] auto answer_discovery(scim_call const& call) -> scim_answer;
 
 /// How much a read may do.
 enum class read_effort : std::uint8_t {
@@ -141,14 +142,17 @@ struct scim_read {
       answer;
   bool looks_quick = false;
 };
-/// May be called again, after everything it wrote was undone. What it wrote is kept when it returns no error.
+/// May be called again, after everything it wrote was undone. What it wrote is kept when it returns
+/// no error.
 using scim_write = std::function<result<scim_answer, scim::error>(store::directory_writer&)>;
 
-[[nodiscard]] auto plan_list(std::shared_ptr<scim_job const> job) -> result<scim_read, scim::error>;
-[[nodiscard]] auto plan_get(std::shared_ptr<scim_job const> job) -> result<scim_read, scim::error>;
-[[nodiscard]] auto plan_write(std::shared_ptr<scim_job const> job)
+[[nodiscard]] auto plan_list(std::shared_ptr<scim_call const> call)
+    -> result<scim_read, scim::error>;
+[[nodiscard]] auto plan_get(std::shared_ptr<scim_call const> call)
+    -> result<scim_read, scim::error>;
+[[nodiscard]] auto plan_write(std::shared_ptr<scim_call const> call)
     -> result<scim_write, scim::error>;
-[[nodiscard]] auto plan_bulk(std::shared_ptr<scim_job const> job)
+[[nodiscard]] auto plan_bulk(std::shared_ptr<scim_call const> call)
     -> result<scim_write, scim::error>;
 
 }  // namespace tidegate::gateway
