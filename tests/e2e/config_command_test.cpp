@@ -154,7 +154,7 @@ TEST_F(config_command, says_the_same_in_json_for_programs) {
                                              place_in_json(file, 1, 1) +
                                              R"(unknown key \"lisen\"; did you mean )"));
   EXPECT_THAT(wrong.out, testing::HasSubstr("," + place_in_json(file, 2, 41) +
-                                            R"(upstream: \"o\tx\" is no name; )"));
+                                            R"(upstream: invalid name \"o\tx\" (expected )"));
   EXPECT_THAT(wrong.out, testing::EndsWith("],\"warnings\":[]}\n"));
 
   auto const missing = run({TIDEGATE_BINARY, "check", "--json", "/nonexistent/t.yaml"});

@@ -169,7 +169,7 @@ class sweeper final : private engine::timer {
 
 /// What a directory was opened with.
 struct directory_shape {
-  store_place place;
+  store_location place;
   std::vector<std::string> schemas;
   std::vector<std::string> indexes;
   auto operator==(directory_shape const&) const -> bool = default;
@@ -216,7 +216,7 @@ struct server::state {
   /// Null where quotas are in memory.
   [[nodiscard]] auto open_quotas(runtime const& used, engine::loop& on) const
       -> result<std::unique_ptr<store::quota_store>, std::string> {
-    if (used.settings.quota_store.kind == store_kind::memory) {
+    if (used.settings.stores.quota.kind == store_kind::memory) {
       return nullptr;
     }
     return open.quotas(used.settings, on);
@@ -256,7 +256,7 @@ struct server::state {
     if (found == nullptr) {
       return {};
     }
-    directory_shape const wanted{used.settings.directory_store, found->schemas, found->indexes};
+    directory_shape const wanted{used.settings.stores.directory, found->schemas, found->indexes};
     if (shared.scim) {
       return {};  // the same, or there is no reload
     }
@@ -344,12 +344,12 @@ struct server::state {
 
   /// Why a configuration cannot be taken over while this runs, if there is a reason.
   [[nodiscard]] auto refusal_of(config const& next) const -> result<void, std::string> {
-    if (next.quota_store != quota_place) {
+    if (next.stores.quota != quota_place) {
       return failure(std::string("another store of quotas needs a new start"));
     }
     auto const* const found = find_scim(next);
     if (found != nullptr && shared.scim &&
-        directory_shape{next.directory_store, found->schemas, found->indexes} != directory) {
+        directory_shape{next.stores.directory, found->schemas, found->indexes} != directory) {
       return failure(
           std::string("another directory, or other schemas and indexes of SCIM, need a "
                       "new start"));
@@ -386,7 +386,7 @@ struct server::state {
   std::vector<effective_option> effective;
   std::chrono::nanoseconds drain_delay{0};
   store_openers open;
-  store_place quota_place;          // that is open
+  store_location quota_place;       // that is open
   directory_shape directory;        // that is open
   std::unique_ptr<sweeper> sweeps;  // of the first thread
 };
@@ -465,7 +465,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
                    store_openers open, std::vector<engine::passed_socket> passed)
     -> result<std::unique_ptr<server>, std::string> {
   store::quota_table::options options;
-  options.partitions_max = static_cast<std::size_t>(settings.quota_partitions);
+  options.partitions_max = static_cast<std::size_t>(settings.stores.quota_partitions);
   std::ranges::copy(randomness, options.randomness.begin());
   auto made = std::make_unique<state>(options, std::move(open));
   auto const count = static_cast<std::size_t>(settings.workers.value_or(
@@ -486,7 +486,7 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
     made->shared.workers.push_back(each.works.get());
     TIDEGATE_TRY(each.works->quotas, made->open_quotas(*used, *each.loop));
   }
-  made->quota_place = used->settings.quota_store;
+  made->quota_place = used->settings.stores.quota;
   TIDEGATE_TRY_VOID(made->see_to_idempotency(*used));
   TIDEGATE_TRY_VOID(made->see_to_directory(*used));
   TIDEGATE_TRY_VOID(made->see_to_bridges(*used));

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-/// The one table of what a configuration may say. The reader checks by it and takes its defaults, the JSON
-/// Schema and the reference are written from it.
+/// The one table of what a configuration may say. The reader checks by it and takes its defaults,
+/// the JSON Schema and the reference are written from it.
 namespace tidegate::gateway {
 
 enum class option_type : std::uint8_t {
@@ -52,8 +52,8 @@ enum class availability : std::uint8_t {
   later,  ///< promised, refused until it exists
 };
 
-/// One row. An option whose path begins with that of another and a dot is a key of its mapping; what is
-/// not a section may then be either a value or a mapping.
+/// One row. An option whose path begins with that of another and a dot is a key of its mapping;
+/// what is not a section may then be either a value or a mapping.
 struct option {
   std::string_view path;
   option_type type = option_type::section;
@@ -61,7 +61,8 @@ struct option {
   availability available = availability::optional;
   std::string_view initial{};  ///< the default as it would be written; empty: none
   std::string_view words{};    ///< allowed words with `|` between, for a choice or besides a value
-  /// Of a store, with `|` between: how each begins, up to its first capital letter, and what follows.
+  /// Of a store, with `|` between: how each begins, up to its first capital letter, and what
+  /// follows.
   std::string_view forms{};
   std::string_view later{};  ///< beginnings of values that are promised, refused until they exist
   std::int64_t min = 0;      ///< of numbers, sizes in octets and durations in milliseconds
@@ -84,7 +85,8 @@ struct option {
 /// The keys of the mapping at `path`, in the order of the table; "" is the file itself.
 [[nodiscard]] auto options_under(std::string_view path) -> std::vector<option const*>;
 
-/// Whether people look for a key in that mapping, "" for the file itself, that this version has not under any name.
+/// Whether people look for a key in that mapping, "" for the file itself, that this version does
+/// not have under any name.
 [[nodiscard]] auto is_known_elsewhere(std::string_view parent, std::string_view key) -> bool;
 
 /// What stands between the `|` of `words`, `forms` or `later`.
