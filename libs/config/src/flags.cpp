@@ -77,7 +77,7 @@ class flag_reader {
       } else if (parsed->kind == ratelimit::partition_source_kind::principal) {
         fault(flag, begin, "\"principal\" needs tokens, which only a file can name");
       } else if (std::find(seen.begin(), seen.end(), *parsed) != seen.end()) {
-        fault(flag, begin, shown(source) + " is there twice");
+        fault(flag, begin, "duplicate " + shown(source));
       } else {
         seen.push_back(*parsed);
       }

@@ -587,7 +587,7 @@ auto const fault_rows = std::vector<fault_row>{
     {"a_port_out_of_range", with("listen: ':65536'\n"), {"2:9: listen: an address ends in"}},
     {"the_same_address_twice",
      with("listen: [':80', ':80']\n"),
-     {"2:17: listen: \":80\" is there twice"}},
+     {"2:17: listen: duplicate \":80\""}},
     {"admin_where_clients_are",
      with("listen: ':80'\nadmin: ':80'\n"),
      {"3:8: admin: the gateway listens on \":80\" too"}},
@@ -610,7 +610,7 @@ auto const fault_rows = std::vector<fault_row>{
     {"admin_with_a_token_twice",
      with("admin: {address: ':1', tokens: [{name: a, sha256: " + std::string(64, 'a') +
           "}, {name: a, sha256: " + std::string(64, 'b') + "}]}\n"),
-     {"2:125: name: \"a\" is there twice"}},
+     {"2:125: name: duplicate \"a\""}},
     {"admin_with_a_tenant",
      with("admin: {address: ':1', tokens: [{name: a, tenant: t, sha256: " + std::string(64, 'a') +
           "}]}\n"),
@@ -649,7 +649,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:26: servers: expected a list"}},
     {"a_server_twice",
      with("upstreams: {a: {servers: [http://x, 'http://x:80']}}\n"),
-     {"2:37: servers: \"http://x:80\" is there twice"}},
+     {"2:37: servers: duplicate \"http://x:80\""}},
     {"tls_for_http",
      with("upstreams: {a: {servers: [http://x], tls: {verify: false}}}\n"),
      {"2:43: tls: none of the servers is https://"}},
@@ -662,7 +662,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:210: partition: too many sources (expected at most 16"}},
     {"overload_of_nothing",
      with("upstreams: {a: {servers: [http://x], overload: {}}}\n"),
-     {"2:48: overload: nothing to go by (expected max-in-flight, target-latency"}},
+     {"2:48: overload: no option is set (expected max-in-flight, target-latency"}},
     {"a_name_that_is_no_name",
      with("upstreams: {'caf\xc3\xa9': http://x}\n"),
      {"2:13: invalid name \"caf\xc3\xa9\" (expected printable ASCII"}},
@@ -736,11 +736,11 @@ auto const fault_rows = std::vector<fault_row>{
      {"3:41: partition: invalid source \"ip\" (expected client-ip, header:NAME"}},
     {"a_source_twice",
      with_policy("quota: 1, window: 1s, partition: [host, host]"),
-     {"3:47: partition: \"host\" is there twice"}},
+     {"3:47: partition: duplicate \"host\""}},
     {"the_principal_of_a_route_without_tokens",
      "policies: {p: {quota: 1, window: 1s, partition: [principal]}}\n"
      "routes: [{match: {path: /}, service: echo, limits: [p]}]\n",
-     {"2:53: limits: \"principal\" says nothing on a route without \"auth\""}},
+     {"2:53: limits: \"principal\" needs \"auth\" on the route"}},
     {"enforce_false",
      with_policy("quota: 1, window: 1s, enforce: false"),
      {"3:38: enforce: unknown value \"false\" (expected true or shadow"}},
@@ -771,7 +771,7 @@ auto const fault_rows = std::vector<fault_row>{
     {"a_limit_twice",
      "policies: {p: {quota: 1, window: 1s}}\n"
      "routes: [{match: {path: /}, service: echo, limits: [p, p]}]\n",
-     {"2:56: limits: \"p\" is there twice"}},
+     {"2:56: limits: duplicate \"p\""}},
     {"a_path_without_slash",
      "routes: [{match: {path: v1}, service: echo}]\n",
      {"1:25: path: invalid path pattern \"v1\": a path begins with /"}},
@@ -898,7 +898,7 @@ auto const fault_rows = std::vector<fault_row>{
     {"a_token_twice",
      with_tokens("{name: a, sha256: " + std::string(64, 'a') +
                  "}, {name: a, sha256: " + std::string(64, 'a') + "}"),
-     {"1:159: name: \"a\" is there twice", "1:170: sha256: the token of \"a\" too"}},
+     {"1:159: name: duplicate \"a\"", "1:170: sha256: the token of \"a\" too"}},
     // ---- idempotency ----
     {"a_store_without_a_file",
      with("stores: {idempotency: 'sqlite:'}\n"),

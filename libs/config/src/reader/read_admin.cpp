@@ -25,7 +25,7 @@ auto read_tokens(option_reader& in, section const& from, std::string const& key,
     }
     for (auto const& other : tokens) {
       if (other.name == *name) {
-        in.fault(each.place_of("name"), "name: " + shown(*name) + " is there twice");
+        in.fault(each.place_of("name"), "name: duplicate " + shown(*name));
       }
       if (other.digest == *digest) {
         in.fault(each.place_of("sha256"), "sha256: the token of " + shown(other.name) + " too");

@@ -51,7 +51,7 @@ void read_listeners(option_reader& in, section const& top, config& made) {
     }
     bool const any_port = listener.address.ends_with(":0");
     if (!listener.address.empty() && !any_port && !seen.insert(listener.address).second) {
-      in.fault(item->place, "listen: " + shown(listener.address) + " is there twice");
+      in.fault(item->place, "listen: duplicate " + shown(listener.address));
     }
     made.listen.push_back(std::move(listener));
   }

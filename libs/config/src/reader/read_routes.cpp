@@ -90,7 +90,7 @@ void read_limits(option_reader& in, section const& from, name_table const& polic
       continue;
     }
     if (!seen.insert(item->text).second) {
-      in.fault(item->place, "limits: " + shown(item->text) + " is there twice");
+      in.fault(item->place, "limits: duplicate " + shown(item->text));
       continue;
     }
     if (seen.size() > limits_max) {

@@ -16,7 +16,7 @@ auto read_sources(option_reader& in, section const& from, std::string const& key
   for (auto const* const item : in.items_at(from, key)) {
     auto source = in.take_node(rule, *item, read_source);
     if (source && std::find(sources.begin(), sources.end(), *source) != sources.end()) {
-      in.fault(item->place, key + ": " + shown(item->text) + " is there twice");
+      in.fault(item->place, key + ": duplicate " + shown(item->text));
     } else if (sources.size() == sources_max) {
       in.fault(item->place,
                key + ": too many sources" + expected("at most " + std::to_string(sources_max)));
@@ -35,7 +35,7 @@ void check_principal(option_reader& in, yaml_place place, std::string_view key,
     return source.kind == ratelimit::partition_source_kind::principal;
   });
   if (asks && !route.auth) {
-    in.fault(place, std::string(key) + ": \"principal\" says nothing on a route without \"auth\"");
+    in.fault(place, std::string(key) + ": \"principal\" needs \"auth\" on the route");
   }
 }
 

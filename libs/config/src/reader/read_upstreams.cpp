@@ -20,7 +20,7 @@ auto read_servers(option_reader& in, section const& from) -> std::vector<upstrea
       continue;
     }
     if (std::find(servers.begin(), servers.end(), *server) != servers.end()) {
-      in.fault(item->place, "servers: " + shown(to_string(*server)) + " is there twice");
+      in.fault(item->place, "servers: duplicate " + shown(to_string(*server)));
     }
     servers.push_back(*std::move(server));
   }
@@ -50,7 +50,7 @@ void read_overload(option_reader& in, section const& from, upstream_config& upst
                        in.take(overload, "target-latency", read_duration)};
   if (overload.node != nullptr && overload.node->members.empty()) {
     in.fault(overload.place,
-             "overload: nothing to go by" + expected(keys_of(overload.path, false)));
+             "overload: no option is set" + expected(keys_of(overload.path, false)));
   }
 }
 
