@@ -59,7 +59,7 @@ void check_record(std::string_view octets) {
     policy const retrying{.upstream_deduplicates = true, .retry_unknown = true};
     auto const d = decide(&*read, {.fingerprint = read->fingerprint, .token = 1}, retrying, now);
     if (d.claim) {
-      check(d.what == verdict::run && holds(d.claim->when, &*read));
+      check(d.verdict == verdict::run && holds(d.claim->when, &*read));
       check_written(*d.claim);
     }
     if (read->state == record_state::dispatched) {

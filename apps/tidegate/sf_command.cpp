@@ -56,7 +56,7 @@ auto print_parsed(result<Value, sf::parse_error> const& value, Text text) -> int
 template <class Value>
 auto print_formatted(result<Value, sf::json_error> const& value) -> int {
   if (!value.has_value()) {
-    return fail(value.error().what, value.error().offset);
+    return fail(value.error().message, value.error().offset);
   }
   if (auto const text = sf::serialized(*value); !text.empty()) {
     std::cout << text << '\n';

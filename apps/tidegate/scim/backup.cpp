@@ -26,7 +26,7 @@ namespace {
   if (!settings) {
     return failure(config + " is not valid: see 'tidegate check -c " + config + "'");
   }
-  auto const& place = settings->directory_store;
+  auto const& place = settings->stores.directory;
   if (place.kind != gateway::store_kind::sqlite) {
     return failure(config + ": stores.directory is not a file: use the backup of the database");
   }

@@ -116,7 +116,7 @@ auto check_shared_secret(config const& settings) -> result<void, std::string> {
   return {};
 }
 
-auto secret_of(config const& settings, gateway::store_place const& place)
+auto secret_of(config const& settings, gateway::store_location const& place)
     -> result<master_secret, std::string> {
   if (place.kind == store_kind::redis || place.kind == store_kind::postgres) {
     TIDEGATE_TRY_VOID(check_shared_secret(settings));
@@ -126,7 +126,7 @@ auto secret_of(config const& settings, gateway::store_place const& place)
 
 /// A new secret beside keys that were stored with another one would let each of them run again.
 auto check_secret_of_keys(config const& settings) -> result<void, std::string> {
-  auto const& place = settings.idempotency_store;
+  auto const& place = settings.stores.idempotency;
   if (place.kind == store_kind::sqlite && ::access(settings.secrets.c_str(), F_OK) != 0 &&
       ::access(place.where.c_str(), F_OK) == 0) {
     return failure(settings.secrets + " is not there, and " + place.where +
@@ -142,7 +142,7 @@ auto open_idempotency(config const& settings, std::function<idempotency::wall_ti
     -> result<gateway::idempotency_parts, std::string> {
   TIDEGATE_TRY_VOID(make_data_folder(settings.data));
   gateway::idempotency_parts parts;
-  auto const& place = settings.idempotency_store;
+  auto const& place = settings.stores.idempotency;
   TIDEGATE_TRY_VOID(check_secret_of_keys(settings));
   TIDEGATE_TRY(parts.secret, secret_of(settings, place));
   auto const seal = seal_key_of(parts.secret);
@@ -150,11 +150,11 @@ auto open_idempotency(config const& settings, std::function<idempotency::wall_ti
     case store_kind::memory:
       parts.store = std::make_unique<store::memory_idempotency_store>(
           store::memory_idempotency_store::options{
-              .octets_max = static_cast<std::size_t>(settings.idempotency_size)});
+              .octets_max = static_cast<std::size_t>(settings.stores.idempotency_size)});
       break;
     case store_kind::sqlite: {
-      TIDEGATE_TRY(parts.store,
-                   open_sqlite_keys(place.where, parts.secret, settings.idempotency_size, events));
+      TIDEGATE_TRY(parts.store, open_sqlite_keys(place.where, parts.secret,
+                                                 settings.stores.idempotency_size, events));
       break;
     }
     case store_kind::redis: {
@@ -162,7 +162,7 @@ auto open_idempotency(config const& settings, std::function<idempotency::wall_ti
       store_redis::idempotency_options options{.where = std::move(url), .seal_keys = {seal}};
       options.clock = std::move(clock);
       options.secret_digest = digest_of(parts.secret);
-      options.replicas_min = static_cast<std::uint32_t>(settings.idempotency_replicas);
+      options.replicas_min = static_cast<std::uint32_t>(settings.stores.idempotency_replicas);
       TIDEGATE_TRY(parts.store, as_store<store::idempotency_store>(
                                     store_redis::idempotency_store::open(std::move(options))));
       break;
@@ -186,7 +186,7 @@ auto open_directory(config const& settings, std::shared_ptr<scim::model const> m
     -> result<gateway::directory_parts, std::string> {
   TIDEGATE_TRY_VOID(make_data_folder(settings.data));
   gateway::directory_parts parts;
-  auto const& place = settings.directory_store;
+  auto const& place = settings.stores.directory;
   TIDEGATE_TRY(parts.secret, secret_of(settings, place));
   if (place.kind == store_kind::postgres) {
     auto opened = open_when_ready(
@@ -240,7 +240,7 @@ auto store_openers(std::shared_ptr<gateway::event_log> events) -> gateway::store
     if (name->empty()) {
       TIDEGATE_TRY(*name, gateway_name());
     }
-    TIDEGATE_TRY(auto const url, store_redis::parse_server_url(settings.quota_store.where));
+    TIDEGATE_TRY(auto const url, store_redis::parse_server_url(settings.stores.quota.where));
     auto const threads = settings.workers.value_or(
         static_cast<std::int64_t>(std::max(std::thread::hardware_concurrency(), 1U)));
     return store_redis::open_quota_store(
@@ -287,7 +287,7 @@ auto check_folder_of(std::string const& file, config const& settings) -> result<
 }
 
 /// Whether the certificates of a server can be read.
-auto check_certificates(gateway::store_place const& place) -> result<void, std::string> {
+auto check_certificates(gateway::store_location const& place) -> result<void, std::string> {
   auto const url = place.kind == store_kind::redis ? store_redis::parse_server_url(place.where)
                                                    : store_redis::server_url();
   if (url && url->ca && ::access(url->ca->c_str(), R_OK) != 0) {
@@ -297,7 +297,7 @@ auto check_certificates(gateway::store_place const& place) -> result<void, std::
 }
 
 /// Whether a store can be opened, as far as that can be told without opening it.
-auto check_place(gateway::store_place const& place, config const& settings)
+auto check_place(gateway::store_location const& place, config const& settings)
     -> result<void, std::string> {
   if (place.kind == store_kind::redis || place.kind == store_kind::postgres) {
     TIDEGATE_TRY_VOID(check_certificates(place));
@@ -328,7 +328,7 @@ auto check_state(config const& settings) -> result<void, state_fault> {
     has_directory = has_directory || route.scim.has_value();
     has_bridge = has_bridge || route.bridge.has_value();
   }
-  if (auto const checked = check_certificates(settings.quota_store); !checked) {
+  if (auto const checked = check_certificates(settings.stores.quota); !checked) {
     return failure(state_fault{"stores.quota", "quota: " + checked.error()});
   }
   if (!has_keys && !has_directory && !has_bridge) {
@@ -346,7 +346,7 @@ auto check_state(config const& settings) -> result<void, state_fault> {
         "secrets", "secrets: cannot make " + settings.secrets + ": " + checked.error()});
   }
   if (has_keys) {
-    auto const& place = settings.idempotency_store;
+    auto const& place = settings.stores.idempotency;
     if (auto const checked = check_place(place, settings); !checked) {
       return failure(state_fault{"stores.idempotency", "idempotency: " + checked.error()});
     }
@@ -363,7 +363,7 @@ auto check_state(config const& settings) -> result<void, state_fault> {
     }
   }
   if (has_directory) {
-    if (auto const checked = check_place(settings.directory_store, settings); !checked) {
+    if (auto const checked = check_place(settings.stores.directory, settings); !checked) {
       return failure(state_fault{"stores.directory", "directory: " + checked.error()});
     }
   }
@@ -371,9 +371,9 @@ auto check_state(config const& settings) -> result<void, state_fault> {
 }
 
 auto check_stores(config const& settings) -> result<void, std::string> {
-  for (auto const& [name, place] : {std::pair("stores.quota", settings.quota_store),
-                                    std::pair("stores.idempotency", settings.idempotency_store),
-                                    std::pair("stores.directory", settings.directory_store)}) {
+  for (auto const& [name, place] : {std::pair("stores.quota", settings.stores.quota),
+                                    std::pair("stores.idempotency", settings.stores.idempotency),
+                                    std::pair("stores.directory", settings.stores.directory)}) {
     std::string fault;
     if (place.kind == store_kind::redis) {
       auto const url = store_redis::parse_server_url(place.where);

@@ -3,7 +3,7 @@
 
 #include <tidegate/engine/on_loop.hpp>
 #include <tidegate/json/parse.hpp>
-#include <tidegate/scim_server/job.hpp>
+#include <tidegate/scim_server/call.hpp>
 
 #include <tidegate/http/query.hpp>
 #include <tidegate/json/string.hpp>
@@ -220,9 +220,9 @@ void answer_directory(engine::loop& on, active_config const& active, scim_servic
     reply(admin_problem(404, "No token of this route has such a tenant."));
     return;
   }
-  auto const place = find_scim_target(scim->model(), rest).place;
-  bool const is_resource = place == scim_place::resource;
-  if (!is_resource && place != scim_place::type) {
+  auto const place = find_scim_target(scim->model(), rest).endpoint;
+  bool const is_resource = place == scim_endpoint::resource;
+  if (!is_resource && place != scim_endpoint::type) {
     reply(admin_problem(404, "There is no such type of resources."));
     return;
   }
@@ -240,7 +240,7 @@ void answer_directory(engine::loop& on, active_config const& active, scim_servic
   auto const how = std::make_shared<scim_config const>(as_console(*route->scim));
   scim_request asked;
   asked.owner = how;
-  asked.how = how.get();
+  asked.options = how.get();
   asked.has_auth = route->auth.has_value();
   asked.method = method_text(request.method);
   asked.path = rest;

@@ -43,14 +43,14 @@ auto store_probe::figures() const -> std::vector<store_figures> {
   std::vector<store_figures> all;
   if (!settings.policies.empty()) {
     all.push_back(
-        {"quota", name_of(settings.quota_store.kind), control_.quota_health().failing_since()});
+        {"quota", name_of(settings.stores.quota.kind), control_.quota_health().failing_since()});
   }
   if (control_.keys) {
-    all.push_back({"idempotency", name_of(settings.idempotency_store.kind),
+    all.push_back({"idempotency", name_of(settings.stores.idempotency.kind),
                    control_.keys->health.failing_since()});
   }
   if (has_directory(settings)) {
-    all.push_back({"directory", name_of(settings.directory_store.kind),
+    all.push_back({"directory", name_of(settings.stores.directory.kind),
                    control_.scim->health().failing_since()});
   }
   return all;
@@ -169,7 +169,7 @@ void store_probe::ask_directory() {
     return;
   }
   auto& health = control_.scim->health();
-  bool const is_file = settings.directory_store.kind == store_kind::sqlite;
+  bool const is_file = settings.stores.directory.kind == store_kind::sqlite;
   bool const is_early = is_file && !directory_->is_asked && directory_->asked_at != instant{} &&
                         !health.is_failing() &&
                         control_.loop.now() - directory_->asked_at < file_interval;

@@ -109,7 +109,7 @@ TEST(base_sha256, is_the_same_with_and_without_instructions_for_it) {
 #endif
 }
 
-TEST(base_sha256, begins_anew_after_finish_and_goes_on_in_a_copy) {
+TEST(base_sha256, starts_over_after_finish_and_goes_on_in_a_copy) {
   sha256 hash;
   hash.update("ab");
   auto copy = hash;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks the table of options along the tree of a file, so that an option that is new in the table is seen by itself.
+// Walks the table of options along the tree of a file, so that an option that is new in the table
+// is seen by itself.
 #include <tidegate/config/effective.hpp>
 
 #include <tidegate/config/values.hpp>
-#include "options.hpp"
+#include "options/options.hpp"
 
 #include <algorithm>
 #include <map>
@@ -63,7 +64,7 @@ auto has_word(std::string_view words, std::string_view text) -> bool {
 }
 
 auto find(yaml_node const* mapping, std::string_view key) -> yaml_node const* {
-  if (mapping == nullptr || mapping->is != yaml_node::kind::mapping) {
+  if (mapping == nullptr || mapping->kind != yaml_kind::mapping) {
     return nullptr;
   }
   auto const found = std::ranges::find_if(
@@ -73,7 +74,7 @@ auto find(yaml_node const* mapping, std::string_view key) -> yaml_node const* {
 
 auto text_at(yaml_node const* mapping, std::string_view key) -> std::string_view {
   auto const* const node = find(mapping, key);
-  return node == nullptr || node->is != yaml_node::kind::scalar ? std::string_view() : node->text;
+  return node == nullptr || node->kind != yaml_kind::scalar ? std::string_view() : node->text;
 }
 
 class option_lister {
@@ -81,8 +82,8 @@ class option_lister {
   option_lister(config const& made, std::string_view file_name)
       : made_(made), file_name_(file_name) {}
 
-  /// The options of the mapping at `path` of the table, which the file calls `shown`. Without a node all have
-  /// their default.
+  /// The options of the mapping at `path` of the table, which the file calls `shown`. Without a
+  /// node all have their default.
   void list(std::string_view path, std::string const& shown, yaml_node const* node) {
     for (auto const* const rule : options_under(path)) {
       if (is_full()) {
@@ -135,13 +136,13 @@ class option_lister {
   void add_given(option const& rule, std::string const& shown, yaml_node const& node) {
     bool const has_options = !options_under(rule.path).empty();
     if (rule.form == option_form::named ||
-        (rule.form == option_form::patterns && node.is == yaml_node::kind::mapping)) {
+        (rule.form == option_form::patterns && node.kind == yaml_kind::mapping)) {
       for (auto const& [key, value] : node.members) {
         add_one(rule, shown + "." + key->text.substr(0, value_octets_max), *value);
       }
     } else if (is_list(rule) && has_options) {
       add_elements(rule, shown, node);
-    } else if (node.is == yaml_node::kind::sequence) {
+    } else if (node.kind == yaml_kind::sequence) {
       constexpr std::size_t list_octets_max = 64 * 1024;  // aliases may repeat a long text
       std::string text;
       for (auto const* const item : node.items) {
@@ -161,7 +162,7 @@ class option_lister {
   /// A list of mappings: what is in it and in which order, then each.
   void add_elements(option const& rule, std::string const& shown, yaml_node const& node) {
     std::vector<yaml_node const*> items = node.items;
-    if (node.is != yaml_node::kind::sequence) {
+    if (node.kind != yaml_kind::sequence) {
       items = {&node};
     }
     std::set<std::string> seen;
@@ -187,15 +188,15 @@ class option_lister {
     if (rule.path == "routes") {
       return made_.routes[position].name.substr(0, value_octets_max);
     }
-    auto const named = item.is == yaml_node::kind::scalar ? std::string_view(item.text)
-                       : find(&item, "name") != nullptr   ? text_at(&item, "name")
-                                                          : text_at(&item, "address");
+    auto const named = item.kind == yaml_kind::scalar   ? std::string_view(item.text)
+                       : find(&item, "name") != nullptr ? text_at(&item, "name")
+                                                        : text_at(&item, "address");
     return named.empty() ? std::to_string(position + 1)
                          : std::string(named.substr(0, value_octets_max));
   }
 
   void add_one(option const& rule, std::string const& shown, yaml_node const& node) {
-    if (node.is == yaml_node::kind::mapping) {
+    if (node.kind == yaml_kind::mapping) {
       list(rule.path, shown, &node);
       return;
     }
@@ -249,10 +250,10 @@ class option_lister {
       return made_.secrets;
     }
     if (rule.path == "stores.idempotency") {
-      return "sqlite:" + made_.idempotency_store.where;
+      return "sqlite:" + made_.stores.idempotency.where;
     }
     if (rule.path == "stores.directory") {
-      return "sqlite:" + made_.directory_store.where;
+      return "sqlite:" + made_.stores.directory.where;
     }
     if (rule.path == "policies.burst" && text_at(parent, "algorithm") == "gcra") {
       return std::string(text_at(parent, "quota"));
@@ -290,7 +291,7 @@ class option_lister {
                           .origin = std::string(from_default),
                           .at_start = rule.at_start};
     bool const is_secret = rule.type == option_type::digest;
-    bool const is_scalar = node != nullptr && node->is == yaml_node::kind::scalar;
+    bool const is_scalar = node != nullptr && node->kind == yaml_kind::scalar;
     auto const whole = is_scalar ? std::string_view(node->text) : std::string_view(value);
     if (is_secret || value.size() > value_octets_max || value.contains("***")) {
       made.fingerprint = sha256::of(whole);

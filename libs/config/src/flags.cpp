@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flags become the YAML of a file that says the same, so that there is one reader of configurations.
+// Flags become the YAML of a file that says the same, so that there is one reader of
+// configurations.
 #include <tidegate/config/config.hpp>
 
 #include <tidegate/config/values.hpp>
-#include "options.hpp"
+#include "options/options.hpp"
+#include "reader/wording.hpp"
 
 #include <tidegate/json/string.hpp>
 
@@ -52,8 +54,8 @@ class flag_reader {
         std::chrono::floor<std::chrono::seconds>(duration.value_or(std::chrono::nanoseconds(0)));
     if (!duration || settings.window != *duration || !ratelimit::policy::make(settings)) {
       fault(flag, slash + 1,
-            "\"" + std::string(rule.substr(slash + 1)) +
-                "\" is no window; allowed: 1s to 366d, in whole seconds");
+            "invalid window " + shown(rule.substr(slash + 1)) +
+                " (expected 1s to 366d, in whole seconds)");
     }
     auto const sources = rule.size() == text.size()
                              ? std::string("\"client-ip\"")
@@ -75,7 +77,7 @@ class flag_reader {
       } else if (parsed->kind == ratelimit::partition_source_kind::principal) {
         fault(flag, begin, "\"principal\" needs tokens, which only a file can name");
       } else if (std::find(seen.begin(), seen.end(), *parsed) != seen.end()) {
-        fault(flag, begin, "\"" + std::string(source) + "\" is there twice");
+        fault(flag, begin, "duplicate " + shown(source));
       } else {
         seen.push_back(*parsed);
       }
@@ -105,12 +107,12 @@ auto config_from_flags(serve_flags const& flags) -> result<config, std::vector<c
       reader.fault("--admin", 0, address.error());
     } else if (!is_local_address(*address)) {
       reader.fault("--admin", 0,
-                   "others reach this address, so it needs tokens, which only a file can name; "
-                   "allowed: an address of the loopback interface, or unix:/PATH");
+                   "others reach this address, so it needs tokens, which only a file can name "
+                   "(expected an address of the loopback interface, or unix:/PATH)");
     } else if (parse_listen_address(
                    flags.listen.value_or(std::string(option_at("listen").initial))) == *address &&
                !address->ends_with(":0")) {
-      reader.fault("--admin", 0, "the gateway listens there too; allowed: another address");
+      reader.fault("--admin", 0, "the gateway listens there too (expected another address)");
     }
     text += "admin: " + yaml(*flags.admin) + "\n";
   }
@@ -129,8 +131,9 @@ auto config_from_flags(serve_flags const& flags) -> result<config, std::vector<c
   if (flags.idempotency) {
     if (*flags.idempotency != "required" && *flags.idempotency != "optional" &&
         *flags.idempotency != "off") {
-      reader.fault("--idempotency", 0,
-                   "\"" + *flags.idempotency + "\" is unknown; allowed: required, optional or off");
+      reader.fault(
+          "--idempotency", 0,
+          "unknown mode " + shown(*flags.idempotency) + " (expected required, optional or off)");
     }
     keys = ", idempotency: {mode: " + yaml(*flags.idempotency) + ", anonymous: allow}";
   }
@@ -146,8 +149,7 @@ auto config_from_flags(serve_flags const& flags) -> result<config, std::vector<c
       made->warnings.push_back(
           {"--idempotency", 1, 1,
            "requests without Authorization own their keys together (anonymous: allow), so that "
-           "each "
-           "may be told the answer to another; a configuration file can refuse them"});
+           "each may be told the answer to another; a configuration file can refuse them"});
     }
   }
   return made;

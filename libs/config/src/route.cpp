@@ -176,8 +176,8 @@ auto covers(request_match const& wide, request_match const& narrow) -> bool {
   return host && methods && covers_path(wide.path, narrow.path);
 }
 
-/// The patterns as a tree of their segments. A path walks down it, once into the child of that name and
-/// once into that of `*`; no node is visited twice, since its depth is that of the segment.
+/// The patterns as a tree of their segments. A path walks down it, once into the child of that name
+/// and once into that of `*`; no node is visited twice, since its depth is that of the segment.
 struct router::tree {
   using index = std::uint32_t;
   static constexpr index none = std::numeric_limits<index>::max();

@@ -3,7 +3,7 @@
 // The JSON Schema and the reference, both written from the table of options.
 #include <tidegate/config/config.hpp>
 
-#include "options.hpp"
+#include "options/options.hpp"
 
 #include <tidegate/json/string.hpp>
 

@@ -47,8 +47,8 @@ auto size_of_quoted(std::string_view text) -> std::size_t {
   return npos;
 }
 
-/// Text in quotes that goes on over lines: rare in a configuration, and if something is wrong behind it, a quote is
-/// likely to be missing.
+/// Text in quotes that goes on over lines: rare in a configuration, and if something is wrong
+/// behind it, a quote is likely to be missing.
 struct long_quote {
   yaml_place begin;
   std::size_t end_line = 0;
@@ -68,7 +68,7 @@ class tree_builder final : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(YAML::Mark const& mark, YAML::anchor_t anchor) override {
-    add(make(yaml_node::kind::null, mark, anchor));
+    add(make(yaml_kind::null, mark, anchor));
   }
 
   void OnScalar(YAML::Mark const& mark, std::string const& tag, YAML::anchor_t anchor,
@@ -77,7 +77,7 @@ class tree_builder final : public YAML::EventHandler {
     if (tag != "?") {
       refuse_tag(mark, tag);
     }
-    auto& node = make(yaml_node::kind::scalar, mark, anchor);
+    auto& node = make(yaml_kind::scalar, mark, anchor);
     node.quoted = tag == "!";
     if (node.quoted) {
       look_at_quotes(mark);
@@ -98,14 +98,14 @@ class tree_builder final : public YAML::EventHandler {
   void OnSequenceStart(YAML::Mark const& mark, std::string const& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
     refuse_tag(mark, tag);
-    open(make(yaml_node::kind::sequence, mark, 0), anchor);
+    open(make(yaml_kind::sequence, mark, 0), anchor);
   }
   void OnSequenceEnd() override { close(); }
 
   void OnMapStart(YAML::Mark const& mark, std::string const& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
     refuse_tag(mark, tag);
-    open(make(yaml_node::kind::mapping, mark, 0), anchor);
+    open(make(yaml_kind::mapping, mark, 0), anchor);
   }
   void OnMapEnd() override { close(); }
 
@@ -154,10 +154,10 @@ class tree_builder final : public YAML::EventHandler {
     }
   }
 
-  auto make(yaml_node::kind kind, YAML::Mark const& mark, YAML::anchor_t anchor) -> yaml_node& {
+  auto make(yaml_kind kind, YAML::Mark const& mark, YAML::anchor_t anchor) -> yaml_node& {
     count(1, place_of(mark));
     auto& node = document_.nodes.emplace_back();
-    node.is = kind;
+    node.kind = kind;
     node.place = place_of(mark);
     if (anchor != 0) {
       anchors_[anchor] = {&node, 1};
@@ -188,10 +188,10 @@ class tree_builder final : public YAML::EventHandler {
       return;
     }
     auto& parent = open_.back();
-    if (parent.node->is == yaml_node::kind::sequence) {
+    if (parent.node->kind == yaml_kind::sequence) {
       parent.node->items.push_back(&node);
     } else if (parent.key == nullptr) {
-      if (node.is != yaml_node::kind::scalar) {
+      if (node.kind != yaml_kind::scalar) {
         refuse(node.place, "a key must be text");
       }
       if (node.text == "<<" && !node.quoted) {
@@ -212,8 +212,8 @@ class tree_builder final : public YAML::EventHandler {
   std::size_t count_ = 0;
 };
 
-/// yaml-cpp guesses UTF-16 and UTF-32 and lets broken UTF-8 pass, so what cannot be UTF-8 text is refused
-/// before it looks.
+/// yaml-cpp guesses UTF-16 and UTF-32 and lets broken UTF-8 pass, so what cannot be UTF-8 text is
+/// refused before it looks.
 auto first_strange_byte(std::string_view text) -> std::size_t {
   auto const at = std::find_if(text.begin(), text.end(), [](char c) {
     auto const byte = static_cast<unsigned char>(c);
@@ -257,8 +257,8 @@ auto in_plain_words(std::string_view fault, std::string_view line, std::size_t c
     return "tabs cannot indent; use spaces";
   }
   if (fault == ALIAS_NOT_FOUND || fault == CHAR_IN_ALIAS || fault == UNKNOWN_ANCHOR) {
-    return "a value that begins with * must be in quotes: else it stands for an alias, and there "
-           "is no anchor of that name";
+    return "a value that begins with * must be in quotes: else it stands for an alias, and no "
+           "anchor has that name";
   }
   if (fault == ANCHOR_NOT_FOUND || fault == CHAR_IN_ANCHOR) {
     return "a value that begins with & must be in quotes: else it is an anchor";
@@ -295,7 +295,7 @@ auto in_plain_words(std::string_view fault, std::string_view line, std::size_t c
 auto read_yaml(std::string_view text) -> result<yaml_document, yaml_fault> {
   if (auto const strange = first_strange_byte(text); strange != text.size()) {
     return failure(yaml_fault{place_at(text, strange),
-                              "a control character, or no UTF-8; allowed: text in UTF-8"});
+                              "a control character, or not UTF-8 (expected text in UTF-8)"});
   }
   auto const no_yaml = [text](yaml_place place, std::string const& what) {
     constexpr std::size_t shown_max = 80;

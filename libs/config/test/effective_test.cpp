@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/config/effective.hpp>
 
-#include "options.hpp"
+#include "options/options.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -101,7 +101,8 @@ TEST(gateway_config_effective, leaves_out_what_means_nothing) {
 }
 
 TEST(gateway_config_effective, has_every_option_that_a_file_gives) {
-  // Every option of the table that has a default or stands in the file is there, also one that is new.
+  // Every option of the table that has a default or stands in the file is there, also one that is
+  // new.
   std::set<std::string> seen;
   for (auto const& each : options_of(
            "policies: {p: {quota: 1, window: 1s}}\nupstreams: {u: {servers: ['http://a']}}\n"

@@ -90,11 +90,11 @@ TEST(gateway_config_flags, say_which_flag_is_wrong_and_where) {
   EXPECT_THAT(faults(limited("0/1m")), ElementsAre(StartsWith("--limit: expected")));
   EXPECT_THAT(faults(limited("100/m")), ElementsAre()) << "the same as 100/1m";
   EXPECT_THAT(faults(limited("100/w")),
-              ElementsAre(StartsWith("--limit, character 5: \"w\" is no window")));
+              ElementsAre(StartsWith("--limit, character 5: invalid window \"w\"")));
   EXPECT_THAT(faults(limited("100/500ms")),
-              ElementsAre(StartsWith("--limit, character 5: \"500ms\" is")));
+              ElementsAre(StartsWith("--limit, character 5: invalid window \"500ms\"")));
   EXPECT_THAT(faults(limited("100/1m by")),
-              ElementsAre(StartsWith("--limit, character 5: \"1m by\" is no")));
+              ElementsAre(StartsWith("--limit, character 5: invalid window \"1m by\"")));
   EXPECT_THAT(faults(limited("100/1m by ip")), ElementsAre(StartsWith("--limit, character 11: ")));
   EXPECT_THAT(faults(limited("9/1s by host,header:a b")),
               ElementsAre(StartsWith("--limit, character 22: ")));

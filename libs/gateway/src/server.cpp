@@ -81,7 +81,7 @@ server::state::~state() {
 
 /// Why a configuration cannot be applied while this runs, if there is a reason.
 auto server::state::refusal_of(config const& next) const -> result<void, std::string> {
-  if (next.quota_store != data->active()->config.quota_store) {
+  if (next.stores.quota != data->active()->config.stores.quota) {
     return failure(std::string("another store of quotas needs a new start"));
   }
   if (!data->has_same_directory(next)) {

@@ -15,8 +15,8 @@ auto trimmed(std::string_view text) -> std::string_view {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
-/// Takes what comes before `separator` off the front of `text`. Quoted parameters of media types, which no client sends,
-/// are not looked into.
+/// Takes what comes before `separator` off the front of `text`. Quoted parameters of media types,
+/// which no client sends, are not looked into.
 auto take_until(std::string_view& text, char separator) -> std::string_view {
   auto const end = std::min(text.find(separator), text.size());
   auto const taken = trimmed(text.substr(0, end));

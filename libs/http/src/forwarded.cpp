@@ -62,7 +62,7 @@ constexpr auto npos = std::string_view::npos;
 }
 
 /// Takes a quoted-string (RFC 9110, section 5.6.4) from the beginning of `rest`; returns what is
-/// between the quotes as it is: what has a backslash is no address.
+/// between the quotes as it is: what has a backslash is not an address.
 [[nodiscard]] auto take_quoted_string(std::string_view& rest) noexcept
     -> std::optional<std::string_view> {
   for (std::size_t i = 1; i < rest.size(); ++i) {

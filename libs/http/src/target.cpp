@@ -207,8 +207,8 @@ void append_escape(std::string& out, char octet) {
   return host;
 }
 
-/// "example.com." is the same name in DNS, written to its end; "." and "a.." are no names there and
-/// stay.
+/// "example.com." is the same name in DNS, written to its end; "." and "a.." are not names there
+/// and stay.
 [[nodiscard]] auto without_final_dot(std::string_view name) noexcept -> std::string_view {
   bool const has_one = name.size() > 1 && name.ends_with('.') && !name.ends_with("..");
   return name.substr(0, name.size() - (has_one ? 1 : 0));

@@ -50,7 +50,7 @@ TEST(http_query, finds_the_first_value_of_a_name) {
            {"a=%c3%A9", "a", "\xc3\xa9"},
            {"a=%00%ff", "a", "\0\xff"sv},
            {"a=%252b", "a", "%2b"},
-           // what is no escape stands for itself
+           // what is not an escape stands for itself
            {"a=100%", "a", "100%"},
            {"a=%4", "a", "%4"},
            {"a=%zz%%41", "a", "%zz%A"},

@@ -82,7 +82,7 @@ TEST(http_retry_after, leaves_spaces_and_tabs_around_the_value_out) {
   EXPECT_EQ(parse_retry_after("\t Fri, 31 Dec 1999 23:59:59 GMT\t ", last_second_of_1999 - 5s), 5s);
 }
 
-TEST(http_retry_after, is_no_value_when_it_is_anything_else) {
+TEST(http_retry_after, is_invalid_when_it_is_anything_else) {
   for (std::string_view text : {
            "",
            " ",

@@ -9,7 +9,7 @@ namespace tidegate::idempotency {
 namespace {
 
 [[nodiscard]] auto refused(problem_code code, std::chrono::seconds retry_after = {}) -> decision {
-  return {.what = verdict::refuse, .code = code, .retry_after = retry_after};
+  return {.verdict = verdict::refuse, .code = code, .retry_after = retry_after};
 }
 
 /// A claim of `request` that takes the place of what `when` says.
@@ -25,7 +25,7 @@ namespace {
   next.fingerprint = request.fingerprint;
   change claim{request.key, when, std::move(next)};
   claim.scope_keys_max = policy.keys_max;
-  return {.what = verdict::run, .claim = std::move(claim)};
+  return {.verdict = verdict::run, .claim = std::move(claim)};
 }
 
 /// R6, R8: the same request once more, for an upstream that does nothing twice.
@@ -53,7 +53,7 @@ auto decide(record const* found, request_facts const& request, policy const& pol
     return run({found->token, {found->state}}, request, policy, now);
   }
   if (found->fingerprint.rule != request.fingerprint.rule) {
-    return {.what = verdict::needs_other_fingerprint};
+    return {.verdict = verdict::needs_other_fingerprint};
   }
   // R7
   if (auto const differs = differing_parts(found->fingerprint, request.fingerprint);
@@ -65,7 +65,7 @@ auto decide(record const* found, request_facts const& request, policy const& pol
   switch (*state) {
     case record_state::dispatched:
       if ((policy.wait_in_flight || request.prefers_wait) && request.waiters < policy.waiters_max) {
-        return {.what = verdict::wait};
+        return {.verdict = verdict::wait};
       }
       return refused(problem_code::in_flight, policy.retry_in_flight);
     case record_state::unknown:
@@ -74,7 +74,7 @@ auto decide(record const* found, request_facts const& request, policy const& pol
       }
       return refused(problem_code::outcome_unknown, policy.retry_unknown_outcome);
     case record_state::completed:
-      return found->replayable ? decision{.what = verdict::replay}
+      return found->replayable ? decision{.verdict = verdict::replay}
                                : refused(problem_code::response_not_replayable);
     case record_state::tombstone: break;
   }
@@ -84,7 +84,7 @@ auto decide(record const* found, request_facts const& request, policy const& pol
 auto decide_overtaken(record const* found, request_facts const& request, policy const& policy,
                       wall_time now) -> decision {
   auto decided = decide(found, request, policy, now);
-  return decided.what == verdict::run
+  return decided.verdict == verdict::run
              ? refused(problem_code::outcome_unknown, policy.retry_unknown_outcome)
              : decided;
 }
@@ -93,7 +93,7 @@ auto judge(exchange_end end, int status, policy const& policy) noexcept -> judge
   switch (end) {
     case exchange_end::answered: break;
     case exchange_end::not_sent:
-    case exchange_end::not_processed: return {outcome::given_back};
+    case exchange_end::not_processed: return {outcome::released};
     case exchange_end::no_answer: return {outcome::unknown, unknown_reason::no_answer};
     case exchange_end::cut_answer: return {outcome::unknown, unknown_reason::cut_answer};
     case exchange_end::timed_out: return {outcome::unknown, unknown_reason::timed_out};
@@ -106,7 +106,7 @@ auto judge(exchange_end end, int status, policy const& policy) noexcept -> judge
     case 408:
     case 421:
     case 425:
-    case 429: return {outcome::given_back};
+    case 429: return {outcome::released};
     case 502:
     case 503:
     case 504:
@@ -114,7 +114,7 @@ auto judge(exchange_end end, int status, policy const& policy) noexcept -> judge
                               : judgement{outcome::unknown, unknown_reason::upstream_failed};
     default: break;
   }
-  // An interim status is no answer, and what is beyond HTTP cannot be stored.
+  // An interim status is not an answer, and what is beyond HTTP cannot be stored.
   return status >= 200 && status <= 599 ? judgement{outcome::completed}
                                         : judgement{outcome::unknown, unknown_reason::no_answer};
 }

@@ -24,7 +24,7 @@ auto basic_execution<Rules>::content_complete(request_facts facts) -> action {
 template <class Rules>
 auto basic_execution<Rules>::content_refused(problem_code code, std::string_view detail) -> action {
   std::chrono::seconds const retry_after(code == problem_code::store_unavailable ? 1 : 0);
-  return refuse({.what = verdict::refuse, .code = code, .retry_after = retry_after}, detail);
+  return refuse({.verdict = verdict::refuse, .code = code, .retry_after = retry_after}, detail);
 }
 
 // ---- what is known of the key ----
@@ -59,7 +59,7 @@ auto basic_execution<Rules>::found(lookup_result& known, wall_time now, fingerpr
       decided.claim->next->fingerprint = facts_.fingerprint;
     }
   }
-  if (decided.what == verdict::needs_other_fingerprint) {
+  if (decided.verdict == verdict::needs_other_fingerprint) {
     return {.kind = action_kind::fingerprint, .rule_text = stored->fingerprint.rule};
   }
   return follow(std::move(decided), now);
@@ -67,7 +67,7 @@ auto basic_execution<Rules>::found(lookup_result& known, wall_time now, fingerpr
 
 template <class Rules>
 auto basic_execution<Rules>::follow(decision decided, wall_time now) -> action {
-  switch (decided.what) {
+  switch (decided.verdict) {
     case verdict::wait:
       stage_ = stage::waiting;
       return {.kind = std::exchange(is_waiter_, true) ? action_kind::wait : action_kind::join};
@@ -113,7 +113,7 @@ auto basic_execution<Rules>::woken() -> action {
 template <class Rules>
 auto basic_execution<Rules>::timer(bool wait_is_over) -> action {
   if (stage_ == stage::waiting) {
-    return wait_is_over ? refuse({.what = verdict::refuse,
+    return wait_is_over ? refuse({.verdict = verdict::refuse,
                                   .code = problem_code::in_flight,
                                   .retry_after = policy_->retry_in_flight})
                         : action{.kind = action_kind::find};
@@ -161,7 +161,7 @@ auto basic_execution<Rules>::store_failed(store_failure why, wall_time now) -> a
   } else {
     bool const has_no_room = why == store_failure::full || why == store_failure::no_space;
     bool const is_scope = why == store_failure::scope_full;
-    next = refuse({.what = verdict::refuse,
+    next = refuse({.verdict = verdict::refuse,
                    .code = is_scope ? problem_code::too_many_keys : problem_code::store_unavailable,
                    .retry_after = is_scope || has_no_room ? policy_->retry_unknown_outcome
                                                           : std::chrono::seconds(1)},
@@ -366,12 +366,12 @@ auto basic_execution<Rules>::record_change(change next) -> action {
 template <class Rules>
 auto basic_execution<Rules>::change_by(exchange_end end, wall_time now) -> change {
   auto judged = judge(end, status_, *policy_);
-  if (!rules_.keeps(rule::r4) && judged.what == outcome::unknown) {
-    judged = {outcome::given_back};
+  if (!rules_.keeps(rule::r4) && judged.outcome == outcome::unknown) {
+    judged = {outcome::released};
   }
-  switch (judged.what) {
+  switch (judged.outcome) {
     case outcome::completed: return complete(facts_.key, mine_, recorder_->finish(), now);
-    case outcome::given_back: return release(facts_.key, mine_, now);
+    case outcome::released: return release(facts_.key, mine_, now);
     case outcome::unknown: break;
   }
   return mark_unknown(facts_.key, mine_, judged.reason, now);
@@ -396,12 +396,12 @@ auto basic_execution<Rules>::record_applied(bool made, lookup_result const& know
   }
   auto decided = decide_overtaken(known.stored, facts_, *policy_, now);
   // It ran, so it never waits for another one to run it again (R8).
-  if (decided.what == verdict::wait) {
-    decided = {.what = verdict::refuse,
+  if (decided.verdict == verdict::wait) {
+    decided = {.verdict = verdict::refuse,
                .code = problem_code::in_flight,
                .retry_after = policy_->retry_in_flight};
-  } else if (decided.what == verdict::needs_other_fingerprint) {
-    decided = {.what = verdict::refuse,
+  } else if (decided.verdict == verdict::needs_other_fingerprint) {
+    decided = {.verdict = verdict::refuse,
                .code = problem_code::outcome_unknown,
                .retry_after = policy_->retry_unknown_outcome};
   }

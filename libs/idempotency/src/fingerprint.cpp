@@ -22,7 +22,7 @@ enum class digest_kind : char {
   chosen_content = 'C',
 };
 
-// One code serves for all parts, since it begins anew at the end of each: it is large to copy.
+// One code serves for all parts, since it starts over at the end of each: it is large to copy.
 
 void begin(hmac_sha256& code, digest_kind kind) noexcept {
   char const first = static_cast<char>(kind);
@@ -186,7 +186,8 @@ auto fingerprinter::digest_of_json(std::string_view content) -> part_digest {
   }
   begin(code_, digest_kind::chosen_content);
   for (auto const& pointer : rule_->pointers_) {
-    // JSON has no value that is empty or holds a line feed: each line is one value or a missing one.
+    // JSON has no value that is empty or holds a line feed: each line is one value or a missing
+    // one.
     code_.update(pointer.find(canonical).value_or(""));
     code_.update("\n");
   }

@@ -70,8 +70,9 @@ namespace {
   return line.substr(first, line.find_last_not_of(blanks) - first + 1);
 }
 
-/// An Item whose value is a String (draft-07, section 2.1). The dialect is the one that the draft refers
-/// to; for a String no other would differ, but parameters may not be Dates or Display Strings.
+/// An Item whose value is a String (draft-07, section 2.1). The dialect is the one that the draft
+/// refers to; for a String no other would differ, but parameters may not be Dates or Display
+/// Strings.
 [[nodiscard]] auto read_string(std::string_view value) -> result<sf::bare_item_view, key_error> {
   if (!value.starts_with('"')) {
     return failure(key_error{key_fault::not_a_string, 0});
@@ -88,8 +89,8 @@ namespace {
   return string;
 }
 
-/// What clients send who do not know the draft: the key without quotes, then parameters if there are any.
-/// A comma is refused: it is what two lines look like when a proxy has joined them.
+/// What clients send who do not know the draft: the key without quotes, then parameters if there
+/// are any. A comma is refused: it is what two lines look like when a proxy has joined them.
 [[nodiscard]] auto quoted(std::string_view value, std::string& scratch)
     -> result<std::string_view, key_error> {
   auto const end = std::min(value.find(';'), value.size());

@@ -93,7 +93,8 @@ class short_text {
   std::size_t size_ = 0;
 };
 
-/// `2026-01-31T23:59:59Z` (RFC 3339). Years beyond four digits, which no clock shows, are left empty.
+/// `2026-01-31T23:59:59Z` (RFC 3339). Years beyond four digits, which no clock shows, are left
+/// empty.
 [[nodiscard]] auto rfc3339(wall_time time) noexcept -> short_text {
   using namespace std::chrono;
   short_text out;

@@ -57,8 +57,8 @@ constexpr std::uint8_t response_version = 1;
   });
 }
 
-/// field-value of RFC 9110, section 5.5: no control characters but tabs, so that nothing stored can end a
-/// line or a message.
+/// field-value of RFC 9110, section 5.5: no control characters but tabs, so that nothing stored can
+/// end a line or a message.
 [[nodiscard]] auto is_field_value(std::string_view text) noexcept -> bool {
   return std::all_of(text.begin(), text.end(), [](char c) {
     auto const octet = static_cast<unsigned char>(c);
@@ -96,8 +96,8 @@ void append_time(std::string& out, wall_time time) {
 
 // ---- reading ----
 
-/// Reads from front to back. After a fault everything it returns is empty, so that whoever reads asks once
-/// at the end.
+/// Reads from front to back. After a fault everything it returns is empty, so that the caller
+/// asks once at the end.
 class octet_reader {
  public:
   explicit octet_reader(std::string_view octets) noexcept : octets_(octets) {}
@@ -196,7 +196,7 @@ class octet_reader {
   format_error error_;
 };
 
-/// What every record keeps, whoever wrote it.
+/// What every record keeps.
 [[nodiscard]] auto is_consistent(record const& r) noexcept -> bool {
   bool const answered = r.state == record_state::completed || r.state == record_state::tombstone;
   bool const has_reason =

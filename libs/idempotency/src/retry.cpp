@@ -22,8 +22,8 @@ constexpr std::size_t problem_octets_max = 65536;
   return std::chrono::duration_cast<nanoseconds>(std::max(most, nanoseconds(0)) * chance);
 }
 
-/// Answers that say nothing about the request, only that it was not the time for it, or that a server on
-/// the way did not get an answer.
+/// Answers that say nothing about the request, only that it was not the time for it, or that a
+/// server on the way did not get an answer.
 [[nodiscard]] auto is_passing(int status) noexcept -> bool {
   constexpr std::array passing = {408, 425, 429, 502, 503, 504};
   return std::ranges::find(passing, status) != passing.end();
@@ -51,7 +51,8 @@ enum class repeats : std::uint8_t { never, counted, while_in_flight };
   if (outcome.code && *outcome.code != problem_code::outcome_unknown) {
     return repeats::never;
   }
-  // A key that nobody has used before cannot be in flight: then the conflict is about something else.
+  // A key that was not used before cannot be in flight: then the conflict is about something
+  // else.
   return outcome.retry_after || retries > 0 ? repeats::counted : repeats::never;
 }
 

@@ -53,7 +53,7 @@ struct one_key {
 auto claimed(one_key& store, fencing_token token, wall_time now = start, policy const& p = {})
     -> record {
   auto const d = decide(store.find(), request_of(token), p, now);
-  EXPECT_EQ(d.what, verdict::run);
+  EXPECT_EQ(d.verdict, verdict::run);
   EXPECT_TRUE(d.claim.has_value() && store.apply(*d.claim));
   return *store.stored;
 }
@@ -84,7 +84,7 @@ auto in_state(record_state state) -> one_key {
 
 TEST(idempotency_decide, runs_a_first_request) {
   auto const d = decide(nullptr, request_of(7), {}, start);
-  ASSERT_EQ(d.what, verdict::run);
+  ASSERT_EQ(d.verdict, verdict::run);
   ASSERT_TRUE(d.claim && d.claim->next);
   EXPECT_EQ(d.claim->when, condition{}) << "only if there is still no record";
   auto const& next = *d.claim->next;
@@ -109,17 +109,17 @@ TEST(idempotency_decide, answers_by_the_state_of_the_record) {
   auto const decided = [](record_state state, wall_time now = start) {
     return decide(in_state(state).find(), request_of(2), {}, now);
   };
-  EXPECT_EQ(decided(completed).what, verdict::replay);
+  EXPECT_EQ(decided(completed).verdict, verdict::replay);
   auto const in_flight = decided(dispatched);
-  EXPECT_EQ(in_flight.what, verdict::refuse);
+  EXPECT_EQ(in_flight.verdict, verdict::refuse);
   EXPECT_EQ(in_flight.code, problem_code::in_flight);
   EXPECT_EQ(in_flight.retry_after, 1s);
   auto const lost = decided(unknown);
-  EXPECT_EQ(lost.what, verdict::refuse);
+  EXPECT_EQ(lost.verdict, verdict::refuse);
   EXPECT_EQ(lost.code, problem_code::outcome_unknown);
   EXPECT_EQ(lost.retry_after, 60s);
   auto const expired = decided(tombstone, start + 24h);
-  EXPECT_EQ(expired.what, verdict::refuse);
+  EXPECT_EQ(expired.verdict, verdict::refuse);
   EXPECT_EQ(expired.code, problem_code::result_expired);
   EXPECT_EQ(expired.retry_after, 0s);
 }
@@ -142,7 +142,7 @@ TEST(idempotency_decide, refuses_another_request_in_every_state) {
           .wait_in_flight = true, .upstream_deduplicates = true, .retry_unknown = true};
       auto const d =
           decide(in_state(state).find(), {.key = key, .fingerprint = other}, eager, start + 1s);
-      EXPECT_EQ(d.what, verdict::refuse) << name_of(state);
+      EXPECT_EQ(d.verdict, verdict::refuse) << name_of(state);
       EXPECT_EQ(d.code, problem_code::key_reused) << name_of(state);
       EXPECT_EQ(d.differs, differs) << name_of(state);
     }
@@ -152,10 +152,10 @@ TEST(idempotency_decide, refuses_another_request_in_every_state) {
 TEST(idempotency_decide, asks_for_the_fingerprint_by_the_rule_of_the_record) {
   one_key store = in_state(completed);
   auto const json = fingerprint_of("POST", "/orders", "", "a", fingerprint_rule::json());
-  EXPECT_EQ(decide(store.find(), {.key = key, .fingerprint = json}, {}, start).what,
+  EXPECT_EQ(decide(store.find(), {.key = key, .fingerprint = json}, {}, start).verdict,
             verdict::needs_other_fingerprint);
   // A forgotten record has no say any more.
-  EXPECT_EQ(decide(store.find(), {.key = key, .fingerprint = json}, {}, start + 192h).what,
+  EXPECT_EQ(decide(store.find(), {.key = key, .fingerprint = json}, {}, start + 192h).verdict,
             verdict::run);
 }
 
@@ -164,10 +164,10 @@ TEST(idempotency_decide, lets_duplicates_wait_where_that_is_wanted_and_there_is_
   policy const waiting{.wait_in_flight = true, .waiters_max = 2};
   auto request = request_of(2);
   request.waiters = 1;
-  EXPECT_EQ(decide(store.find(), request, waiting, start).what, verdict::wait);
+  EXPECT_EQ(decide(store.find(), request, waiting, start).verdict, verdict::wait);
   EXPECT_EQ(decide(store.find(), request, {}, start).code, problem_code::in_flight);
   request.prefers_wait = true;
-  EXPECT_EQ(decide(store.find(), request, {}, start).what, verdict::wait);
+  EXPECT_EQ(decide(store.find(), request, {}, start).verdict, verdict::wait);
   request.waiters = 2;
   EXPECT_EQ(decide(store.find(), request, waiting, start).code, problem_code::in_flight);
 }
@@ -188,7 +188,7 @@ TEST(idempotency_decide, runs_an_unknown_outcome_again_only_where_the_upstream_d
   }
   policy const retrying{.upstream_deduplicates = true, .retry_unknown = true};
   auto const d = decide(store.find(), request_of(2), retrying, start + 5s);
-  ASSERT_EQ(d.what, verdict::run);
+  ASSERT_EQ(d.verdict, verdict::run);
   EXPECT_EQ(d.claim->when, (condition{1, {unknown}}));
   EXPECT_TRUE(store.apply(*d.claim));
   EXPECT_EQ(store.stored->attempt, 2U);
@@ -201,7 +201,7 @@ TEST(idempotency_decide, runs_an_unknown_outcome_again_only_where_the_upstream_d
 
   auto abandoned = in_state(dispatched);
   auto const later = decide(abandoned.find(), request_of(2), retrying, start + 30s);
-  ASSERT_EQ(later.what, verdict::run);
+  ASSERT_EQ(later.verdict, verdict::run);
   EXPECT_TRUE(abandoned.apply(*later.claim));
   EXPECT_EQ(abandoned.stored->attempt, 2U);
 }
@@ -220,10 +220,10 @@ TEST(idempotency_decide, replays_until_the_ttl_then_remembers_then_forgets) {
   auto const at = [&](std::chrono::milliseconds t) {
     return decide(store.find(), request_of(2), {}, start + t);
   };
-  EXPECT_EQ(at(24h - 1ms).what, verdict::replay);
+  EXPECT_EQ(at(24h - 1ms).verdict, verdict::replay);
   EXPECT_EQ(at(24h).code, problem_code::result_expired) << "whether or not anybody cleaned up";
   EXPECT_EQ(at(192h - 1ms).code, problem_code::result_expired);
-  ASSERT_EQ(at(192h).what, verdict::run);
+  ASSERT_EQ(at(192h).verdict, verdict::run);
   EXPECT_EQ(at(192h).claim->when, (condition{1, {completed}}));
   EXPECT_EQ(at(192h).claim->next->attempt, 1U);
 }
@@ -233,9 +233,9 @@ TEST(idempotency_decide, never_runs_again_what_was_overtaken) {
             problem_code::outcome_unknown);
   policy const retrying{.upstream_deduplicates = true, .retry_unknown = true};
   auto const lost = decide_overtaken(in_state(unknown).find(), request_of(2), retrying, start);
-  EXPECT_EQ(lost.what, verdict::refuse);
+  EXPECT_EQ(lost.verdict, verdict::refuse);
   EXPECT_EQ(lost.code, problem_code::outcome_unknown);
-  EXPECT_EQ(decide_overtaken(in_state(completed).find(), request_of(2), {}, start).what,
+  EXPECT_EQ(decide_overtaken(in_state(completed).find(), request_of(2), {}, start).verdict,
             verdict::replay);
   EXPECT_EQ(decide_overtaken(in_state(dispatched).find(), request_of(2), {}, start).code,
             problem_code::in_flight);
@@ -269,7 +269,7 @@ TEST(idempotency_change, of_an_owner_that_was_overtaken_changes_nothing) {
   EXPECT_EQ(store.response, answer);
 }
 
-TEST(idempotency_change, of_a_key_that_was_given_back_and_claimed_anew_needs_the_new_token) {
+TEST(idempotency_change, of_a_key_that_was_released_and_claimed_again_needs_the_new_token) {
   one_key store;
   auto const first = claimed(store, 1);
   EXPECT_TRUE(store.apply(release(key, first, start)));
@@ -288,7 +288,7 @@ TEST(idempotency_change, resolves_an_unknown_outcome_by_the_late_answer_of_the_s
   EXPECT_EQ(store.stored->state, completed);
   EXPECT_EQ(store.stored->reason, unknown_reason::none);
   EXPECT_EQ(expires(*store.stored), start + 25h);
-  EXPECT_EQ(decide(store.find(), request_of(2), {}, start + 1h).what, verdict::replay);
+  EXPECT_EQ(decide(store.find(), request_of(2), {}, start + 1h).verdict, verdict::replay);
 }
 
 TEST(idempotency_change, gives_a_later_attempt_back_to_unknown) {
@@ -353,7 +353,7 @@ TEST(idempotency_change, lets_an_operator_resolve_an_unknown_outcome_and_nothing
   auto not_executed = in_state(dispatched);
   auto const mine = *not_executed.stored;
   EXPECT_TRUE(not_executed.apply(*resolve(key, mine, resolution::not_executed, start + 30s)));
-  EXPECT_EQ(decide(not_executed.find(), request_of(2), {}, start + 30s).what, verdict::run);
+  EXPECT_EQ(decide(not_executed.find(), request_of(2), {}, start + 30s).verdict, verdict::run);
   EXPECT_FALSE(not_executed.apply(complete(key, mine, answer, start + 31s)));
   EXPECT_FALSE(message(admin_fault::not_unknown).empty());
 }
@@ -384,7 +384,7 @@ TEST(idempotency_judge, takes_an_answer_for_what_the_contract_says) {
       case 421:
       case 425:
       case 429:
-        EXPECT_EQ(j, judgement{outcome::given_back}) << status;
+        EXPECT_EQ(j, judgement{outcome::released}) << status;
         EXPECT_EQ(stored, j) << status;
         break;
       case 502:
@@ -394,7 +394,7 @@ TEST(idempotency_judge, takes_an_answer_for_what_the_contract_says) {
         EXPECT_EQ(stored, judgement{outcome::completed}) << status;
         break;
       default:
-        EXPECT_EQ(j.what, status >= 200 && status <= 599 ? outcome::completed : outcome::unknown)
+        EXPECT_EQ(j.outcome, status >= 200 && status <= 599 ? outcome::completed : outcome::unknown)
             << status;
         EXPECT_EQ(stored, j) << status;
     }
@@ -408,8 +408,8 @@ TEST(idempotency_judge, gives_back_only_on_proof) {
     int status;
   };
   for (auto const& [end, judged, status] : {
-           row{exchange_end::not_sent, {outcome::given_back}, 502},
-           {exchange_end::not_processed, {outcome::given_back}, 502},
+           row{exchange_end::not_sent, {outcome::released}, 502},
+           {exchange_end::not_processed, {outcome::released}, 502},
            {exchange_end::no_answer, {outcome::unknown, unknown_reason::no_answer}, 502},
            {exchange_end::cut_answer, {outcome::unknown, unknown_reason::cut_answer}, 502},
            {exchange_end::timed_out, {outcome::unknown, unknown_reason::timed_out}, 504},

@@ -251,7 +251,8 @@ TEST(idempotency_key, allocates_nothing_for_what_nearly_every_client_sends) {
   EXPECT_EQ(key->data(), lines[0].data() + 1);
 }
 
-// Whatever is in a String comes out again, and the bare form never means another key than its quotes do.
+// Whatever is in a String comes out again, and the bare form never means another key than its
+// quotes do.
 TEST(idempotency_key, reads_back_any_string_and_any_bare_form) {
   std::mt19937 random(1);
   for (int i = 0; i < 20'000; ++i) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 /// A model of clients that retry one key, gateways that crash, a store and an upstream: everything
-/// that can happen, one step at a time. What gateways do is decided by `execution`, the machine that
-/// ships; the model performs its actions.
+/// that can happen, one step at a time. What gateways do is decided by `execution`, the machine
+/// that ships; the model performs its actions.
 namespace tidegate::idempotency::model {
 
 struct settings {

@@ -146,7 +146,7 @@ TEST(idempotency_record, is_refused_when_anything_is_missing_or_too_much) {
             (format_error{format_fault::trailing_octets, whole.size()}));
 }
 
-TEST(idempotency_record, is_refused_when_it_holds_what_nobody_writes) {
+TEST(idempotency_record, is_refused_when_it_holds_what_is_never_written) {
   auto const changed = [](auto change) {
     auto r = completed_record();
     change(r);

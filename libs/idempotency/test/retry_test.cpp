@@ -36,7 +36,7 @@ TEST(idempotency_retry, knows_the_methods_that_may_be_sent_twice) {
   }
 }
 
-TEST(idempotency_retry, sends_again_what_nobody_has_seen) {
+TEST(idempotency_retry, sends_again_what_no_server_has_seen) {
   for (auto const& request : {plain_post, get, keyed}) {
     EXPECT_TRUE(again(request, {.delivery = delivery::not_sent}));
   }

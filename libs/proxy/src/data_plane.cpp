@@ -53,14 +53,14 @@ struct worker_thread {
 
 /// What a directory was opened with.
 struct directory_shape {
-  store_place place;
+  store_location place;
   std::vector<std::string> schemas;
   std::vector<std::string> indexes;
   auto operator==(directory_shape const&) const -> bool = default;
 };
 
 [[nodiscard]] auto shape_of(config const& settings, scim_config const& scim) -> directory_shape {
-  return {settings.directory_store, scim.schemas, scim.indexes};
+  return {settings.stores.directory, scim.schemas, scim.indexes};
 }
 
 [[nodiscard]] auto steady_now() -> instant {
@@ -125,7 +125,7 @@ auto data_plane::state::add_worker(std::uint64_t randomness) -> result<void, std
 /// Null where quotas are in memory.
 auto data_plane::state::open_quotas(active_config const& used, engine::loop& on) const
     -> result<std::unique_ptr<store::quota_store>, std::string> {
-  if (used.config.quota_store.kind == store_kind::memory) {
+  if (used.config.stores.quota.kind == store_kind::memory) {
     return nullptr;
   }
   return open.quotas(used.config, on);
@@ -217,7 +217,7 @@ auto data_plane::make(config settings, std::span<std::uint64_t const, 4> randomn
                       std::shared_ptr<event_log> events, store_openers open)
     -> result<std::unique_ptr<data_plane>, std::string> {
   store::quota_table::options options;
-  options.partitions_max = static_cast<std::size_t>(settings.quota_partitions);
+  options.partitions_max = static_cast<std::size_t>(settings.stores.quota_partitions);
   std::ranges::copy(randomness, options.randomness.begin());
   auto made = std::make_unique<state>(options, std::move(events), std::move(open));
   auto const count = static_cast<std::size_t>(settings.workers.value_or(

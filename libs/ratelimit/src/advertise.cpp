@@ -94,7 +94,7 @@ auto advertise(policy_outcome const& outcome, std::uint64_t randomness) noexcept
     -> service_limit_view {
   assert(outcome.policy != nullptr);
   static constexpr advertisement as_it_stands;
-  auto const& how = outcome.how != nullptr ? *outcome.how : as_it_stands;
+  auto const& how = outcome.options != nullptr ? *outcome.options : as_it_stands;
   auto remaining = shared(outcome.left.remaining, how.share);
   if (is_concurrent(outcome)) {
     return {remaining, std::nullopt, outcome.partition_key};
@@ -114,7 +114,7 @@ auto advertise(std::span<policy_outcome const> outcomes, std::uint64_t randomnes
     auto const& outcome = outcomes[i];
     views[i] = advertise(outcome, randomness);
     if (outcome.violated) {
-      auto const jitter = outcome.how != nullptr ? outcome.how->jitter : nanoseconds(0);
+      auto const jitter = outcome.options != nullptr ? outcome.options->jitter : nanoseconds(0);
       auto const wait = views[i].reset.has_value()
                             ? *views[i].reset
                             : jittered(std::chrono::seconds(1), jitter, randomness);

@@ -161,7 +161,7 @@ class strictest {
   }
 
   void write_to(comment_parameters& policy) const {
-    // A quota whose window nobody knows is not given one.
+    // A quota with an unknown window is not given one.
     bool const timed = timed_ && (!untimed_ || *timed_ <= *untimed_);
     auto const quota = timed ? *timed_ : *untimed_;
     set(policy, "q", quota);

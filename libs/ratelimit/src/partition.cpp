@@ -288,7 +288,7 @@ auto describe(partition_rule const& rule) -> std::string {
       append_shell_command(out, sources);
       out +=
           ". CR, LF and NUL in a value count as a space. The key does not hide values of which "
-          "there are few, such as IPv4 addresses: whoever sees it can try them all.";
+          "there are few, such as IPv4 addresses: all who see it can try them.";
       break;
     case partition_key_form::plain:
       out +=

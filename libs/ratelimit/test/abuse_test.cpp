@@ -23,7 +23,7 @@ auto at(nanoseconds t) -> instant {
 
 // ---- refusals ----
 
-/// A partition under watch, as whoever refuses its requests keeps it.
+/// A partition under watch, as the code that refuses its requests keeps it.
 struct refused_partition {
   abuse_settings settings;
   refusal_state state{};
@@ -70,7 +70,7 @@ TEST(ratelimit_refusals, follow_their_script) {
            {"too slow for ever", three, {0s, 5s, 10s, 15s, 20s, 25s, 30s}, "qqqqqqq"},
            {"the first is enough", {1, 10s, 5s}, {7s, 8s, 12s - 1ns, 12s}, "BaaB"},
            {"none is enough counts as one", {0, 10s, 5s}, {7s, 8s}, "Ba"},
-           {"counting begins anew after the block", {2, 10s, 3s}, {0s, 1s, 2s, 4s, 5s}, "qBaqB"},
+           {"counting starts over after the block", {2, 10s, 3s}, {0s, 1s, 2s, 4s, 5s}, "qBaqB"},
            {"a block shorter than the window", {2, 10s, 1s}, {0s, 0s, 1s, 1s, 2s}, "qBqBq"},
            {"a block of no time", {1, 10s, 0s}, {0s, 0s, 1s}, "BBB"},
            {"a window of no time", {2, 0s, 9s}, {5s, 6s, 6s, 7s}, "qqBa"},
@@ -209,7 +209,7 @@ TEST(ratelimit_pattern, blocks_a_client_that_is_unlike_itself) {
   EXPECT_FALSE(p.request(30min).blocked);
 }
 
-TEST(ratelimit_pattern, judges_nobody_before_enough_intervals_were_seen) {
+TEST(ratelimit_pattern, does_not_judge_before_enough_intervals_were_seen) {
   watched_partition p{};
   for (int minute = 0; minute < 9; ++minute) {
     EXPECT_EQ(p.requests(1min * minute, 1), 1);
@@ -318,7 +318,7 @@ TEST(ratelimit_pattern, says_when_a_state_is_like_a_new_one) {
   }
 }
 
-/// The counts of all intervals since the past was forgotten; mean and deviation are made anew from
+/// The counts of all intervals since the past was forgotten; mean and deviation are made again from
 /// the first one for each request.
 struct slow_pattern {
   pattern_settings settings;

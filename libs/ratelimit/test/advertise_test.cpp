@@ -131,7 +131,8 @@ TEST(ratelimit_advertise, caps_spreads_and_lowers_what_is_told) {
             nanoseconds::max()},
        }) {
     auto const p = make(quota_max, 60s, algorithm::fixed);
-    auto const view = advertise({.policy = &p, .left = row.left, .how = &row.how}, row.randomness);
+    auto const view =
+        advertise({.policy = &p, .left = row.left, .options = &row.how}, row.randomness);
     EXPECT_EQ(view.remaining, row.remaining) << row.name;
     // The middle is half a nanosecond off.
     EXPECT_NEAR(static_cast<double>((view.reset.value() - row.reset).count()), 0, 1) << row.name;
@@ -151,7 +152,7 @@ TEST(ratelimit_advertise, tells_a_violated_policy_the_time_at_which_the_request_
 TEST(ratelimit_advertise, has_no_time_for_concurrent_requests) {
   auto const p = slots(20);
   advertisement const how{rate_of(1, 10s), 5s, 0.5};
-  auto const view = advertise({.policy = &p, .left = {19, 0s}, .how = &how}, randomness_max);
+  auto const view = advertise({.policy = &p, .left = {19, 0s}, .options = &how}, randomness_max);
   EXPECT_EQ(view.remaining, 9);
   EXPECT_FALSE(view.reset.has_value());
 }
@@ -171,7 +172,7 @@ TEST(ratelimit_advertise, holds_its_bounds_for_random_numbers) {
                             nanoseconds(up_to(nanoseconds(24h).count())),
                             i % 2 == 0 ? 1.0 : static_cast<double>(random() % 1001) / 1000};
     service const left{up_to(quota_max), nanoseconds(up_to(nanoseconds(366 * 24h).count()))};
-    auto const view = advertise({.policy = &p, .left = left, .how = &how}, random());
+    auto const view = advertise({.policy = &p, .left = left, .options = &how}, random());
     auto const t = seconds_until(view.reset.value());
     auto const before_jitter = std::max(
         {left.reset, nanoseconds(1s), view.remaining == 1 ? how.max_rate->time_of_one() : 0ns});
@@ -193,7 +194,7 @@ TEST(ratelimit_advertise, spreads_clients_evenly_over_the_jitter) {
   advertisement const how{.jitter = 9ns};
   std::array<int, 10> seen{};
   for (int i = 0; i < 100'000; ++i) {
-    auto const view = advertise({.policy = &p, .left = {1, 5ns}, .how = &how}, random());
+    auto const view = advertise({.policy = &p, .left = {1, 5ns}, .options = &how}, random());
     ++seen.at(static_cast<std::size_t>((view.reset.value() - 5ns).count()));
   }
   for (int count : seen) {
@@ -209,7 +210,7 @@ TEST(ratelimit_advertise, takes_the_latest_of_the_violated_policies_for_retry_af
   auto const held = slots(5);
   advertisement const spread{.jitter = 4s};
   std::vector<policy_outcome> outcomes = {
-      {.policy = &burst, .left = {0, 7s}, .retry = 7500ms, .violated = true, .how = &spread},
+      {.policy = &burst, .left = {0, 7s}, .retry = 7500ms, .violated = true, .options = &spread},
       {.policy = &daily, .left = {3, 36'000s}},
       {.policy = &held, .left = {0, {}}, .retry = 1s, .violated = true}};
   std::vector<service_limit_view> views(3);
@@ -222,7 +223,7 @@ TEST(ratelimit_advertise, takes_the_latest_of_the_violated_policies_for_retry_af
   EXPECT_EQ(advertise(outcomes, randomness_max, views), 1s);
   EXPECT_EQ(views[0].reset, 11s);
 
-  outcomes[2].how = &spread;
+  outcomes[2].options = &spread;
   EXPECT_EQ(advertise(outcomes, randomness_max, views), 5s);
 
   outcomes[2].violated = false;
@@ -260,8 +261,11 @@ TEST(ratelimit_advertise, tells_times_that_hold_in_both_readings) {
           continue;
         }
         auto const d = decide(p, state, now, cost);
-        std::vector<policy_outcome> const outcomes = {
-            {.policy = &p, .left = d.left, .retry = d.retry, .violated = !d.admitted, .how = &how}};
+        std::vector<policy_outcome> const outcomes = {{.policy = &p,
+                                                       .left = d.left,
+                                                       .retry = d.retry,
+                                                       .violated = !d.admitted,
+                                                       .options = &how}};
         std::vector<service_limit_view> views(1);
         auto const wait = advertise(outcomes, random(), views);
         auto const t = std::chrono::seconds(seconds_until(views[0].reset.value()));

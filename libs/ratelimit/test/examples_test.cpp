@@ -354,7 +354,7 @@ TEST(ratelimit_examples, of_limits_in_draft_07_are_read_and_written) {
   }
 }
 
-TEST(ratelimit_examples, of_single_members_of_draft_07_are_no_field_alone) {
+TEST(ratelimit_examples, of_single_members_of_draft_07_are_not_a_field_alone) {
   // Sections 3.2 to 3.4 show one member each; limit and reset are required.
   EXPECT_EQ(read_limits(lines{"limit=100"}).error().rule, field_rule::reset_missing);
   EXPECT_EQ(read_limits(lines{"remaining=50"}).error().rule, field_rule::limit_missing);

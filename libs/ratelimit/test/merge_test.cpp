@@ -158,7 +158,7 @@ TEST(ratelimit_merge, compares_limits_of_one_unit_only) {
             {R"("a";q=5, "a";q=1000;qu="content-bytes")"},
             R"("a";r=7;t=3)",
             R"("a";r=50;t=60, "a";r=7;t=3)"},
-           {"units that nobody has registered",
+           {"units that are not registered",
             "tokens",
             {R"("a";q=5;qu="coins")"},
             R"("a";r=7;t=3)",

@@ -46,7 +46,7 @@ TEST(ratelimit_overload, tells_of_its_whole_capacity_again_though_the_limit_is_n
   EXPECT_DOUBLE_EQ(guard.capacity(begin + 5500ms), 0.8) << "half of the way after half of the time";
   EXPECT_EQ(guard.capacity(begin + 10s), 1);
   EXPECT_EQ(guard.capacity(begin + 1h), 1);
-  EXPECT_EQ(guard.limit(), 60) << "nobody needs more";
+  EXPECT_EQ(guard.limit(), 60) << "no more is needed";
   EXPECT_EQ(guard.capacity(begin - 1s), 0.6) << "a clock that steps back";
 }
 
@@ -101,7 +101,7 @@ TEST(ratelimit_overload, recovers_as_answers_are_good_again_and_the_limit_is_use
   for (int i = 0; i < 1000; ++i) {
     guard.answered(1ms, true, 1, begin + 10s);
   }
-  EXPECT_EQ(guard.limit(), 7) << "nobody needs more";
+  EXPECT_EQ(guard.limit(), 7) << "no more is needed";
   for (int i = 0; i < 1000; ++i) {
     guard.answered(1ms, true, 7, begin + 10s);
   }

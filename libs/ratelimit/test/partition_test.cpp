@@ -292,8 +292,8 @@ TEST(ratelimit_partition, describes_itself_to_people) {
       "16 bytes of the SHA-256 of a text with one line for each of these, in this order, that "
       "ends with a line feed; in hexadecimal digits: printf 'header:x-api-key=%s\\n' "
       "\"$VALUE\" | sha256sum | head -c 32. CR, LF and NUL in a value count as a space. The "
-      "key does not hide values of which there are few, such as IPv4 addresses: whoever sees "
-      "it can try them all.");
+      "key does not hide values of which there are few, such as IPv4 addresses: all who see "
+      "it can try them.");
 }
 
 TEST(ratelimit_partition, describes_itself_to_programs) {

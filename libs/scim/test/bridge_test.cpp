@@ -155,7 +155,7 @@ TEST(scim_bridge, refuses_cursors_and_counts_as_the_service_does) {
             scim_type::expired_cursor);
 }
 
-TEST(scim_bridge, refuses_what_is_no_list_or_more_than_was_asked_for) {
+TEST(scim_bridge, refuses_what_is_not_a_list_or_more_than_was_asked_for) {
   bridged_page const page{.count = 1};
   for (auto const* const body :
        {"", "[]", "{}",

@@ -78,7 +78,7 @@ auto lower(std::string text) -> std::string {
 
 struct field {
   std::string name;
-  kind of{};
+  kind type{};
   std::map<std::string, kind> subs;  // makes it complex
   bool many = false;
   bool extended = false;
@@ -133,7 +133,7 @@ auto things() -> resource_definition const& {
       list +=
           (list.empty() ? "" : ",") + ("{\"name\":\"" + f.name + "\",") +
           (f.many ? "\"multiValued\":true," : "") +
-          (subs.empty() ? type_of(f.of) : R"("type":"complex","subAttributes":[)" + subs + "]") +
+          (subs.empty() ? type_of(f.type) : R"("type":"complex","subAttributes":[)" + subs + "]") +
           "}";
     }
     auto const make = [&](std::string_view urn, bool extended) {
@@ -162,7 +162,7 @@ using thing = std::map<std::string, std::vector<element>>;
 auto draw_element(random_source& random, field const& f) -> element {
   element out;
   if (f.subs.empty()) {
-    out[""] = one_of(random, samples(f.of));
+    out[""] = one_of(random, samples(f.type));
   }
   for (auto const& [name, of] : f.subs) {
     if (below(random, 3) != 0) {
@@ -234,8 +234,8 @@ auto text_of(random_source& random, thing const& t) -> std::string {
 // ── expressions ──
 
 struct expression {
-  enum class what { all, any, no, compare, present, bracket } is{};
-  std::vector<expression> of;
+  enum class form_kind { all, any, no, compare, present, bracket } form{};
+  std::vector<expression> operands;
   field const* subject = nullptr;
   std::string sub;
   std::string op;
@@ -254,10 +254,10 @@ auto draw_leaf(random_source& random, field const* within) -> expression {
         std::next(f.subs.begin(), static_cast<std::ptrdiff_t>(below(random, f.subs.size())))->first;
   }
   if (below(random, 6) == 0) {
-    e.is = expression::what::present;
+    e.form = expression::form_kind::present;
     return e;
   }
-  e.is = expression::what::compare;
+  e.form = expression::form_kind::compare;
   if (below(random, 8) == 0) {
     e.null = true;
     e.literal = "null";
@@ -265,10 +265,10 @@ auto draw_leaf(random_source& random, field const* within) -> expression {
     return e;
   }
   if (!f.subs.empty() && e.sub.empty() && !f.subs.contains("value")) {
-    e.is = expression::what::present;
+    e.form = expression::form_kind::present;
     return e;
   }
-  e.type = f.subs.empty() ? f.of : f.subs.at(e.sub.empty() ? "value" : e.sub);
+  e.type = f.subs.empty() ? f.type : f.subs.at(e.sub.empty() ? "value" : e.sub);
   e.value = one_of(random, samples(e.type));
   e.literal = e.value.json;
   if (e.literal.starts_with('"') && e.literal.size() > 2 && below(random, 4) == 0) {
@@ -285,24 +285,24 @@ auto draw_leaf(random_source& random, field const* within) -> expression {
 }
 
 auto draw_expression(random_source& random, int depth, field const* within) -> expression {
-  using enum expression::what;
+  using enum expression::form_kind;
   expression e;
   auto const choice = depth == 0 ? 9 : below(random, 10);
   if (choice < 4) {
-    e.is = choice < 2 ? all : any;
+    e.form = choice < 2 ? all : any;
     auto const count = 2 + below(random, 2);
     for (std::size_t i = 0; i < count; ++i) {
-      e.of.push_back(draw_expression(random, depth - 1, within));
+      e.operands.push_back(draw_expression(random, depth - 1, within));
     }
   } else if (choice == 4) {
-    e.is = no;
-    e.of.push_back(draw_expression(random, depth - 1, within));
+    e.form = no;
+    e.operands.push_back(draw_expression(random, depth - 1, within));
   } else if (choice < 7 && within == nullptr) {
     do {
       e.subject = &one_of(random, fields());
     } while (e.subject->subs.empty());
-    e.is = bracket;
-    e.of.push_back(draw_expression(random, depth - 1, e.subject));
+    e.form = bracket;
+    e.operands.push_back(draw_expression(random, depth - 1, e.subject));
   } else {
     return draw_leaf(random, within);
   }
@@ -326,32 +326,32 @@ auto name_of(random_source& random, expression const& e, bool within) -> std::st
 
 /// In one of the many ways to write it.
 auto text_of(random_source& random, expression const& e, bool within) -> std::string {
-  using enum expression::what;
+  using enum expression::form_kind;
   auto const grouped = [&](expression const& operand) {
     return "(" + spaces(random, 0) + text_of(random, operand, within) + spaces(random, 0) + ")";
   };
-  switch (e.is) {
+  switch (e.form) {
     case all:
     case any: {
       std::string out;
-      for (auto const& operand : e.of) {
+      for (auto const& operand : e.operands) {
         out += out.empty() ? ""
-                           : spaces(random, 1) + random_case(random, e.is == all ? "and" : "or") +
+                           : spaces(random, 1) + random_case(random, e.form == all ? "and" : "or") +
                                  spaces(random, 1);
-        bool const needed = operand.is == any && e.is == all;
+        bool const needed = operand.form == any && e.form == all;
         out +=
             needed || below(random, 5) == 0 ? grouped(operand) : text_of(random, operand, within);
       }
       return out;
     }
-    case no: return random_case(random, "not") + spaces(random, 0) + grouped(e.of.front());
+    case no: return random_case(random, "not") + spaces(random, 0) + grouped(e.operands.front());
     case bracket: {
-      auto const& inner = e.of.front();
+      auto const& inner = e.operands.front();
       // a[f and b op v] may be written as a[f].b op v
-      if (inner.is == all && inner.of.size() == 2 && below(random, 2) == 0 &&
-          (inner.of[1].is == compare || inner.of[1].is == present)) {
-        return name_of(random, e, false) + "[" + text_of(random, inner.of[0], true) + "]." +
-               text_of(random, inner.of[1], true);
+      if (inner.form == all && inner.operands.size() == 2 && below(random, 2) == 0 &&
+          (inner.operands[1].form == compare || inner.operands[1].form == present)) {
+        return name_of(random, e, false) + "[" + text_of(random, inner.operands[0], true) + "]." +
+               text_of(random, inner.operands[1], true);
       }
       return name_of(random, e, false) + "[" + spaces(random, 0) + text_of(random, inner, true) +
              spaces(random, 0) + "]";
@@ -393,7 +393,7 @@ auto ask(expression const& e, std::vector<element> const& values) -> bool {
       present = present || ((e.sub.empty() || name == e.sub) && !is_empty(value));
     }
   }
-  if (e.is == expression::what::present || e.null) {
+  if (e.form == expression::form_kind::present || e.null) {
     return e.op == "eq" ? !present : present;
   }
   auto const sub = e.sub.empty() && !e.subject->subs.empty() ? "value" : e.sub;
@@ -408,23 +408,23 @@ auto ask(expression const& e, std::vector<element> const& values) -> bool {
 
 /// Asks a resource, or the one value `within` of the field in brackets.
 auto ask(expression const& e, thing const& t, element const* within) -> bool {
-  using enum expression::what;
-  switch (e.is) {
+  using enum expression::form_kind;
+  switch (e.form) {
     case all: {
       bool result = true;
-      for (auto const& operand : e.of) {
+      for (auto const& operand : e.operands) {
         result = result && ask(operand, t, within);
       }
       return result;
     }
     case any: {
       bool result = false;
-      for (auto const& operand : e.of) {
+      for (auto const& operand : e.operands) {
         result = result || ask(operand, t, within);
       }
       return result;
     }
-    case no: return !ask(e.of.front(), t, within);
+    case no: return !ask(e.operands.front(), t, within);
     default: break;
   }
   std::vector<element> values;
@@ -433,12 +433,12 @@ auto ask(expression const& e, thing const& t, element const* within) -> bool {
   } else if (auto const found = t.find(e.subject->name); found != t.end()) {
     values = found->second;
   }
-  if (e.is != bracket) {
+  if (e.form != bracket) {
     return ask(e, values);
   }
   bool result = false;
   for (auto const& v : values) {
-    result = result || ask(e.of.front(), t, &v);
+    result = result || ask(e.operands.front(), t, &v);
   }
   return result;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/filter_sql.hpp>
 
-#include "filter_plan.hpp"
+#include "filter/filter_plan.hpp"
 
 #include <tidegate/json/parse.hpp>
 #include <tidegate/scim/index_key.hpp>
@@ -195,7 +195,7 @@ TEST(scim_filter_sql, joins_what_indexes_say) {
            row{R"(active eq true and title eq "a")",
                "(rid IN (ENTRY = title AND key = '<a') AND rid IN (ENTRY = active AND key = '<<'))",
                true},
-           // one resource is looked at; nobody reads all that are active
+           // one resource is looked at, and not all that are active
            row{R"(active eq true and userName eq "a")", "rid IN (ENTRY = username AND key = '<a')",
                false},
            row{R"((userName eq "a" or userName eq "b") and not (title sw "x"))",

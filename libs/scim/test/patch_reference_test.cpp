@@ -136,7 +136,7 @@ struct term {
 
 struct operation {
   patch_kind kind{};
-  field const* of = nullptr;
+  field const* target = nullptr;
   std::string sub;
   std::vector<term> terms;
   bool any = false;        // `or` between the terms
@@ -170,8 +170,8 @@ auto draw_element(random_source& random, field const& f) -> element {
 auto draw_operation(random_source& random) -> operation {
   operation op;
   op.kind = static_cast<patch_kind>(below(random, 3));
-  op.of = &fields()[below(random, fields().size())];
-  auto const& f = *op.of;
+  op.target = &fields()[below(random, fields().size())];
+  auto const& f = *op.target;
   if (f.is_complex() && chance(random, 2)) {
     op.sub = f.subs[below(random, f.subs.size())].name;
   }
@@ -233,7 +233,7 @@ auto text_of(random_source& random, std::string const& value, unsigned traits) -
 }
 
 auto text_of(random_source& random, operation const& op) -> std::string {
-  auto const& f = *op.of;
+  auto const& f = *op.target;
   if (op.null) {
     return "null";
   }
@@ -259,7 +259,7 @@ auto text_of(random_source& random, operation const& op) -> std::string {
 }
 
 auto path_of(random_source& random, operation const& op) -> std::string {
-  auto out = random_case(random, op.of->name);
+  auto out = random_case(random, op.target->name);
   std::string terms;
   for (auto const& t : op.terms) {
     terms += (terms.empty() ? ""
@@ -267,7 +267,7 @@ auto path_of(random_source& random, operation const& op) -> std::string {
                             : " and ") +
              random_case(random, t.sub) + " " + random_case(random, t.op);
     if (t.op != "pr") {
-      terms += " " + text_of(random, t.value, op.of->sub(t.sub).traits);
+      terms += " " + text_of(random, t.value, op.target->sub(t.sub).traits);
     }
   }
   out += terms.empty() ? "" : "[" + terms + "]";
@@ -281,8 +281,8 @@ auto json_text(std::string const& text) -> std::string {
 auto operation_text(random_source& random, operation const& op) -> std::string {
   auto const value = text_of(random, op);
   auto const path = path_of(random, op);
-  bool const qualified = op.of->extended != chance(random, 4);  // the names are all different
-  auto const urn = random_case(random, op.of->extended ? extension_urn : base_urn);
+  bool const qualified = op.target->extended != chance(random, 4);  // the names are all different
+  auto const urn = random_case(random, op.target->extended ? extension_urn : base_urn);
   auto const whole = (qualified ? urn + ":" : "") + path;
   static std::vector<std::string> const words{"add", "remove", "replace"};
   auto const op_text =
@@ -291,7 +291,7 @@ auto operation_text(random_source& random, operation const& op) -> std::string {
     bool const silent = op.null && op.kind == patch_kind::remove;
     return op_text + ",\"path\":" + json_text(whole) + (silent ? "" : ",\"value\":" + value) + "}";
   }
-  if (op.of->extended && chance(random, 2)) {
+  if (op.target->extended && chance(random, 2)) {
     return op_text + ",\"value\":{" + json_text(urn) + ":{" + json_text(path) + ":" + value + "}}}";
   }
   return op_text + ",\"value\":{" + json_text(whole) + ":" + value + "}}";
@@ -300,7 +300,7 @@ auto operation_text(random_source& random, operation const& op) -> std::string {
 // ── the reference ──
 
 struct fact {
-  field const* of;
+  field const* target;
   int slot;
   std::string sub;
   std::string value;
@@ -325,7 +325,7 @@ class reference {
   auto new_slot() -> int { return next_slot_++; }
 
   void apply(operation const& op) {
-    auto const& f = *op.of;
+    auto const& f = *op.target;
     if (((f.traits | (op.sub.empty() ? 0U : f.sub(op.sub).traits)) & read_only) != 0) {
       error = op.path_less ? "" : "mutability";
       return;
@@ -389,7 +389,7 @@ class reference {
   [[nodiscard]] auto slots(field const& f) const -> std::set<int> {
     std::set<int> out;
     for (auto const& x : facts) {
-      if (x.of == &f) {
+      if (x.target == &f) {
         out.insert(x.slot);
       }
     }
@@ -454,14 +454,14 @@ class reference {
     for (auto const& t : op.terms) {
       auto const found = v.find(t.sub);
       bool const there = found != v.end();
-      bool const same = there && same_text(found->second, t.value, op.of->sub(t.sub).traits);
+      bool const same = there && same_text(found->second, t.value, op.target->sub(t.sub).traits);
       holding += t.op == "pr" ? there : t.op == "eq" ? same : !same;
     }
     return op.any ? holding > 0 : holding == op.terms.size();
   }
 
   void change(operation const& op) {
-    auto const& f = *op.of;
+    auto const& f = *op.target;
     bool const whole = op.sub.empty() && op.terms.empty();
     std::vector<int> selected;
     for (auto const slot : slots(f)) {
@@ -497,7 +497,7 @@ class reference {
   }
 
   void remove_given(operation const& op) {
-    auto const& f = *op.of;
+    auto const& f = *op.target;
     for (auto const& e : op.elements) {
       auto const given = kept(f, e);
       for (auto const slot : slots(f)) {
@@ -514,7 +514,7 @@ class reference {
   }
 
   void set_whole(operation const& op) {
-    auto const& f = *op.of;
+    auto const& f = *op.target;
     if (op.kind == patch_kind::replace || !f.many) {
       for (auto const slot : slots(f)) {
         erase(slot);
@@ -536,7 +536,7 @@ class reference {
   }
 
   void set_selected(operation const& op, std::vector<int> selected) {
-    auto const& f = *op.of;
+    auto const& f = *op.target;
     bool doubtful = false;
     if (selected.empty()) {
       selected.push_back(new_slot());
@@ -577,7 +577,7 @@ class reference {
   void settle_primary(field const& f) {
     std::vector<int> primary;
     for (auto const& x : facts) {
-      if (f.many && x.of == &f && x.sub == "primary" && x.value == "true" &&
+      if (f.many && x.target == &f && x.sub == "primary" && x.value == "true" &&
           touched_.contains(x.slot)) {
         primary.push_back(x.slot);
       }
@@ -586,7 +586,7 @@ class reference {
       error = "invalidValue";
     }
     for (auto& x : facts) {
-      if (primary.size() == 1 && x.of == &f && x.sub == "primary" && x.value == "true" &&
+      if (primary.size() == 1 && x.target == &f && x.sub == "primary" && x.value == "true" &&
           x.slot != primary[0]) {
         x.value = "false";
       }

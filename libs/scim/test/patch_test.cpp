@@ -423,7 +423,7 @@ TEST(scim_patch, keeps_schemas_in_step_with_extensions) {
           {"schemas without the extension that has data", extension(R"("department":"D")"),
            R"({"op":"replace","path":"schemas","value":["urn:ietf:params:scim:schemas:core:2.0:User"]})",
            extension(R"("department":"D")")},
-          {"schemas of somebody else", b, R"({"op":"add","path":"schemas","value":["urn:x"]})",
+          {"schemas of other types", b, R"({"op":"add","path":"schemas","value":["urn:x"]})",
            "|invalidValue"},
           {"an extension that is not an object", b,
            R"({"op":"add","path":")" + urn + R"(","value":"D"})", "|invalidValue"},
@@ -878,12 +878,12 @@ auto split(std::string const& operations) -> result<group_patch, error> {
 auto text_of(std::vector<member_change> const& changes) -> std::string {
   std::string out;
   for (auto const& c : changes) {
-    switch (c.what) {
-      case member_change::kind::add: out += "add "; break;
-      case member_change::kind::remove: out += "remove "; break;
-      case member_change::kind::remove_all: out += "remove_all "; break;
-      case member_change::kind::replace_all: out += "replace_all "; break;
-      case member_change::kind::remove_matching: out += "remove_matching "; break;
+    switch (c.action) {
+      case member_action::add: out += "add "; break;
+      case member_action::remove: out += "remove "; break;
+      case member_action::remove_all: out += "remove_all "; break;
+      case member_action::replace_all: out += "replace_all "; break;
+      case member_action::remove_matching: out += "remove_matching "; break;
     }
     out += to_string(json::value(c.members)) +
            (c.value_filter ? canonical_text(*c.value_filter) : "") + ";";

@@ -88,7 +88,7 @@ TEST(scim_projection, gives_what_is_returned_and_what_is_asked_for) {
       {"an attribute with the URN of its schema", "urn:x:Thing:tags", "",
        R"({"schemas":["urn:x:Thing","urn:x:Extra"],"id":"1","tags":["a","b"],"fixed":"f",)"
        R"("mark":{"value":"m","by":"b"}})"},
-      {"only what nobody knows", "nothing,urn:x:None:a", "",
+      {"only unknown attributes", "nothing,urn:x:None:a", "",
        R"({"schemas":["urn:x:Thing","urn:x:Extra"],"id":"1","fixed":"f",)"
        R"("mark":{"value":"m","by":"b"}})"},
       {"what is never returned", "hidden,secret,secret.value,place.code", "",

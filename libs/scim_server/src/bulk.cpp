@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bulk requests (RFC 7644, section 3.7). All operations are one piece of work for the directory: it is durable as
-// a whole, and an operation that fails leaves nothing behind.
+// Bulk requests (RFC 7644, section 3.7). All operations are one piece of work for the directory: it
+// is durable as a whole, and an operation that fails leaves nothing behind.
 //
-// New resources get their ids before anything is done, so that a `bulkId` can be replaced wherever it stands.
-// Operations run in the order of the request, but for those that others refer to, which run before them. Where
-// groups have each other as members, the last of these memberships is made when both are there.
+// New resources get their ids before anything is done, so that a `bulkId` can be replaced wherever
+// it stands. Operations run in the order of the request, but for those that others refer to, which
+// run before them. Where groups have each other as members, the last of these memberships is made
+// when both are there.
 #include "changes.hpp"
 
 #include <tidegate/json/string.hpp>
@@ -43,7 +44,7 @@ struct bulk_operation {
 };
 
 struct bulk_plan {
-  std::shared_ptr<scim_job const> job;
+  std::shared_ptr<scim_call const> call;
   std::uint64_t errors_max = UINT64_MAX;
   std::vector<bulk_operation> operations;
   std::vector<std::size_t> order;
@@ -62,7 +63,7 @@ class reference_resolver {
   reference_resolver(bulk_plan const& plan, ids_by_bulk_id const& known)
       : plan_(plan), known_(known) {}
 
-  /// The text itself when it is no reference.
+  /// The text itself when it is not a reference.
   auto resolve(std::string text, bulk_operation& of) const -> std::string {
     if (!text.starts_with(reference)) {
       return text;
@@ -106,7 +107,7 @@ class reference_resolver {
 /// What the operation is about, or its fault.
 auto read_operation(bulk_plan const& plan, json::value const& given, bulk_operation& made,
                     reference_resolver const& references) -> result<void, error> {
-  auto const& request = plan.job->request;
+  auto const& request = plan.call->request;
   auto path = string_of(given, "path");
   if (path.starts_with(request.base)) {
     path.erase(0, request.base.size());
@@ -114,10 +115,10 @@ auto read_operation(bulk_plan const& plan, json::value const& given, bulk_operat
   if (auto const at = path.find(reference); at != std::string::npos) {
     path.replace(at, path.size() - at, references.resolve(path.substr(at), made));
   }
-  auto const target = find_scim_target(plan.job->model(), path);
+  auto const target = find_scim_target(plan.call->model(), path);
   bool const makes = made.method == "POST";
-  if (target.place != (makes ? scim_place::type : scim_place::resource)) {
-    return failure(target.place == scim_place::nothing
+  if (target.endpoint != (makes ? scim_endpoint::type : scim_endpoint::resource)) {
+    return failure(target.endpoint == scim_endpoint::nothing
                        ? not_found("endpoint")
                        : error{405, scim_type::none, "The method is not one of this endpoint."});
   }
@@ -132,9 +133,10 @@ auto read_operation(bulk_plan const& plan, json::value const& given, bulk_operat
   static json::value const nothing;
   auto const* const data = given.find("data");
   auto body = references.resolve(data == nullptr ? nothing : *data, made);
-  TIDEGATE_TRY(made.change, read_change(kind, *target.type, std::move(body), request.how->unknown));
-  made.change.now = plan.job->now;
-  made.change.unique_group_names = request.how->unique_group_names;
+  TIDEGATE_TRY(made.change,
+               read_change(kind, *target.type, std::move(body), request.options->unknown));
+  made.change.now = plan.call->now;
+  made.change.unique_group_names = request.options->unique_group_names;
   made.change.if_match = makes ? "" : string_of(given, "version");
   if (makes) {
     prepare_create(made.change, made.id);
@@ -229,7 +231,7 @@ class bulk_run {
     auto made = carry_out(in_, operation.change, operation.id);
     if (!made) {
       if (made.error().status >= 500) {
-        return failure(made.error());  // the directory is unwell, and nothing is kept
+        return failure(made.error());  // the directory fails, and nothing is kept
       }
       fail(i, made.error());
       return {};
@@ -247,14 +249,15 @@ class bulk_run {
     if (group.fault) {
       return {};
     }
-    TIDEGATE_TRY(auto const there, told(in_.find_any(late.member.id)));
+    TIDEGATE_TRY(auto const there, or_unavailable(in_.find_any(late.member.id)));
     if (there) {
-      TIDEGATE_TRY_VOID(
-          told(in_.add_member(group.resource.rid, there->resource.rid, late.member.display)));
+      TIDEGATE_TRY_VOID(or_unavailable(
+          in_.add_member(group.resource.rid, there->resource.rid, late.member.display)));
       return {};
     }
     // Only a group that was made here can be part of a circle.
-    TIDEGATE_TRY_VOID(told(in_.remove(*plan_.operations[late.group].type, group.resource.rid)));
+    TIDEGATE_TRY_VOID(
+        or_unavailable(in_.remove(*plan_.operations[late.group].type, group.resource.rid)));
     fail(late.group, unresolved());
     return {};
   }
@@ -293,7 +296,7 @@ class bulk_run {
     bool const exists = operation.type != nullptr && (operation.method != "POST" || !result.fault);
     if (exists) {
       out.append(R"(,"location":)");
-      json::append_string(out, plan_.job->request.base +
+      json::append_string(out, plan_.call->request.base +
                                    operation.type->definition.type().endpoint + "/" + operation.id);
     }
     if (!result.fault && operation.method != "DELETE") {
@@ -327,7 +330,7 @@ auto read_names(bulk_plan& plan, json::array const& given) -> ids_by_bulk_id {
     });
     operation.bulk_id = string_of(given[i], "bulkId");
     if (operation.method == "POST") {
-      operation.id = make_resource_id(plan.job->now);
+      operation.id = make_resource_id(plan.call->now);
       if (operation.bulk_id.empty()) {
         operation.fault = bad_request(scim_type::invalid_syntax, "A POST needs a bulkId.");
       } else if (!made.try_emplace(operation.bulk_id, i).second) {
@@ -344,10 +347,10 @@ auto read_names(bulk_plan& plan, json::array const& given) -> ids_by_bulk_id {
 
 }  // namespace
 
-auto plan_bulk(std::shared_ptr<scim_job const> job) -> result<scim_write, error> {
+auto plan_bulk(std::shared_ptr<scim_call const> call) -> result<scim_write, error> {
   auto const plan = std::make_shared<bulk_plan>();
-  plan->job = std::move(job);
-  auto const& request = plan->job->request;
+  plan->call = std::move(call);
+  auto const& request = plan->call->request;
   TIDEGATE_TRY(auto const body, read_body(request.content, request.content_octets_max()));
   auto const* const schemas = body.find("schemas");
   auto const* const names = schemas == nullptr ? nullptr : schemas->if_array();
@@ -367,10 +370,10 @@ auto plan_bulk(std::shared_ptr<scim_job const> job) -> result<scim_write, error>
     plan->errors_max = static_cast<std::uint64_t>(*limit->if_integer());
   }
   auto const& given = *operations->if_array();
-  if (given.size() > static_cast<std::uint64_t>(request.how->bulk_max_operations)) {
+  if (given.size() > static_cast<std::uint64_t>(request.options->bulk_max_operations)) {
     return failure(error{413, scim_type::none,
                          "The request has more than the " +
-                             std::to_string(request.how->bulk_max_operations) +
+                             std::to_string(request.options->bulk_max_operations) +
                              " operations that are allowed (maxOperations)."});
   }
   plan->operations.resize(given.size());
@@ -390,7 +393,7 @@ auto plan_bulk(std::shared_ptr<scim_job const> job) -> result<scim_write, error>
   for (auto const& operation : plan->operations) {
     ignored.add(operation.change.ignored);
   }
-  plan->job->parts->ignored->note(request.route, ignored);
+  plan->call->parts->ignored->note(request.route, ignored);
   find_order(*plan);
   return [plan](store::directory_writer& in) { return bulk_run(*plan, in).answer(); };
 }

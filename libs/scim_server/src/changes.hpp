@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/scim_server/job.hpp>
+#include <tidegate/scim_server/call.hpp>
 
 #include <tidegate/scim/patch.hpp>
 #include <tidegate/scim/plain_resource.hpp>
@@ -51,15 +51,16 @@ struct scim_changed {
                                scim::unknown_attributes unknown)
     -> result<scim_change, scim::error>;
 
-/// Makes what the directory is to get of a resource that is made, so that its one writer has less to do. It is made
-/// of `change.resource`, which is null then.
+/// Makes what the directory is to get of a resource that is made, so that its one writer has less
+/// to do. It is made of `change.resource`, which is null then.
 void prepare_create(scim_change& change, std::string const& id);
 
 /// Makes a change. With an error of the client nothing was written.
 [[nodiscard]] auto carry_out(store::directory_writer& in, scim_change const& change,
                              std::string const& id) -> result<scim_changed, scim::error>;
 
-/// An id that nobody has: a UUID of version 7 (RFC 9562), which keeps new ones together on the disk.
+/// An id that no resource has: a UUID of version 7 (RFC 9562), which keeps new ones together on the
+/// disk.
 [[nodiscard]] auto make_resource_id(scim::wall_time now) -> std::string;
 
 /// Reads a body as JSON; what is wrong with it is `invalidSyntax`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How resources are shown, and the answers that have one.
-#include <tidegate/scim_server/job.hpp>
+#include <tidegate/scim_server/call.hpp>
 
 #include <tidegate/json/parse.hpp>
 #include <tidegate/json/string.hpp>
@@ -72,19 +72,20 @@ auto append_relations(std::string& out, store::directory_reader& from, resource_
   if (view.type->has_members && view.shows.wants("members")) {
     bool is_first = true;
     bool is_too_large = false;
-    TIDEGATE_TRY_VOID(told(from.members(resource.rid, [&](store::directory_member const& member) {
-      out.append(std::exchange(is_first, false) ? R"(,"members":[)" : ",");
-      append_member(out, view, member);
-      is_too_large = out.size() > view.octets_max;
-      return !is_too_large;
-    })));
+    TIDEGATE_TRY_VOID(
+        or_unavailable(from.members(resource.rid, [&](store::directory_member const& member) {
+          out.append(std::exchange(is_first, false) ? R"(,"members":[)" : ",");
+          append_member(out, view, member);
+          is_too_large = out.size() > view.octets_max;
+          return !is_too_large;
+        })));
     if (is_too_large) {
       return failure(too_large());
     }
     out.append(is_first ? "" : "]");
   }
   if (view.type->has_groups && resource.maybe_in_groups && view.shows.wants("groups")) {
-    TIDEGATE_TRY(auto const groups, told(from.groups_of(resource.rid)));
+    TIDEGATE_TRY(auto const groups, or_unavailable(from.groups_of(resource.rid)));
     for (bool is_first = true; auto const& group : groups) {
       out.append(std::exchange(is_first, false) ? R"(,"groups":[)" : ",");
       append_group(out, view, group);
@@ -130,21 +131,21 @@ auto names_version(std::string_view etags, std::uint64_t version) -> bool {
   return false;
 }
 
-auto make_view(scim_job const& job, scim::model_type const& type, scim::projection shows)
+auto make_view(scim_call const& call, scim::model_type const& type, scim::projection shows)
     -> resource_view {
-  resource_view made{&job.model(),       &type,
-                     std::move(shows),   json_escaped(job.request.base),
-                     R"(,"location":")", job.request.answer_octets_max};
+  resource_view made{&call.model(),      &type,
+                     std::move(shows),   json_escaped(call.request.base),
+                     R"(,"location":")", call.request.answer_octets_max};
   append_uri(made.location, made.base, endpoint_of(type), "");
   return made;
 }
 
-auto view_of(scim_job const& job, scim::model_type const& type) -> result<resource_view, error> {
+auto view_of(scim_call const& call, scim::model_type const& type) -> result<resource_view, error> {
   TIDEGATE_TRY(auto const asked,
-               scim::parse_list_query(job.request.query, job.request.how->pagination));
+               scim::parse_list_query(call.request.query, call.request.options->pagination));
   TIDEGATE_TRY(auto shows, scim::projection::make(asked.attributes, asked.excluded_attributes,
                                                   type.definition));
-  return make_view(job, type, std::move(shows));
+  return make_view(call, type, std::move(shows));
 }
 
 auto is_shown_as_kept(resource_view const& view) -> bool {
@@ -197,11 +198,11 @@ auto resource_answer(int status, store::directory_reader& from, resource_view co
   return answer;
 }
 
-auto find_me(scim_job const& job, store::directory_reader& in)
+auto find_me(scim_call const& call, store::directory_reader& in)
     -> result<store::directory_resource, error> {
   auto const none = failure(not_found("user with the name of this token"));
-  auto const* const users = job.model().find("User");
-  if (users == nullptr || job.request.principal.empty()) {
+  auto const* const users = call.model().find("User");
+  if (users == nullptr || call.request.principal.empty()) {
     return none;
   }
   auto const name = users->definition.resolve("userName");
@@ -209,35 +210,35 @@ auto find_me(scim_job const& job, store::directory_reader& in)
   if (!index) {
     return none;
   }
-  auto const key = scim::index_key(*name->leaf(), json::value(job.request.principal));
-  TIDEGATE_TRY(auto const id, told(in.find_unique(*users, *index, key, "")));
+  auto const key = scim::index_key(*name->leaf(), json::value(call.request.principal));
+  TIDEGATE_TRY(auto const id, or_unavailable(in.find_unique(*users, *index, key, "")));
   if (!id) {
     return none;
   }
-  TIDEGATE_TRY(auto found, told(in.find(*users, *id)));
+  TIDEGATE_TRY(auto found, or_unavailable(in.find(*users, *id)));
   if (!found) {
     return none;
   }
   return *std::move(found);
 }
 
-auto plan_get(std::shared_ptr<scim_job const> job) -> result<scim_read, error> {
-  bool const is_me = job->target.place == scim_place::me;
-  auto const* const type = is_me ? job->model().find("User") : job->target.type;
+auto plan_get(std::shared_ptr<scim_call const> call) -> result<scim_read, error> {
+  bool const is_me = call->target.endpoint == scim_endpoint::me;
+  auto const* const type = is_me ? call->model().find("User") : call->target.type;
   if (type == nullptr) {
     return failure(not_found("resource"));
   }
-  TIDEGATE_TRY(auto view, view_of(*job, *type));
+  TIDEGATE_TRY(auto view, view_of(*call, *type));
   bool const looks_quick = is_shown_as_kept(view) && !type->has_members;
-  auto answer = [job = std::move(job), view = std::move(view), is_me](
+  auto answer = [call = std::move(call), view = std::move(view), is_me](
                     store::directory_reader& from,
                     read_effort effort) -> std::optional<result<scim_answer, error>> {
-    auto const& request = job->request;
+    auto const& request = call->request;
     store::directory_resource resource;
     if (is_me) {
-      TIDEGATE_TRY(resource, find_me(*job, from));
+      TIDEGATE_TRY(resource, find_me(*call, from));
     } else {
-      TIDEGATE_TRY(auto found, told(from.find(*view.type, job->target.name)));
+      TIDEGATE_TRY(auto found, or_unavailable(from.find(*view.type, call->target.name)));
       if (!found) {
         return failure(not_found("resource"));
       }

@@ -4,16 +4,11 @@
 #include <tidegate/scim_server/service.hpp>
 
 #include <tidegate/base/sha256.hpp>
-#include <tidegate/http/accept.hpp>
 #include <tidegate/http/field_name.hpp>
-#include <tidegate/http/query.hpp>
-#include <tidegate/json/parse.hpp>
 #include <tidegate/scim/index_key.hpp>
-#include <tidegate/scim_server/job.hpp>
+#include <tidegate/scim_server/call.hpp>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <new>
 #include <utility>
 
@@ -26,44 +21,20 @@ using scim::scim_type;
 
 /// More content of requests than this does not wait for the directory: the next one gets 503.
 constexpr std::size_t request_octets_max = std::size_t{64} << 20;
-/// While more than this was made by reads and is not yet with the threads of its clients, threads of
-/// the directory make no more of it. They wait no longer than this, so that a thread that takes
+/// While more than this was made by reads and is not yet with the threads of its clients, threads
+/// of the directory make no more of it. They wait no longer than this, so that a thread that takes
 /// nothing does not stop the directory for others.
 constexpr std::size_t answer_octets_max = std::size_t{8} << 20;
 constexpr std::chrono::seconds answer_wait_max{1};
 
-/// A segment of a path in which escapes are decoded.
-auto decoded(std::string_view segment) -> std::string {
-  std::string out;
-  if (segment.contains('%')) {
-    http::append_query_decoded(out, segment);
-  } else {
-    out.assign(segment);
-  }
-  return out;
-}
-
-/// What follows `prefix` in `path`: nothing where it is not its beginning, or ends inside of a segment.
-auto behind(std::string_view path, std::string_view prefix) -> std::optional<std::string_view> {
-  if (!path.starts_with(prefix)) {
-    return std::nullopt;
-  }
-  path.remove_prefix(prefix.size());
-  if (!path.empty() && path.front() != '/') {
-    return std::nullopt;
-  }
-  path.remove_prefix(std::min<std::size_t>(path.size(), 1));
-  return path;
-}
-
-/// The methods of a place, as Allow lists them.
-auto methods_of(scim_place place) -> std::string_view {
-  switch (place) {
-    case scim_place::search:
-    case scim_place::bulk: return "POST";
-    case scim_place::type: return "GET, HEAD, POST";
-    case scim_place::resource:
-    case scim_place::me: return "GET, HEAD, PUT, PATCH, DELETE";
+/// The methods of an endpoint, as Allow lists them.
+auto methods_of(scim_endpoint endpoint) -> std::string_view {
+  switch (endpoint) {
+    case scim_endpoint::search:
+    case scim_endpoint::bulk: return "POST";
+    case scim_endpoint::type: return "GET, HEAD, POST";
+    case scim_endpoint::resource:
+    case scim_endpoint::me: return "GET, HEAD, PUT, PATCH, DELETE";
     default: return "GET, HEAD";
   }
 }
@@ -79,7 +50,8 @@ auto allows(std::string_view methods, std::string_view method) -> bool {
   return false;
 }
 
-/// `application/scim+json` or `application/json`, with whatever parameters. Who says nothing means it.
+/// `application/scim+json` or `application/json`, with whatever parameters. Who says nothing means
+/// it.
 auto is_json(std::string_view content_type) -> bool {
   auto type = content_type.substr(0, content_type.find(';'));
   type = type.substr(0, type.find_last_not_of(" \t") + 1);
@@ -87,15 +59,21 @@ auto is_json(std::string_view content_type) -> bool {
          http::equal_names(type, "application/json");
 }
 
-/// What can be said of a request before anybody looks at what it is about; nothing when it is in order.
-auto refusal_of(scim_job const& job) -> std::optional<scim_answer> {
-  auto const& request = job.request;
-  auto const place = job.target.place;
-  if (place == scim_place::nothing) {
+auto is_read(scim_call const& call) -> bool {
+  auto const& method = call.request.method;
+  return method == "GET" || method == "HEAD" || call.target.endpoint == scim_endpoint::search;
+}
+
+/// What is wrong with a request, as far as its content is not needed for that; nothing when it is
+/// in order.
+auto refusal_of(scim_call const& call) -> std::optional<scim_answer> {
+  auto const& request = call.request;
+  auto const endpoint = call.target.endpoint;
+  if (endpoint == scim_endpoint::nothing) {
     return scim_error_answer(not_found("endpoint"));
   }
-  auto const methods = methods_of(place);
-  if (place == scim_place::me && request.method == "POST") {
+  auto const methods = methods_of(endpoint);
+  if (endpoint == scim_endpoint::me && request.method == "POST") {
     return scim_error_answer({501, scim_type::none, "A user is made at its own endpoint."});
   }
   if (!allows(methods, request.method)) {
@@ -104,9 +82,7 @@ auto refusal_of(scim_job const& job) -> std::optional<scim_answer> {
     answer.fields.push_back({"Allow", std::string(methods)});
     return answer;
   }
-  bool const reads =
-      request.method == "GET" || request.method == "HEAD" || place == scim_place::search;
-  if (request.read_only && !reads) {
+  if (request.read_only && !is_read(call)) {
     return scim_error_answer({403, scim_type::none, "This token is only for reading."});
   }
   if (request.content.size() > request.content_octets_max()) {
@@ -127,7 +103,8 @@ auto answer_of(result<scim_answer, error> made) -> scim_answer {
   return made ? *std::move(made) : scim_error_answer(made.error());
 }
 
-/// What `make` makes, or that there is no memory for it: that is no reason to end the thread of a directory.
+/// What `make` makes, or that there is no memory for it, which must not end the thread of a
+/// directory.
 template <class Make>
 auto guarded(Make make) -> scim_answer {
   try {
@@ -135,6 +112,24 @@ auto guarded(Make make) -> scim_answer {
   } catch (std::bad_alloc const&) {
   }
   return scim_error_answer({503, scim_type::none, "There is no memory for the answer."});
+}
+
+auto is_discovery(scim_endpoint endpoint) -> bool {
+  return endpoint == scim_endpoint::schemas || endpoint == scim_endpoint::resource_types ||
+         endpoint == scim_endpoint::service_provider_config;
+}
+
+auto plan_read(std::shared_ptr<scim_call const> const& call) -> result<scim_read, error> {
+  switch (call->target.endpoint) {
+    case scim_endpoint::root:
+    case scim_endpoint::search:
+    case scim_endpoint::type: return plan_list(call);
+    default: return plan_get(call);
+  }
+}
+
+auto plan_change(std::shared_ptr<scim_call const> const& call) -> result<scim_write, error> {
+  return call->target.endpoint == scim_endpoint::bulk ? plan_bulk(call) : plan_write(call);
 }
 
 /// A text that grew row by row may have as much room again behind it, which waits with it and which
@@ -152,100 +147,8 @@ void drop_spare_room(std::string& text) {
 }  // namespace
 
 auto scim_request::content_octets_max() const -> std::uint64_t {
-  return static_cast<std::uint64_t>(path == "/Bulk" ? how->bulk_max_payload : how->max_body);
-}
-
-auto find_scim_target(scim::model const& model, std::string_view path) -> scim_target {
-  if (path.ends_with('/')) {
-    path.remove_suffix(1);
-  }
-  if (path.empty()) {
-    return {scim_place::root};
-  }
-  struct fixed_place {
-    std::string_view path;
-    scim_place place;
-    bool has_name;
-  };
-  static constexpr fixed_place places[] = {
-      // NOLINT(modernize-avoid-c-arrays): its length is counted by the compiler
-      {"/.search", scim_place::search, false},
-      {"/Bulk", scim_place::bulk, false},
-      {"/Me", scim_place::me, false},
-      {"/Schemas", scim_place::schemas, true},
-      {"/ResourceTypes", scim_place::resource_types, true},
-      {"/ServiceProviderConfig", scim_place::service_provider_config, false},
-  };
-  for (auto const& each : places) {
-    if (auto const rest = behind(path, each.path)) {
-      bool const fits = rest->empty() || (each.has_name && !rest->contains('/'));
-      return fits ? scim_target{each.place, nullptr, decoded(*rest)} : scim_target{};
-    }
-  }
-  for (auto const& type : model.types()) {
-    auto const rest = behind(path, type.definition.type().endpoint);
-    if (!rest) {
-      continue;
-    }
-    if (rest->empty()) {
-      return {scim_place::type, &type};
-    }
-    if (*rest == ".search") {
-      return {scim_place::search, &type};
-    }
-    return rest->contains('/') ? scim_target{}
-                               : scim_target{scim_place::resource, &type, decoded(*rest)};
-  }
-  return {};
-}
-
-auto scim_error_answer(error const& error) -> scim_answer {
-  std::string content;
-  scim::append_error(content, error);
-  auto answer = json_answer(error.status, std::move(content));
-  if (error.status == 503) {
-    answer.fields.push_back({"Retry-After", "1"});
-  }
-  return answer;
-}
-
-void set_accepted_type(scim_answer& answer, std::string_view accept) {
-  if (accept.empty() || accept == "*/*" || accept == scim::scim_json) {
-    return;  // as most clients say
-  }
-  constexpr std::string_view plain = "application/json";
-  auto const preference = http::preference_for(plain, accept);
-  if (preference.weight == 0 || preference <= http::preference_for(scim::scim_json, accept)) {
-    return;
-  }
-  for (auto& field : answer.fields) {
-    if (field.name == "Content-Type" && field.value == scim::scim_json) {
-      field.value = plain;
-    }
-  }
-}
-
-auto json_answer(int status, std::string content) -> scim_answer {
-  scim_answer answer{status, {}, std::move(content)};
-  answer.fields.reserve(4);  // as many as one with a resource has
-  answer.fields.push_back({"Content-Type", std::string(scim::scim_json)});
-  return answer;
-}
-
-auto bad_request(scim_type type, std::string detail) -> error {
-  return {400, type, std::move(detail)};
-}
-
-auto not_found(std::string_view what) -> error {
-  return {404, scim_type::none, "There is no such " + std::string(what) + "."};
-}
-
-auto unavailable(store::store_error const& error) -> scim::error {
-  if (error.fault == store::store_fault::in_doubt) {
-    return {503, scim_type::none,
-            "The directory does not say whether the change was made: look before you try again."};
-  }
-  return {503, scim_type::none, "The directory cannot be used at the moment."};
+  return static_cast<std::uint64_t>(path == "/Bulk" ? options->bulk_max_payload
+                                                    : options->max_body);
 }
 
 void scim_service::probe(std::move_only_function<void()> done) {
@@ -303,6 +206,12 @@ scim_service::~scim_service() {
   answers_.close();  // the threads of the directory are waited for next
 }
 
+struct scim_service::waiting_call {
+  std::shared_ptr<scim_call const> call;
+  answer_to to;
+  memory_budget::reservation content{};
+};
+
 void scim_service::handle(scim_request request, bool has_time, answer_to to) {
   if (!request.accept.empty()) {
     to = [accept = request.accept, to = std::move(to)](scim_answer answer) mutable {
@@ -312,149 +221,94 @@ void scim_service::handle(scim_request request, bool has_time, answer_to to) {
   }
   auto target = find_scim_target(*parts_->model, request.path);
   auto const now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  auto const job = std::make_shared<scim_job const>(
-      scim_job{parts_, std::move(request), std::move(target), now});
-  if (auto refused = refusal_of(*job)) {
+  auto const call = std::make_shared<scim_call const>(
+      scim_call{parts_, std::move(request), std::move(target), now});
+  if (auto refused = refusal_of(*call)) {
     to(*std::move(refused));
     return;
   }
-  memory_budget::reservation content;
-  if (!job->request.content.empty()) {
-    auto reserved = requests_.try_reserve(job->request.content.size());
+  waiting_call waiting{call, std::move(to)};
+  if (!call->request.content.empty()) {
+    auto reserved = requests_.try_reserve(call->request.content.size());
     if (!reserved) {
       auto refused =
           scim_error_answer({503, scim_type::none, "Too many requests wait for the directory."});
       refused.was_not_run = true;
-      to(std::move(refused));
+      waiting.to(std::move(refused));
       return;
     }
-    content = *std::move(reserved);
+    waiting.content = *std::move(reserved);
   }
-  auto const read = [&](result<scim_read, error> plan) {
-    if (!plan) {
-      to(scim_error_answer(plan.error()));
-      return;
-    }
-    if (has_time && plan->looks_quick) {
-      std::optional<result<scim_answer, error>> made;
-      bool const was_called = directory_->read_here(
-          job->request.tenant,
-          [&](store::directory_reader& from) { made = plan->answer(from, read_effort::quick); });
-      if (was_called && made) {
-        to(answer_of(*std::move(made)));
-        return;
-      }
-    }
-    directory_->read(
-        job->request.tenant,
-        [this, answer = std::move(plan->answer), to = std::move(to), content = std::move(content)](
-            store::directory_outcome<store::directory_reader*> from) mutable {
-          if (!from) {
-            to(scim_error_answer(unavailable(from.error())));
-            return;
-          }
-          answers_.wait(answer_wait_max);
-          auto made = guarded([&] { return answer_of(*answer(**from, read_effort::any)); });
-          content.release();
-          drop_spare_room(made.content);
-          made.counted = answers_.reserve(made.content.size());
-          to(std::move(made));
-        });
-  };
-  auto const write = [&](result<scim_write, error> plan) {
-    if (!plan) {
-      to(scim_error_answer(plan.error()));
-      return;
-    }
-    auto const made = std::make_shared<scim_answer>();
-    directory_->write(
-        job->request.tenant,
-        [plan = *std::move(plan), made](store::directory_writer& in) {
-          bool keep = false;
-          *made = guarded([&] {
-            auto answer = plan(in);
-            keep = answer.has_value();
-            return answer_of(std::move(answer));
-          });
-          return keep;
-        },
-        [this, made, to = std::move(to),
-         content = std::move(content)](store::directory_outcome<void> const& done) mutable {
-          content.release();
-          done ? health_.note(nullptr) : note(done.error());
-          if (!done) {
-            *made = scim_error_answer(unavailable(done.error()));
-            made->was_not_run = done.error().fault != store::store_fault::in_doubt;
-          }
-          to(std::move(*made));
-        });
-  };
-  bool const gets = job->request.method == "GET" || job->request.method == "HEAD";
-  switch (job->target.place) {
-    case scim_place::schemas:
-    case scim_place::resource_types:
-    case scim_place::service_provider_config: to(answer_discovery(*job)); break;
-    case scim_place::root:
-    case scim_place::search: read(plan_list(job)); break;
-    case scim_place::type: gets ? read(plan_list(job)) : write(plan_write(job)); break;
-    case scim_place::bulk: write(plan_bulk(job)); break;
-    default: gets ? read(plan_get(job)) : write(plan_write(job)); break;
+  if (is_discovery(call->target.endpoint)) {
+    waiting.to(answer_discovery(*call));
+  } else if (is_read(*call)) {
+    read(std::move(waiting), has_time);
+  } else {
+    write(std::move(waiting));
   }
 }
 
-// ---- the model ----
-
-namespace {
-
-/// One schema or resource type, or several in an array or a ListResponse.
-auto read_definitions(std::string const& file, std::vector<scim::schema>& schemas,
-                      std::vector<scim::resource_type>& types) -> result<void, std::string> {
-  constexpr std::size_t octets_max = std::size_t{8} << 20;
-  std::ifstream from(file, std::ios::binary);
-  std::string const text((std::istreambuf_iterator<char>(from)), std::istreambuf_iterator<char>());
-  if (!from) {
-    return failure("cannot read " + file);
+void scim_service::read(waiting_call waiting, bool has_time) {
+  auto plan = plan_read(waiting.call);
+  if (!plan) {
+    waiting.to(scim_error_answer(plan.error()));
+    return;
   }
-  auto const read = json::parse(text, {.octets_max = octets_max});
-  if (!read) {
-    return failure(file + ": " + to_string(read.error()));
-  }
-  auto const* const listed = read->find("Resources");
-  auto const& all = listed != nullptr ? *listed : *read;
-  json::array const one{all};
-  for (auto const& each : all.if_array() != nullptr ? *all.if_array() : one) {
-    // A resource type has an endpoint, and a schema has none.
-    if (each.find("endpoint") != nullptr) {
-      auto type = scim::read_resource_type(each);
-      if (!type) {
-        return failure(file + ": " + to_string(type.error()));
-      }
-      types.push_back(*std::move(type));
-    } else {
-      auto schema = scim::read_schema(each);
-      if (!schema) {
-        return failure(file + ": " + to_string(schema.error()));
-      }
-      schemas.push_back(*std::move(schema));
+  auto const& tenant = waiting.call->request.tenant;
+  if (has_time && plan->looks_quick) {
+    std::optional<result<scim_answer, error>> made;
+    bool const was_called = directory_->read_here(tenant, [&](store::directory_reader& from) {
+      made = plan->answer(from, read_effort::quick);
+    });
+    if (was_called && made) {
+      waiting.to(answer_of(*std::move(made)));
+      return;
     }
   }
-  return {};
+  directory_->read(tenant, [this, answer = std::move(plan->answer), to = std::move(waiting.to),
+                            content = std::move(waiting.content)](
+                               store::directory_outcome<store::directory_reader*> from) mutable {
+    if (!from) {
+      to(scim_error_answer(unavailable(from.error())));
+      return;
+    }
+    answers_.wait(answer_wait_max);
+    auto made = guarded([&] { return answer_of(*answer(**from, read_effort::any)); });
+    content.release();
+    drop_spare_room(made.content);
+    made.counted = answers_.reserve(made.content.size());
+    to(std::move(made));
+  });
 }
 
-}  // namespace
-
-auto make_scim_model(scim_config const& settings)
-    -> result<std::shared_ptr<scim::model const>, std::string> {
-  std::vector<scim::schema> schemas;
-  std::vector<scim::resource_type> types;
-  for (auto const& file : settings.schemas) {
-    TIDEGATE_TRY_VOID(read_definitions(file, schemas, types));
+void scim_service::write(waiting_call waiting) {
+  auto plan = plan_change(waiting.call);
+  if (!plan) {
+    waiting.to(scim_error_answer(plan.error()));
+    return;
   }
-  auto made = scim::model::make(schemas, types, settings.indexes);
-  if (!made) {
-    return failure("scim: " + made.error().subject + ": " + made.error().text);
-  }
-  return std::make_shared<scim::model const>(*std::move(made));
+  auto const made = std::make_shared<scim_answer>();
+  directory_->write(
+      waiting.call->request.tenant,
+      [plan = *std::move(plan), made](store::directory_writer& in) {
+        bool keep = false;
+        *made = guarded([&] {
+          auto answer = plan(in);
+          keep = answer.has_value();
+          return answer_of(std::move(answer));
+        });
+        return keep;
+      },
+      [this, made, to = std::move(waiting.to),
+       content = std::move(waiting.content)](store::directory_outcome<void> const& done) mutable {
+        content.release();
+        done ? health_.note(nullptr) : note(done.error());
+        if (!done) {
+          *made = scim_error_answer(unavailable(done.error()));
+          made->was_not_run = done.error().fault != store::store_fault::in_doubt;
+        }
+        to(std::move(*made));
+      });
 }
 
 }  // namespace tidegate::gateway

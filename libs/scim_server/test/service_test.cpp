@@ -50,7 +50,7 @@ TEST(gateway_scim_service, answers_503_when_too_much_content_waits_for_the_direc
   std::vector<bool> not_run;
   auto const post = [&] {
     scim_request request;
-    request.how = &how;
+    request.options = &how;
     request.method = "POST";
     request.path = "/Users";
     request.content = R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"userName":"a")";

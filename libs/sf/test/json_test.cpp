@@ -83,10 +83,10 @@ TEST(sf_json, says_what_cannot_be_a_field_and_where) {
 TEST(sf_json, has_no_newer_types_in_older_dialects) {
   auto const json = R"([{"__type":"date","value":1},[]])";
   EXPECT_TRUE(item_from_json(json).has_value());
-  EXPECT_EQ(item_from_json<dialect::rfc8941>(json).error().what,
+  EXPECT_EQ(item_from_json<dialect::rfc8941>(json).error().message,
             "there is no Date in this dialect");
   auto const display = R"([{"__type":"displaystring","value":"x"},[]])";
-  EXPECT_EQ(item_from_json<dialect::draft11>(display).error().what,
+  EXPECT_EQ(item_from_json<dialect::draft11>(display).error().message,
             "there is no Display String in this dialect");
 }
 
@@ -99,7 +99,7 @@ TEST(sf_json, decodes_surrogate_pairs_and_all_escapes) {
 TEST(sf_json, is_bounded_in_depth) {
   EXPECT_TRUE(detail::parse_json(std::string(64, '[') + std::string(64, ']')).has_value());
   auto const deep = detail::parse_json(std::string(100'000, '['));
-  EXPECT_EQ(deep.error().what, "the JSON text is nested too deeply");
+  EXPECT_EQ(deep.error().message, "the JSON text is nested too deeply");
 }
 
 TEST(sf_json, encodes_base32_with_padding) {

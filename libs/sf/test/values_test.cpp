@@ -69,7 +69,7 @@ TEST(sf_decimal, refuses_what_has_more_than_twelve_digits_after_rounding) {
   EXPECT_FALSE(decimal::from_thousandths(1'000'000'000'000'000).has_value());
 }
 
-TEST(sf_decimal, refuses_text_that_is_no_number_and_says_where) {
+TEST(sf_decimal, refuses_text_that_is_not_a_number_and_says_where) {
   struct row {
     std::string_view text;
     std::size_t offset;

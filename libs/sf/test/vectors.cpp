@@ -106,7 +106,7 @@ auto read_vectors(std::string const& path) -> std::vector<vector_record> {
   std::string const text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   auto json = detail::parse_json(text);
   if (!json.has_value()) {
-    ADD_FAILURE() << path << ": " << json.error().what << " at " << json.error().offset;
+    ADD_FAILURE() << path << ": " << json.error().message << " at " << json.error().offset;
     return {};
   }
   std::vector<vector_record> records;
@@ -167,10 +167,10 @@ void run_parse(vector_record const& record, dialect d, run_counts& counts) {
     ASSERT_FALSE(record.must_fail) << "accepted: " << value;
     ASSERT_TRUE(record.expected.has_value());
     auto const expected = kind.from(*record.expected);
-    ASSERT_TRUE(expected.has_value()) << expected.error().what;
+    ASSERT_TRUE(expected.has_value()) << expected.error().message;
     EXPECT_TRUE(*parsed == *expected) << "parsed as " << kind.to_json(*parsed);
     auto const again = kind.from_text(kind.to_json(*parsed));
-    ASSERT_TRUE(again.has_value()) << again.error().what;
+    ASSERT_TRUE(again.has_value()) << again.error().message;
     EXPECT_TRUE(*again == *parsed) << "through JSON: " << kind.to_json(*again);
     ++counts.parsed;
   });
@@ -182,7 +182,7 @@ void run_serialise(vector_record const& record, dialect d, run_counts& counts) {
   with_field(d, record.type, [&](auto kind) {
     auto const value = kind.from(*record.expected);
     if (!value.has_value()) {
-      EXPECT_TRUE(record.must_fail) << "not made: " << value.error().what;
+      EXPECT_TRUE(record.must_fail) << "not made: " << value.error().message;
       ++counts.refused_as_they_must;
       return;
     }

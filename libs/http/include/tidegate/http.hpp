@@ -3,7 +3,7 @@
 
 /// What several fields and answers of HTTP share, dates, Retry-After (RFC 9110) and problem details
 /// (RFC 9457), and what a gateway reads of a request besides its framing: target, host, client,
-/// parameters and cookies. No I/O and no clock: whoever calls says what time it is.
+/// parameters and cookies. No I/O and no clock: the caller says what time it is.
 
 #include <tidegate/http/cookie.hpp>
 #include <tidegate/http/date.hpp>

@@ -29,7 +29,7 @@ auto scim_request_of(request_context const& context,
   auto const& settings = *context.route_settings().settings;
   scim_request made;
   made.owner = active;
-  made.how = &*settings.scim;
+  made.options = &*settings.scim;
   made.route = settings.name;
   made.has_auth = settings.auth.has_value();
   made.method = request.method_text();

@@ -7,6 +7,7 @@
 #include <tidegate/ratelimit/abuse.hpp>
 #include <tidegate/ratelimit/advertise.hpp>
 #include <tidegate/ratelimit/fields.hpp>
+#include <tidegate/ratelimit/known_limit.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
 #include <tidegate/ratelimit/limiter.hpp>
 #include <tidegate/ratelimit/merge.hpp>

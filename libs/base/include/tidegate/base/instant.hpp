@@ -6,8 +6,8 @@
 
 namespace tidegate {
 
-/// The clock that decisions are made by: it never steps back while a process lives, and nobody
-/// reads it in here. Whoever calls a policy says what time it is.
+/// The clock that decisions are made by: it never steps back while a process lives, and
+/// nothing in here reads it. The caller of a policy says what time it is.
 struct steady_time {
   using rep = std::int64_t;
   using period = std::nano;

@@ -21,7 +21,7 @@ class sha256 {
   void update(std::span<std::byte const> bytes) noexcept;
   void update(std::string_view bytes) noexcept;
 
-  /// The digest of all that was given since the last `finish`; then it begins anew.
+  /// The digest of all that was given since the last `finish`; then it starts over.
   [[nodiscard]] auto finish() noexcept -> sha256_digest;
 
   /// The digest of one message that is there as a whole.
@@ -48,7 +48,7 @@ class hmac_sha256 {
   void update(std::span<std::byte const> bytes) noexcept { inner_.update(bytes); }
   void update(std::string_view bytes) noexcept { inner_.update(bytes); }
 
-  /// The code of all that was given since the last `finish`; then it begins anew with the same key.
+  /// The code of all that was given since the last `finish`; then it starts over with the same key.
   [[nodiscard]] auto finish() noexcept -> sha256_digest;
 
   /// The code of one message that is there as a whole.

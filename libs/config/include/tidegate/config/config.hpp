@@ -148,7 +148,8 @@ struct auth_config {
 /// `admin`
 struct admin_config {
   std::string address;  ///< as of a listener
-  /// Who may use it. None: whoever reaches it, and the address is of the loopback interface or a path.
+  /// Who may use it. None: all who reach it, and the address is of the loopback interface or a
+  /// path.
   std::vector<bearer_token> tokens{};
   auto operator==(admin_config const&) const -> bool = default;
 };
@@ -225,11 +226,22 @@ enum class directory_access : std::uint8_t { off, read, write };
 
 enum class store_kind : std::uint8_t { memory, sqlite, redis, postgres };
 
-/// Where state is kept: one of `stores`.
-struct store_place {
+/// Where one kind of state is kept.
+struct store_location {
   store_kind kind = store_kind::memory;
   std::string where{};  ///< a file of SQLite, or the URL of a server
-  auto operator==(store_place const&) const -> bool = default;
+  auto operator==(store_location const&) const -> bool = default;
+};
+
+/// `stores`
+struct stores_config {
+  store_location quota;
+  std::int64_t quota_partitions = 0;  ///< how many are kept in memory
+  store_location idempotency;
+  std::int64_t idempotency_size = 0;      ///< of all keys and responses; 0: the server bounds them
+  std::int64_t idempotency_replicas = 0;  ///< that have to have a change, of Redis
+  store_location directory;
+  auto operator==(stores_config const&) const -> bool = default;
 };
 
 /// One option as a configuration has it, for people to look at.
@@ -259,8 +271,8 @@ struct config_fault {
 /// `FILE:LINE:COLUMN: MESSAGE`; of a flag of the command line, `--FLAG: MESSAGE`.
 [[nodiscard]] auto to_string(config_fault const& fault) -> std::string;
 
-/// The whole of it. Paths of files are relative to the working directory: those of a configuration file
-/// were relative to its folder.
+/// The whole of it. Paths of files are relative to the working directory: those of a configuration
+/// file were relative to its folder.
 struct config {
   std::vector<listener_config> listen;  ///< at least one
   std::optional<admin_config> admin;
@@ -268,13 +280,7 @@ struct config {
   std::optional<std::int64_t> workers;  ///< event loops; missing for `auto`, one for each core
   std::string data;                     ///< folder of what outlives a request
   std::string secrets;                  ///< file that keys are derived from
-  std::int64_t quota_partitions = 0;    ///< `stores.quota-partitions`: how many are kept in memory
-  store_place quota_store;
-  store_place idempotency_store;
-  std::int64_t idempotency_size =
-      0;  ///< octets of all keys and responses; 0: the server bounds them
-  std::int64_t idempotency_replicas = 0;  ///< that have to have a change, of Redis
-  store_place directory_store;
+  stores_config stores;
   std::vector<upstream_config> upstreams;
   std::vector<policy_config> policies;
   std::vector<route_config> routes;
@@ -286,12 +292,13 @@ struct config {
   access_log_config access_log;
   log_level log = log_level::info;          ///< what is said on standard error
   std::vector<effective_option> effective;  ///< all of it again, option by option
-  /// What is allowed and most likely not meant: a route that no request reaches, a policy of no route.
+  /// What is allowed and most likely not meant: a route that no request reaches, a policy of no
+  /// route.
   std::vector<config_fault> warnings;
 };
 
-/// Where the option of that path in `effective` is written, for a fault about it; the beginning of the file when it
-/// has its default.
+/// Where the option of that path in `effective` is written, for a fault about it; the beginning of
+/// the file when it has its default.
 [[nodiscard]] auto place_of(config const& settings, std::string_view path) -> config_fault;
 
 /// So many policies a route may have, and so many sources a partition.
@@ -303,8 +310,8 @@ inline constexpr std::size_t admin_tokens_max = 64;
 /// What is read at most of a configuration.
 inline constexpr std::size_t config_octets_max = 1024 * 1024;
 
-/// Reads the YAML of a configuration. Reads no file: `file_name` is for the faults, and its folder is what
-/// relative paths in `text` are relative to.
+/// Reads the YAML of a configuration. Reads no file: `file_name` is for the faults, and its folder
+/// is what relative paths in `text` are relative to.
 ///
 /// All faults are collected, in the order of the text, up to a hundred.
 [[nodiscard]] auto parse_config(std::string_view text, std::string_view file_name)
@@ -319,11 +326,11 @@ struct serve_flags {
   std::optional<std::string> idempotency{};  ///< `required`, `optional` or `off`
 };
 
-/// The same configuration as a file with one upstream, one route `/**` and one policy for each limit would
-/// make. The faults name the flag instead of a file, and the character of its value.
+/// The same configuration as a file with one upstream, one route `/**` and one policy for each
+/// limit would make. The faults name the flag instead of a file, and the character of its value.
 ///
-/// A limit is `QUOTA/WINDOW`, then ` by ` and sources with `,` between them; without sources it is one for
-/// each client address.
+/// A limit is `QUOTA/WINDOW`, then ` by ` and sources with `,` between them; without sources it is
+/// one for each client address.
 [[nodiscard]] auto config_from_flags(serve_flags const& flags)
     -> result<config, std::vector<config_fault>>;
 

@@ -7,9 +7,9 @@
 
 namespace tidegate::gateway {
 
-/// What /.well-known/tidegate says, for programs and for people: policies and partition keys (draft-09,
-/// section 6.1), what requests cost and how much may come at once (draft-07, section 2.2), and the rules of
-/// idempotency keys.
+/// What /.well-known/tidegate says, for programs and for people: policies and partition keys
+/// (draft-09, section 6.1), what requests cost and how much may come at once (draft-07, section
+/// 2.2), and the rules of idempotency keys.
 [[nodiscard]] auto describe_as_json(config const& settings) -> std::string;
 [[nodiscard]] auto describe_as_html(config const& settings) -> std::string;
 

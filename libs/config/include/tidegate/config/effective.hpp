@@ -11,12 +11,12 @@
 
 namespace tidegate::gateway {
 
-/// Every option of a configuration without faults, by the table of options: what the file says with its place, and
-/// what it leaves out with its default. Options that mean nothing by what others say are left out, unless
-/// the file has them. At most `effective_options_max`.
+/// Every option of a configuration without faults, by the table of options: what the file says with
+/// its place, and what it leaves out with its default. Options that mean nothing by what others say
+/// are left out, unless the file has them. At most `effective_options_max`.
 ///
-/// An element of a list is called by its name or address, so that it keeps its path when others come before it.
-/// `file_name` is empty when the text stands for a command line.
+/// An element of a list is called by its name or address, so that it keeps its path when others
+/// come before it. `file_name` is empty when the text stands for a command line.
 [[nodiscard]] auto effective_options(yaml_node const& root, config const& made,
                                      std::string_view file_name) -> std::vector<effective_option>;
 

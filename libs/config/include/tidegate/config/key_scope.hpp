@@ -14,21 +14,21 @@
 
 namespace tidegate::gateway {
 
-/// Whether requests that lack a source of that kind lack an owner of their keys. Every request has an address, a method,
-/// a host, a path and a route, so these tell no client from another.
+/// Whether requests that lack a source of that kind lack an owner of their keys. Every request has
+/// an address, a method, a host, a path and a route, so these tell no client from another.
 [[nodiscard]] inline auto names_client(ratelimit::partition_source_kind kind) -> bool {
   using enum ratelimit::partition_source_kind;
   return kind == header || kind == query || kind == cookie || kind == principal;
 }
 
-/// Appends the value of one source of `idempotency.scope` to the text of a scope, with its length, which
-/// keeps values apart.
+/// Appends the value of one source of `idempotency.scope` to the text of a scope, with its length,
+/// which keeps values apart.
 inline void append_scope_value(std::string& scope, std::string_view value) {
   scope.append(std::to_string(value.size())).append(":").append(value);
 }
 
-/// The host of an authority as hosts are compared everywhere; empty for that of an HTTP/1.0 request that names
-/// none. A scope begins with it, so that a key of another host is another key.
+/// The host of an authority as hosts are compared everywhere; empty for that of an HTTP/1.0 request
+/// that names none. A scope begins with it, so that a key of another host is another key.
 [[nodiscard]] inline auto host_of(std::string_view authority) -> std::string {
   std::string host;
   if (auto const parsed = http::parse_host(authority)) {
@@ -37,8 +37,8 @@ inline void append_scope_value(std::string& scope, std::string_view value) {
   return host;
 }
 
-/// The hosts that requests with keys named last, so that an operator who asks for a key need not say of which host it is.
-/// From any thread.
+/// The hosts that requests with keys named last, so that an operator who asks for a key need not
+/// say of which host it is. From any thread.
 class seen_hosts {
  public:
   static constexpr std::size_t hosts_max = 64;

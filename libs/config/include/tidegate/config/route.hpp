@@ -14,13 +14,13 @@
 
 /// Which requests a route or a cost is for.
 ///
-/// A pattern is a path whose segments are taken literally, but for `*`, which stands for one segment that
-/// is not empty, and a last `**`, which stands for any number of them: `/v1/**` matches `/v1`, `/v1/` and
-/// all below. Paths are matched as they are: whoever calls has removed the query, dot segments and
-/// percent-encoded unreserved characters.
+/// A pattern is a path whose segments are taken literally, but for `*`, which stands for one
+/// segment that is not empty, and a last `**`, which stands for any number of them: `/v1/**`
+/// matches `/v1`, `/v1/` and all below. Paths are matched as they are: the caller has removed
+/// the query, dot segments and percent-encoded unreserved characters.
 namespace tidegate::gateway {
 
-/// Why a text is no pattern.
+/// Why a text is not a pattern.
 enum class path_pattern_fault : std::uint8_t {
   no_leading_slash,
   wildcard_inside_segment,   ///< `*` is a segment of its own
@@ -64,8 +64,8 @@ class router {
   auto operator=(router&&) noexcept -> router&;
   ~router();
 
-  /// The position of the first match for a request, if any. `host` is the Host field or authority: its
-  /// port is ignored, and so are case and a dot at the end. Allocates nothing.
+  /// The position of the first match for a request, if any. `host` is the Host field or authority:
+  /// its port is ignored, and so are case and a dot at the end. Allocates nothing.
   [[nodiscard]] auto find(std::string_view method, std::string_view host,
                           std::string_view path) const noexcept -> std::optional<std::size_t>;
 
@@ -74,8 +74,8 @@ class router {
   std::unique_ptr<tree const> tree_;
 };
 
-/// `cost` of a route: the first rule that matches, else `otherwise`. Spent on the policies that count
-/// requests; content and concurrent requests have their own measure.
+/// `cost` of a route: the first rule that matches, else `otherwise`. Spent on the policies that
+/// count requests; content and concurrent requests have their own measure.
 struct cost_config {
   struct rule {
     request_match match;

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-/// How single values of the configuration are written. Nothing is guessed: `0x10`, `1_000`, `+1` and
-/// `1.5s` are no values.
+/// How single values of the configuration are written. Nothing is guessed: `0x10`, `1_000`, `+1`
+/// and `1.5s` are not values.
 namespace tidegate::gateway {
 
 /// Decimal digits without sign and leading zeros, up to what fits.
@@ -32,11 +32,12 @@ namespace tidegate::gateway {
 /// `listener_config::address` has; an error says what is wrong.
 [[nodiscard]] auto parse_listen_address(std::string_view text) -> result<std::string, std::string>;
 
-/// Whether only this machine reaches an address that `parse_listen_address` gave: one of the loopback interface,
-/// or a path.
+/// Whether only this machine reaches an address that `parse_listen_address` gave: one of the
+/// loopback interface, or a path.
 [[nodiscard]] auto is_local_address(std::string_view address) -> bool;
 
-/// The same text without passwords of URLs: what stands before an `@`, and parameters whose name has `pass` in it.
+/// The same text without passwords of URLs: what stands before an `@`, and parameters whose name
+/// has `pass` in it.
 [[nodiscard]] auto without_passwords(std::string_view text) -> std::string;
 
 /// `http://HOST[:PORT]` or `https://HOST[:PORT]`; an error says what is wrong.

@@ -13,7 +13,7 @@ namespace tidegate::http {
 ///
 /// Names are compared to the letter. Pairs are divided by ";", also inside quotes, which have no
 /// meaning in a Cookie field and are part of the value; name and value by the first "=", with
-/// spaces and tabs around both left out. A pair without "=" is no cookie that has a name. Never
+/// spaces and tabs around both left out. A pair without "=" is not a cookie with a name. Never
 /// allocates.
 [[nodiscard]] auto find_cookie(std::span<std::string_view const> lines,
                                std::string_view name) noexcept -> std::optional<std::string_view>;

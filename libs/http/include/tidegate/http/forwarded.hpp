@@ -21,9 +21,9 @@ inline constexpr std::size_t forwarded_entries_max = 32;
 /// Each proxy adds at the end whom it was asked by, so the walk goes from the last entry to the
 /// first. It starts at `peer` and goes on as long as the address is `trusted`; the first that is
 /// not is the client: whatever stands before it was written by the client or by strangers. Where
-/// all are trusted it is the first one. The walk stops at the last good address when an entry is no
-/// address, or after `forwarded_entries_max` entries. Empty entries count but mean nothing. An
-/// entry may have a port, and an IPv6 address may be in brackets. Never allocates.
+/// all are trusted it is the first one. The walk stops at the last good address when an entry is
+/// not an address, or after `forwarded_entries_max` entries. Empty entries count but mean nothing.
+/// An entry may have a port, and an IPv6 address may be in brackets. Never allocates.
 [[nodiscard]] auto client_by_x_forwarded_for(ip_address const& peer,
                                              std::span<std::string_view const> lines,
                                              cidr_set const& trusted) noexcept -> ip_address;
@@ -68,7 +68,7 @@ struct forwarded_element {
 };
 
 /// Appends `for=192.0.2.60;host=example.com;proto=https` to a value of Forwarded (RFC 7239, section
-/// 4), after ", " when `out` is not empty. Quotes what is no token. `scheme` must be a token.
+/// 4), after ", " when `out` is not empty. Quotes what is not a token. `scheme` must be a token.
 void append_forwarded(std::string& out, forwarded_element const& element);
 
 }  // namespace tidegate::http

@@ -50,7 +50,7 @@ class ip_address {
   std::array<std::uint8_t, 16> bytes_{};
 };
 
-/// Why a text is no address or network.
+/// Why a text is not an address or network.
 enum class ip_fault : std::uint8_t {
   unexpected_end,
   unexpected_character,

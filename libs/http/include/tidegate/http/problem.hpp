@@ -126,7 +126,7 @@ concept text_range =
 ///         .extension("violated-policies", {"burst", "daily"});
 ///
 /// The object is complete after the constructor and after every call, so there is nothing to close.
-/// Nobody else may append to `out` before the last call. Members are written in the order of the
+/// Nothing else may append to `out` before the last call. Members are written in the order of the
 /// struct, then in that of the calls; the caller sees to it that no name comes twice. Every text
 /// goes through `json::append_string`: the result is valid JSON whatever the texts hold. Nothing is
 /// allocated but by `out` when it has to grow.

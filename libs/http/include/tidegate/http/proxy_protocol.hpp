@@ -17,7 +17,7 @@ namespace tidegate::http {
 /// specification.
 inline constexpr std::size_t proxy_header_size_max = 4096;
 
-/// Why bytes are no PROXY header. The connection is to be closed without an answer.
+/// Why bytes are not a PROXY header. The connection is to be closed without an answer.
 enum class proxy_fault : std::uint8_t {
   no_signature,          ///< neither `PROXY ` nor the twelve bytes of version 2
   unexpected_character,  ///< version 1: something else must stand here
@@ -52,7 +52,7 @@ struct proxied_connection {
 /// A whole PROXY header.
 struct proxy_header {
   std::size_t size = 0;  ///< how many bytes it has; what follows them is of the connection
-  /// Nothing for LOCAL (the proxy speaks for itself), UNKNOWN and whatever is no TCP over IP: then
+  /// Nothing for LOCAL (the proxy speaks for itself), UNKNOWN and whatever is not TCP over IP: then
   /// the addresses of the socket are the right ones.
   std::optional<proxied_connection> connection{};
   auto operator==(proxy_header const&) const -> bool = default;

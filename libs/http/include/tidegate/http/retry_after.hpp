@@ -14,8 +14,8 @@ inline constexpr std::chrono::seconds retry_after_max{1'000'000'000};
 /// Reads a Retry-After field (RFC 9110, section 10.2.3): how long to wait from `now` on.
 ///
 /// The value is a number of seconds or an HTTP-date in any of its forms, with spaces or tabs around
-/// it. A date that has passed is no delay. What is longer than `retry_after_max`, however many
-/// digits it has, is `retry_after_max`. Anything else is no value: the caller acts as if the field
+/// it. A date that has passed is a delay of 0. What is longer than `retry_after_max`, however many
+/// digits it has, is `retry_after_max`. Anything else is invalid: the caller acts as if the field
 /// were not there.
 [[nodiscard]] auto parse_retry_after(std::string_view field_value,
                                      std::chrono::sys_seconds now) noexcept

@@ -111,7 +111,7 @@ struct target_view {
 ///   root stays at the root, as the RFC says: then gateway and origin, which does the same, see the
 ///   same path;
 /// - characters that no URI has, such as `"`, `\` and `|`, but clients send, are escaped;
-/// - "//" is kept, since an origin may tell it from "/", and so is `%2F`, which is no separator:
+/// - "//" is kept, since an origin may tell it from "/", and so is `%2F`, which does not separate:
 ///   `find_other_reading` knows what other readers make of them.
 ///
 /// Control characters, spaces, "#", "?", what is not ASCII, incomplete escapes and `%00` are

@@ -11,20 +11,22 @@
 #include <optional>
 #include <string_view>
 
-/// The transitions of a record. Each is computed here and made by a store, as a compare-and-set: what to
-/// write, and what must be there for it. So every store is atomic in its own way (a lock, a statement
-/// with WHERE, a script), answers when it has done so, and decides nothing.
+/// The transitions of a record. Each is computed here and made by a store, as a compare-and-set:
+/// what to write, and what must be there for it. So every store is atomic in its own way (a lock, a
+/// statement with WHERE, a script), answers when it has done so, and decides nothing.
 ///
 /// The rules behind them:
 ///
 /// - R1 A dispatched record is durable before the first byte goes to the upstream.
 /// - R2 A completed record is durable before the first byte of the answer goes to the client.
-/// - R3 Every transition is compare-and-set on token and state: whoever was overtaken changes nothing.
+/// - R3 Every transition is compare-and-set on token and state: an owner that was overtaken changes
+///   nothing.
 /// - R4 A key is given back only on proof that the request was not carried out.
 /// - R5 Exchange and record go on when the client has gone.
 /// - R6 A dispatched record whose owner is gone becomes unknown, never absent.
 /// - R7 The fingerprint is compared before anything else, in every state.
-/// - R8 Nothing is sent again once a byte was sent, but by R4 and by R6 where the upstream deduplicates.
+/// - R8 Nothing is sent again once a byte was sent, but by R4 and by R6 where the upstream
+///   deduplicates.
 ///
 /// `execution` keeps them; the model check in the tests shows what breaks without each.
 namespace tidegate::idempotency {
@@ -41,8 +43,8 @@ struct condition {
 /// Whether `stored`, or nullptr where nothing is, meets it (R3).
 [[nodiscard]] auto holds(condition const& when, record const* stored) noexcept -> bool;
 
-/// One compare-and-set. When the condition does not hold, the store changes nothing and says what it
-/// found; when it cannot tell whether the change was made, that is a failure and not an answer.
+/// One compare-and-set. When the condition does not hold, the store changes nothing and says what
+/// it found; when it cannot tell whether the change was made, that is a failure and not an answer.
 struct change {
   lookup_key key{};
   condition when{};
@@ -50,8 +52,8 @@ struct change {
   std::optional<record> next{};  ///< what to store; nothing: remove what is there
   /// What to store with it; nothing: no response is stored any more.
   std::optional<stored_response> response{};
-  /// How many keys the scope may have, with one that this adds; 0: any number. A store that would have to
-  /// exceed it changes nothing and says `scope_full`.
+  /// How many keys the scope may have, with one that this adds; 0: any number. A store that would
+  /// have to exceed it changes nothing and says `scope_full`.
   std::size_t scope_keys_max = 0;
   /// Whether the store's own bounds hold for a key that this adds. Not for one that only tries
   /// whether changes are made.
@@ -62,9 +64,9 @@ struct change {
   auto operator==(change const&) const -> bool = default;
 };
 
-/// In which state a record counts as at `now`: a lease that has ended makes an outcome unknown (R6), and
-/// a response that has expired makes a tombstone, whether or not somebody has written that down. Nothing
-/// when the record is to be forgotten.
+/// In which state a record counts as at `now`: a lease that has ended makes an outcome unknown
+/// (R6), and a response that has expired makes a tombstone, whether or not that was written
+/// down. Nothing when the record is to be forgotten.
 [[nodiscard]] auto state_at(record const& record, wall_time now) noexcept
     -> std::optional<record_state>;
 
@@ -74,24 +76,25 @@ struct change {
 [[nodiscard]] auto renew(lookup_key const& key, record const& mine, policy const& policy,
                          wall_time now) -> change;
 
-/// Stores the answer. It may also resolve an outcome that was unknown meanwhile, since it is the true
-/// one; but never after another attempt has begun (R3). A response whose body was left out is stored
-/// too, and is not replayable. When the condition does not hold: `decide_overtaken` on what was found.
+/// Stores the answer. It may also resolve an outcome that was unknown meanwhile, since it is the
+/// true one; but never after another attempt has begun (R3). A response whose body was left out is
+/// stored too, and is not replayable. When the condition does not hold: `decide_overtaken` on what
+/// was found.
 [[nodiscard]] auto complete(lookup_key const& key, record const& mine, stored_response response,
                             wall_time now) -> change;
 
-/// The request was not carried out, by proof (R4): the key may run at once. After a first attempt the
-/// record goes; after a later one the outcome is as unknown as it was before.
+/// The request was not carried out, by proof (R4): the key may run at once. After a first attempt
+/// the record goes; after a later one the outcome is as unknown as it was before.
 [[nodiscard]] auto release(lookup_key const& key, record const& mine, wall_time now) -> change;
 
-/// Nobody will know. Also for every dispatched record of a process that is known to be dead, as those are
-/// that a store without other users finds when it is opened.
+/// The outcome stays unknown. Also for every dispatched record of a process that is known to be
+/// dead, as those are that a store without other users finds when it is opened.
 [[nodiscard]] auto mark_unknown(lookup_key const& key, record const& mine, unknown_reason reason,
                                 wall_time now) -> change;
 
 // ---- by time ----
 
-/// What time has made of a record, for whoever cleans up; nothing when there is nothing to do.
+/// What time has made of a record, for a sweep; nothing when there is nothing to do.
 [[nodiscard]] auto expire(lookup_key const& key, record const& found, wall_time now)
     -> std::optional<change>;
 
@@ -111,8 +114,8 @@ enum class admin_fault : std::uint8_t {
 /// One line for people.
 [[nodiscard]] auto message(admin_fault fault) noexcept -> std::string_view;
 
-/// Settles an unknown outcome. Whoever says `not_executed` must know that nobody has the request on its way
-/// any more: a token keeps an old owner from the record, not from the upstream.
+/// Settles an unknown outcome. A caller that says `not_executed` must know that no attempt is under
+/// way any more: a token keeps an old owner from the record, not from the upstream.
 [[nodiscard]] auto resolve(lookup_key const& key, record const& found, resolution outcome,
                            wall_time now) -> result<change, admin_fault>;
 

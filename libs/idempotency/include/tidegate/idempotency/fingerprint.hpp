@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-/// Idempotency fingerprints (draft-07, section 2.4): by what a retry is told from another request that
-/// has the same key.
+/// Idempotency fingerprints (draft-07, section 2.4): by what a retry is told from another request
+/// that has the same key.
 namespace tidegate::idempotency {
 
 enum class request_part : std::uint8_t { method, path, query, body };
@@ -41,9 +41,9 @@ class fingerprint_rule {
   /// Canonical JSON (`json::append_canonical`). Content that has none, because it is
   /// not JSON or says something twice, counts by its exact bytes.
   [[nodiscard]] static auto json() -> fingerprint_rule;
-  /// Only the values that these pointers name in JSON content, in canonical form; that one is missing
-  /// counts as well. Content that has no canonical form counts by its exact bytes. One pointer at
-  /// least, `pointers_max` at most.
+  /// Only the values that these pointers name in JSON content, in canonical form; that one is
+  /// missing counts as well. Content that has no canonical form counts by its exact bytes. One
+  /// pointer at least, `pointers_max` at most.
   [[nodiscard]] static auto json(std::vector<json::pointer> pointers)
       -> std::optional<fingerprint_rule>;
 
@@ -78,8 +78,8 @@ class fingerprint_rule {
   std::string text_ = "b";
 };
 
-/// The first half of a keyed digest: it tells requests of one client apart and does not show what was in
-/// a small body.
+/// The first half of a keyed digest: it tells requests of one client apart and does not show what
+/// was in a small body.
 using part_digest = std::array<std::byte, 16>;
 
 /// One digest for each part, so that a mismatch can be named.
@@ -93,8 +93,8 @@ struct fingerprint {
 [[nodiscard]] auto differing_parts(fingerprint const& a, fingerprint const& b) noexcept
     -> request_parts;
 
-/// The method, path and query that came last, with their digests: most requests have the same again. Of one
-/// secret, and not for several threads at once.
+/// The method, path and query that came last, with their digests: most requests have the same
+/// again. Of one secret, and not for several threads at once.
 struct part_memo {
   struct known_part {
     std::string text;
@@ -107,17 +107,18 @@ struct part_memo {
 /// Makes the fingerprint of one request while its content comes in. Keeps nothing of the content.
 class fingerprinter {
  public:
-  /// `rule` must outlive it. `path` is the normal path, `query` is without its "?" and as it was sent; a
-  /// missing query and an empty one are the same. `memo`, if there is one, saves making digests that were
-  /// made for the last request.
+  /// `rule` must outlive it. `path` is the normal path, `query` is without its "?" and as it was
+  /// sent; a missing query and an empty one are the same. `memo`, if there is one, saves making
+  /// digests that were made for the last request.
   fingerprinter(secret const& secret, fingerprint_rule const& rule, std::string_view method,
                 std::string_view path, std::string_view query, part_memo* memo = nullptr);
 
-  /// Takes the next piece of the content, decoded from its transfer coding. Only where the rule streams.
+  /// Takes the next piece of the content, decoded from its transfer coding. Only where the rule
+  /// streams.
   void update(std::string_view piece) noexcept;
 
-  /// The fingerprint, at the end. Where the rule does not stream, `content` is the whole of it; else it
-  /// is not looked at.
+  /// The fingerprint, at the end. Where the rule does not stream, `content` is the whole of it;
+  /// else it is not looked at.
   [[nodiscard]] auto finish(std::string_view content = {}) -> fingerprint;
 
  private:

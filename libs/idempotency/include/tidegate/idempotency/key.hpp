@@ -29,15 +29,16 @@ enum class key_format : std::uint8_t {
 struct key_options {
   key_format format = key_format::any;
   std::size_t length_max = 255;  ///< characters of the key itself, without quotes and escapes
-  /// Also takes the bare form that clients send who do not know the draft; `"abc"` and `abc` are one key.
+  /// Also takes the bare form that clients send who do not know the draft; `"abc"` and `abc` are
+  /// one key.
   bool accept_unquoted = false;
   /// How long ago a key may have been made. Only `uuidv7` can be judged by it.
   // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
   std::optional<std::chrono::milliseconds> age_max{};
 };
 
-/// How far ahead of ours the clock of a client may be. A key whose age is bounded must not come from a
-/// later time, or it would outlive the record of its first use.
+/// How far ahead of ours the clock of a client may be. A key whose age is bounded must not come
+/// from a later time, or it would outlive the record of its first use.
 inline constexpr std::chrono::minutes key_clock_skew_max{5};
 
 /// Why there is no key.
@@ -45,7 +46,7 @@ enum class key_fault : std::uint8_t {
   missing,            ///< there is no such field
   repeated,           ///< there are several lines; which one counts cannot be known
   not_a_string,       ///< the value is not in double quotes
-  syntax,             ///< it begins as a String, but is no Item by RFC 8941
+  syntax,             ///< it begins as a String, but is not an Item by RFC 8941
   invalid_character,  ///< one that the bare form cannot have
   empty,              ///< the field or the String is empty
   too_long,           ///< `offset` is the length that is allowed
@@ -69,10 +70,11 @@ struct key_error {
 
 /// Reads the key from the lines of the Idempotency-Key field of one request.
 ///
-/// Returns the text of the String: a view into the line, or of `scratch` (whose text it replaces) where
-/// something had to be decoded. Parameters are checked and ignored. Two spellings of one UUID are one
-/// key where the format asks for UUIDs: letters come in lower case. `now` is looked at only where the
-/// age counts. An error is never to be taken as "no key": the request must not go on unprotected.
+/// Returns the text of the String: a view into the line, or of `scratch` (whose text it replaces)
+/// where something had to be decoded. Parameters are checked and ignored. Two spellings of one UUID
+/// are one key where the format asks for UUIDs: letters come in lower case. `now` is looked at only
+/// where the age counts. An error is never to be taken as "no key": the request must not go on
+/// unprotected.
 [[nodiscard]] auto read_key(std::span<std::string_view const> lines, key_options const& options,
                             wall_time now, std::string& scratch)
     -> result<std::string_view, key_error>;

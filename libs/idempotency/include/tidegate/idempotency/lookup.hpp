@@ -12,15 +12,15 @@
 #include <string>
 #include <string_view>
 
-/// By what a record is found: a code of scope and key that only whoever has the secret can make.
+/// By what a record is found: a code of scope and key that cannot be made without the secret.
 namespace tidegate::idempotency {
 
 /// Stands for one key of one scope. The key cannot be told from it, so it may be stored, logged and
 /// shown where the key may not.
 struct lookup_key {
   sha256_digest octets{};
-  /// The same for all keys of a scope, and different for others as far as chance lets it; so that what a
-  /// scope takes can be bounded.
+  /// The same for all keys of a scope, and different for others as far as chance lets it; so that
+  /// what a scope takes can be bounded.
   [[nodiscard]] auto scope() const noexcept -> std::uint64_t {
     std::uint64_t tag = 0;
     std::memcpy(&tag, octets.data() + scope_offset, sizeof tag);
@@ -33,7 +33,7 @@ struct lookup_key {
   }
 };
 
-/// For hash tables: the octets are as good as random to whoever lacks the secret.
+/// For hash tables: the octets are as good as random without the secret.
 struct lookup_key_hash {
   [[nodiscard]] auto operator()(lookup_key const& key) const noexcept -> std::size_t {
     std::size_t hash = 0;
@@ -47,16 +47,16 @@ struct lookup_key_hash {
 /// Reads what `to_string` wrote, and nothing else.
 [[nodiscard]] auto parse_lookup_key(std::string_view text) noexcept -> std::optional<lookup_key>;
 
-/// What lookup keys and fingerprints are made with. Gateways that share a store share it; with another
-/// one no record is found any more.
+/// What lookup keys and fingerprints are made with. Gateways that share a store share it; with
+/// another one no record is found any more.
 class secret {
  public:
-  /// Different keys are derived from `master` for each purpose; it may die afterwards. It should have 32
-  /// random octets.
+  /// Different keys are derived from `master` for each purpose; it may die afterwards. It should
+  /// have 32 random octets.
   explicit secret(std::span<std::byte const> master) noexcept;
 
-  /// HMAC-SHA-256 over scope and key with their lengths, so that no two pairs have one encoding. Eight of
-  /// its octets are instead those of a code of the scope alone.
+  /// HMAC-SHA-256 over scope and key with their lengths, so that no two pairs have one encoding.
+  /// Eight of its octets are instead those of a code of the scope alone.
   [[nodiscard]] auto lookup(std::string_view scope, std::string_view key) const noexcept
       -> lookup_key;
 

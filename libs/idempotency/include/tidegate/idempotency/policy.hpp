@@ -11,7 +11,8 @@ struct policy {
   std::chrono::seconds ttl = std::chrono::hours(24);  ///< how long a response is replayed
   std::chrono::seconds tombstone =
       std::chrono::hours(168);  ///< how long a key is remembered after it
-  /// How long a gateway that is not heard of counts as alive; it renews its lease three times as often.
+  /// How long a gateway that is not heard of counts as alive; it renews its lease three times as
+  /// often.
   std::chrono::milliseconds lease = std::chrono::seconds(30);
   bool wait_in_flight = false;   ///< duplicates wait for the first answer, instead of a 409
   std::size_t waiters_max = 64;  ///< how many may wait for one key

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-/// What a client is told when its request does not run (draft-07, section 2.7): problem details with a
-/// `code` for programs and a link to the documentation.
+/// What a client is told when its request does not run (draft-07, section 2.7): problem details
+/// with a `code` for programs and a link to the documentation.
 namespace tidegate::idempotency {
 
 enum class problem_code : std::uint8_t {
@@ -27,10 +27,11 @@ enum class problem_code : std::uint8_t {
   response_not_replayable,  ///< 409: it was carried out, but the answer could not be kept
   body_too_large,           ///< 413: the content is above what a request with a key may have
   too_many_keys,            ///< 429: the scope has as many keys as it may
-  store_unavailable,        ///< 503: nobody can say whether the key was used
+  store_unavailable,        ///< 503: it cannot be said whether the key was used
 };
 
-/// `key-missing`, `key-malformed` and so on: the value of the member `code` and the fragment of `type`.
+/// `key-missing`, `key-malformed` and so on: the value of the member `code` and the fragment of
+/// `type`.
 [[nodiscard]] auto name_of(problem_code code) noexcept -> std::string_view;
 /// The title, which is the same for every occurrence (RFC 9457, section 3.1.3).
 [[nodiscard]] auto title_of(problem_code code) noexcept -> std::string_view;
@@ -40,8 +41,8 @@ enum class problem_code : std::uint8_t {
 /// One occurrence. Borrows its text.
 struct problem_details {
   problem_code code{};
-  /// Where people read what the code means: the URL of `type` and Link. Made of characters that a URI
-  /// reference may have, without a fragment.
+  /// Where people read what the code means: the URL of `type` and Link. Made of characters that a
+  /// URI reference may have, without a fragment.
   std::string_view documentation = "/.well-known/tidegate";
   // NOLINTBEGIN(readability-redundant-member-init): so that they may be left out
   std::string_view detail{};  ///< empty: what there is to say of the code in general
@@ -53,8 +54,9 @@ struct problem_details {
 };
 
 /// Appends the content of the response, an `application/problem+json` object with `type`
-/// (DOCUMENTATION#CODE), `title`, `status`, `detail` and `code`; where they are known also `differs`,
-/// `first-status` and `first-completed`. Nothing in it comes from the request but what `detail` says.
+/// (DOCUMENTATION#CODE), `title`, `status`, `detail` and `code`; where they are known also
+/// `differs`, `first-status` and `first-completed`. Nothing in it comes from the request but what
+/// `detail` says.
 void append_problem(std::string& out, problem_details const& problem);
 
 /// Appends the value of the Link field: `<DOCUMENTATION>; rel="describedby"; type="text/html"`.

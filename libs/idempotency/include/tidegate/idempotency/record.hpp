@@ -15,16 +15,16 @@
 #include <string_view>
 #include <vector>
 
-/// What is stored of a key: the record, by which is decided, and the response, which is replayed. They are
-/// written apart, so that a store can keep records at hand and seal responses.
+/// What is stored of a key: the record, by which is decided, and the response, which is replayed.
+/// They are written apart, so that a store can keep records at hand and seal responses.
 namespace tidegate::idempotency {
 
 /// A key without a record is absent.
 enum class record_state : std::uint8_t {
-  dispatched,  ///< the request may have reached the upstream; whoever has the token waits for its answer
-  completed,  ///< it was answered
-  unknown,    ///< nobody will know whether it was carried out
-  tombstone,  ///< it was answered, and the answer is not kept any more
+  dispatched,  ///< the request may have reached the upstream; the owner of the token waits
+  completed,   ///< it was answered
+  unknown,     ///< whether it was carried out is not known
+  tombstone,   ///< it was answered, and the answer is not kept any more
 };
 
 using record_states = enum_set<record_state>;
@@ -45,16 +45,16 @@ enum class unknown_reason : std::uint8_t {
 /// `none`, `no-answer`, `cut-answer` and so on.
 [[nodiscard]] auto name_of(unknown_reason reason) noexcept -> std::string_view;
 
-/// Identifies one attempt: no two claims ever have the same, whatever became of the first. The caller
-/// draws it at random or from a counter of the store.
+/// Identifies one attempt: no two claims ever have the same, whatever became of the first. The
+/// caller draws it at random or from a counter of the store.
 using fencing_token = std::uint64_t;
 
-/// Which request a record is about, so that an operator finds what it was for. Neither the key nor a credential is in
-/// it, and nothing of the query, the fields or the content.
+/// Which request a record is about, so that an operator finds what it was for. Neither the key nor
+/// a credential is in it, and nothing of the query, the fields or the content.
 struct request_origin {
   std::string route;
-  std::string
-      principal;  ///< who asked: a name, or a digest of what tells clients apart; empty where nothing does
+  /// Who asked: a name, or a digest of what tells clients apart; empty where nothing does.
+  std::string principal;
   std::string method;
   std::string host;
   std::string path;
@@ -83,7 +83,8 @@ struct record {
   std::chrono::seconds ttl{};        ///< how long after `changed` the response is kept
   std::chrono::seconds tombstone{};  ///< how long after that the key is remembered
   idempotency::fingerprint fingerprint{};
-  /// Kept until the request was answered: after that it would only make every record in memory larger.
+  /// Kept until the request was answered: after that it would only make every record in memory
+  /// larger.
   request_origin origin{};
   auto operator==(record const&) const -> bool = default;
 };
@@ -110,11 +111,11 @@ struct stored_response {
   auto operator==(stored_response const&) const -> bool = default;
 };
 
-/// Whether a field of a response is kept for replays. Left out are: fields of a connection (RFC 9110,
-/// section 7.6.1); Set-Cookie, WWW-Authenticate, Proxy-Authenticate, Authentication-Info,
-/// Proxy-Authentication-Info and Alt-Svc, which are for one client at one time; RateLimit fields, since
-/// a replay has current ones; and the marker of a replay. `connection_options` are the values of the
-/// Connection field, whose names are left out too.
+/// Whether a field of a response is kept for replays. Left out are: fields of a connection (RFC
+/// 9110, section 7.6.1); Set-Cookie, WWW-Authenticate, Proxy-Authenticate, Authentication-Info,
+/// Proxy-Authentication-Info and Alt-Svc, which are for one client at one time; RateLimit fields,
+/// since a replay has current ones; and the marker of a replay. `connection_options` are the values
+/// of the Connection field, whose names are left out too.
 [[nodiscard]] auto is_kept_field(std::string_view name,
                                  std::span<std::string_view const> connection_options) noexcept
     -> bool;
@@ -141,7 +142,7 @@ class response_recorder {
   std::size_t body_max_;
 };
 
-/// Why bytes are no record or response.
+/// Why bytes are not a record or response.
 enum class format_fault : std::uint8_t {
   unknown_version,
   truncated,
@@ -161,13 +162,13 @@ struct format_error {
 
 inline constexpr std::size_t stored_fields_max = 1024;
 
-/// Append the stored form: its version, then numbers as LEB128 and texts with their sizes. A record without an origin
-/// has the form of version 1, one with an origin that of version 2.
+/// Append the stored form: its version, then numbers as LEB128 and texts with their sizes. A record
+/// without an origin has the form of version 1, one with an origin that of version 2.
 void append_record(std::string& out, record const& record);
 void append_response(std::string& out, stored_response const& response);
 
-/// Read what was written, strictly: whatever is read is written the same way again, and a response that is
-/// read can be sent: its status, names and values are those of HTTP.
+/// Read what was written, strictly: whatever is read is written the same way again, and a response
+/// that is read can be sent: its status, names and values are those of HTTP.
 [[nodiscard]] auto read_record(std::string_view octets) -> result<record, format_error>;
 [[nodiscard]] auto read_response(std::string_view octets) -> result<stored_response, format_error>;
 

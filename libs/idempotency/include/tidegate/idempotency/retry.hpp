@@ -9,13 +9,13 @@
 #include <optional>
 #include <string_view>
 
-/// The client's side of retries: which requests may be sent again, after which answers, and when (RFC 9110,
-/// section 9.2.2; draft-07, sections 2.6 and 2.7). Nothing in here waits, sends or reads a clock, so that
-/// any HTTP client can use it.
+/// The client's side of retries: which requests may be sent again, after which answers, and when
+/// (RFC 9110, section 9.2.2; draft-07, sections 2.6 and 2.7). Nothing in here waits, sends or reads
+/// a clock, so that any HTTP client can use it.
 namespace tidegate::idempotency {
 
-/// Whether sending a request with this method twice does no more than sending it once: GET, HEAD, OPTIONS,
-/// TRACE, PUT, DELETE (RFC 9110, section 9.2.2).
+/// Whether sending a request with this method twice does no more than sending it once: GET, HEAD,
+/// OPTIONS, TRACE, PUT, DELETE (RFC 9110, section 9.2.2).
 [[nodiscard]] auto is_idempotent(std::string_view method) noexcept -> bool;
 
 /// What there is to know of a request.
@@ -68,24 +68,25 @@ struct retry_verdict {
 ///
 /// | what happened | what to do |
 /// |---|---|
-/// | not sent | again, whatever the method: nobody has seen it |
+/// | not sent | again, whatever the method: no server has seen it |
 /// | no answer; 408, 425, 429, 502, 503, 504 | again, if the method is idempotent or it has a key |
 /// | 409 to a key that is in flight | again for as long as the caller has time |
-/// | 409 to a key, with Retry-After, or to a retry without a word on why | again: an earlier attempt may run |
+/// | 409 to a key, with Retry-After, or to a retry with no reason given | again: it may still run |
 /// | everything else, 400, 422 and 500 among it | final |
 ///
-/// Retry-After comes first: the wait is never shorter, and by a jitter of up to `backoff_first` longer, so
-/// that those who were told the same do not come back at once. Without it the wait is a `backoff`.
+/// Retry-After comes first: the wait is never shorter, and by a jitter of up to `backoff_first`
+/// longer, so that those who were told the same do not come back at once. Without it the wait is a
+/// `backoff`.
 [[nodiscard]] auto decide_retry(repeatability const& request, attempt const& outcome,
                                 std::uint32_t retries, retry_rules const& rules,
                                 std::uint64_t randomness) noexcept -> retry_verdict;
 
-/// What an answer says of a key: the member `code` of its problem details. Nothing for other content, for
-/// codes that are not ours, and for content above 64 KiB.
+/// What an answer says of a key: the member `code` of its problem details. Nothing for other
+/// content, for codes that are not ours, and for content above 64 KiB.
 [[nodiscard]] auto read_problem_code(std::string_view content_type, std::string_view content)
     -> std::optional<problem_code>;
 
-/// How many retries a client may make, so that it does not load a server more when that is unwell.
+/// How many retries a client may make, so that it does not load a server more while that fails.
 struct budget_rules {
   double share = 0.2;     ///< retries for each request
   double per_second = 1;  ///< and for each second, so that a client with few requests may retry too

@@ -92,7 +92,7 @@ struct pattern_verdict {
 /// Counts a request at `now` and judges it. The request that breaks the pattern is the first that
 /// is blocked. While the partition is blocked nothing is counted, so the block is not prolonged.
 /// The interval that was broken goes into the mean with what it had until then, so a client that
-/// has grown for good is let through more each time. The time of the block is no part of the past.
+/// has grown for good is let through more each time. The time of the block is not part of the past.
 [[nodiscard]] auto watch(pattern_settings const& settings, pattern_state const& state,
                          instant now) noexcept -> pattern_verdict;
 

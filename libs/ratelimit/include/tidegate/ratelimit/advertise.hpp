@@ -13,7 +13,7 @@
 #include <string_view>
 
 /// From what the limiters say to what the RateLimit field and Retry-After tell a client (draft-09,
-/// sections 6 and 8.5): no more at a time than the service can take, and not everybody at the same
+/// sections 6 and 8.5): no more at a time than the service can take, and not all at the same
 /// moment.
 namespace tidegate::ratelimit {
 
@@ -58,7 +58,7 @@ struct policy_outcome {
   service left;                        ///< `decision::left`
   std::chrono::nanoseconds retry{0};   ///< `decision::retry`
   bool violated = false;               ///< it refuses the request
-  advertisement const* how = nullptr;  ///< null: as it stands
+  advertisement const* options = nullptr;  ///< null: as it stands
   std::optional<std::string_view> partition_key = std::nullopt;
 };
 

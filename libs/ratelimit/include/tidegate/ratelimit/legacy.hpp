@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-/// Reading the fields that came before the drafts, which nobody specified: X-RateLimit-Limit,
+/// Reading the fields that came before the drafts, which no document specifies: X-RateLimit-Limit,
 /// -Remaining and -Reset with all their variants (draft-09, appendix D), and RateLimit-Limit,
 /// -Remaining and -Reset of the drafts before 07. Where a response has RateLimit, a client listens
 /// to that and not to these.
@@ -62,7 +62,7 @@ inline constexpr std::chrono::seconds legacy_future_max = std::chrono::days(366)
 /// 6. n milliseconds are at most `legacy_delta_max`: milliseconds.
 ///
 /// A number may have a fraction. Else the value is an HTTP-date, a date-time of RFC 3339, both
-/// within the bounds of 4, or a duration in h, m, s and ms. Anything else is no value.
+/// within the bounds of 4, or a duration in h, m, s and ms. Anything else is invalid.
 ///
 /// `now` is best the Date of the response, so that a clock that goes wrong at either end does not
 /// matter.

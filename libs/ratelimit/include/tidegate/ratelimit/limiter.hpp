@@ -10,7 +10,7 @@
 #include <limits>
 
 /// The limiters: state and time in, verdict and next state out. Nothing in here reads a clock,
-/// locks or allocates; whoever keeps the buckets sees to it that each has one writer at a time.
+/// locks or allocates; the owner of the buckets ensures that each has one writer at a time.
 namespace tidegate::ratelimit {
 
 /// The state of one partition under one policy. A bucket of zeros is one that was never used.
@@ -53,8 +53,8 @@ struct decision : verdict {
 [[nodiscard]] auto decide(policy const& p, bucket const& b, instant now, std::int64_t cost) noexcept
     -> decision;
 
-/// The same in place: the bucket becomes the next one when the cost is admitted. For whoever keeps
-/// buckets and decides millions of times a second.
+/// The same in place: the bucket becomes the next one when the cost is admitted. For a caller that
+/// keeps buckets and decides millions of times a second.
 [[nodiscard]] auto spend(policy const& p, bucket& b, instant now, std::int64_t cost) noexcept
     -> verdict;
 

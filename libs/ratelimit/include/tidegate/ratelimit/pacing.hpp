@@ -3,11 +3,13 @@
 
 #include <tidegate/base/instant.hpp>
 #include <tidegate/ratelimit/fields.hpp>
+#include <tidegate/ratelimit/known_limit.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <list>
 #include <optional>
 #include <span>
@@ -18,7 +20,7 @@
 
 /// The client's part (draft-09, section 7; draft-07, section 5): when the next request may go,
 /// learnt from the responses to those before. Nothing in here waits, locks or reads a clock;
-/// workers that share a pacer see to it that one of them calls it at a time.
+/// workers that share a pacer ensure that one of them calls it at a time.
 namespace tidegate::ratelimit {
 
 /// What to do with quota that is there (draft-09, section 7).
@@ -32,7 +34,7 @@ struct pacing_options {
   pacing_strategy strategy = pacing_strategy::spread;
   /// Requests are never closer than this: the cap on the rate.
   std::chrono::nanoseconds interval_min = std::chrono::milliseconds(1);
-  /// Longer than this nobody waits: one request then finds out whether the server still means it.
+  /// No request waits longer than this: one then finds out whether the server still means it.
   std::chrono::nanoseconds wait_max = std::chrono::minutes(10);
   /// So many requests may be under way at a time.
   std::size_t in_flight_max = 100;
@@ -58,6 +60,8 @@ struct paced_response {
   std::chrono::sys_seconds wall_clock;  ///< the client's, for responses without Date
   std::uint64_t content_bytes = 0;      ///< the size of its content
 };
+
+struct paced_fields;
 
 /// When the next request to one partition of one origin may go.
 ///
@@ -119,53 +123,6 @@ class pacer {
   [[nodiscard]] auto current() const -> state;
 
  private:
-  /// What is known of one limit.
-  struct known_limit {
-    std::string name;
-    std::optional<std::string> partition_key;
-    quota_unit unit = quota_unit::requests;
-    double per_request = 1;      // units that a request costs; 0 while that is not known
-    std::int64_t remaining = 0;  // units, when it was last seen
-    std::uint64_t ticket = 0;    // of the request whose response told
-    std::uint64_t own = 0;  // requests of this client that had been let in by then, or nearly so
-    std::int64_t overtaken = 0;  // requests sent before that one and still under way
-    instant reset;               // when there is more, as far as is known
-    instant until;               // how long nothing goes once the allowance is used up
-    double quota = 0;            // units; as the policy says, else the most that was seen
-    double window = 0;           // seconds; as the policy says, else the longest reset seen
-    bool has_policy = false;
-    bool refills = false;  // quota comes back before the reset
-    // How fast it shrinks is measured from here on.
-    instant since;
-    std::int64_t remaining_then = 0;
-    instant reset_then;
-    std::uint64_t own_then = 0;
-    // The first response of this window.
-    instant window_since;
-    std::int64_t window_remaining = 0;
-    std::uint64_t window_own = 0;
-    bool alone = false;  // all that was spent lately was spent by this client
-    // Where a server holds far less than the quota at a time, the reset in whole seconds is too
-    // coarse.
-    double most = 0;      // units that were there at a time
-    double patience = 1;  // the part of the time to the reset that is waited, at least
-    double longest = 0;   // seconds to the reset when nothing was left
-    instant shared_until{instant::min()};  // others are there: the reset is waited for
-    unsigned came_too_early = 0;           // how often less than all of it was too short
-
-    void measure_from(instant made) noexcept;
-    void begin_window(instant made) noexcept;
-    void learn_cost(std::int64_t spent, std::uint64_t now_answered) noexcept;
-    [[nodiscard]] auto holds_little(instant made) const noexcept -> bool;
-    void learn_patience(bool is_refused, instant made) noexcept;
-    [[nodiscard]] auto cost_of_one() const noexcept -> double {
-      return per_request > 0 ? per_request : 1;
-    }
-    [[nodiscard]] auto requests(double units) const noexcept -> double {
-      return units / cost_of_one();
-    }
-  };
-  struct relevant_lines;
   struct flight {
     std::uint64_t ticket;
     instant sent;
@@ -180,24 +137,39 @@ class pacer {
     bool is_refused;
   };
 
+  /// What the limits of a response say of the rate, the lowest of each; `none` where no limit does.
+  struct rate_bounds {
+    static constexpr auto none = std::numeric_limits<double>::infinity();
+    double start = none;   // where nothing is known of others yet
+    double wanted = none;  // after what was measured
+    double floor = none;   // what all limits allow this client, for all that it has seen
+  };
+  /// How fast requests go.
+  struct pace {
+    double rate = 0;                 // requests a second; 0 while nothing is known
+    bool is_measured = false;        // and not only a first guess
+    instant slowed{instant::min()};  // when the rate last fell because of a refusal
+    bool had_to_wait = false;        // for its turn, since the rate was last corrected
+  };
+
   [[nodiscard]] auto room_of(known_limit const& limit) const noexcept -> double;
   [[nodiscard]] auto interval() const noexcept -> std::chrono::nanoseconds;
   void set_rate(double rate) noexcept;
   [[nodiscard]] auto land(std::uint64_t ticket, instant now) -> std::optional<flight>;
   void set_offset(double chance) noexcept;
-  [[nodiscard]] auto read_said(relevant_lines const& lines, paced_response const& response)
+  [[nodiscard]] auto read_said(paced_fields const& lines, paced_response const& response)
       -> limit_field;
-  void read_policies_anew(std::span<std::string_view const> lines);
+  void update_policies(std::span<std::string_view const> lines);
   void learn(limit_field const& limits, seen_in const& from);
+  [[nodiscard]] auto limit_of(service_limit const& seen) -> known_limit&;
+  [[nodiscard]] auto update(known_limit& limit, service_limit const& seen,
+                            seen_in const& from) const -> double;
+  void learn_limit(service_limit const& seen, seen_in const& from, rate_bounds& bounds);
+  [[nodiscard]] auto learn_burst(known_limit& limit, std::chrono::nanoseconds wait,
+                                 seen_in const& from, double floor) const -> double;
+  void adjust_rate(rate_bounds const& bounds) noexcept;
   void lower(limit_field const& limits);
-  [[nodiscard]] auto has_new_window(known_limit& limit, instant made) const -> bool;
-  [[nodiscard]] auto sees_others(known_limit const& limit, instant made) const
-      -> std::optional<bool>;
   [[nodiscard]] auto is_alone() const noexcept -> bool;
-  [[nodiscard]] static auto share_of_window(known_limit const& limit) -> double;
-  [[nodiscard]] auto corrected(known_limit& limit, instant made) const -> std::optional<double>;
-  [[nodiscard]] static auto first_rate(known_limit const& limit, instant made) -> double;
-  [[nodiscard]] static auto spread_rate(known_limit const& limit, instant made) -> double;
   void block(std::chrono::nanoseconds wait, instant now);
   void back_off(instant now, double chance);
 
@@ -208,10 +180,7 @@ class pacer {
   std::vector<flight> in_flight_;
   std::optional<std::int64_t> in_flight_limit_;  // what a limit without a reset lets be under way
   double bytes_of_one_ = 0;                      // content of a request and its response, lately
-  double rate_ = 0;                              // requests a second; 0 while nothing is known
-  bool is_measured_ = false;                     // and not only a first guess
-  instant slowed_{instant::min()};               // when the rate last fell because of a refusal
-  bool had_to_wait_ = false;                     // for its turn, since the rate was last corrected
+  pace pace_;
   instant turn_{instant::min()};  // of the last request; the next is an interval later
   instant last_{instant::min()};  // when the last request went
   instant blocked_until_{instant::min()};

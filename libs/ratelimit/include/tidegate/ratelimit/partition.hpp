@@ -115,8 +115,8 @@ class partition_rule {
   ///   `printf 'header:x-api-key=%s\n' "$KEY" | sha256sum | head -c 32`. For the same reason it
   ///   does not hide a value of which there are few: all IPv4 addresses or user numbers can be
   ///   tried within minutes. It does hide a random key of 128 bits.
-  /// - `plain`: the values, with a line feed between two. For values that are no secret to whoever
-  ///   sees the response.
+  /// - `plain`: the values, with a line feed between two. For values that are not secret to those
+  ///   who see the response.
   void append_key(std::string& out, std::string_view partition) const;
 
  private:

@@ -38,7 +38,7 @@ struct quota_policy_view {
 ///
 /// - Pass a time at which more is there, or a later one, never an earlier one. A fixed window
 ///   passes its end; the others pass when the next unit comes back. Jitter is added, not taken off.
-///   It is rounded up here, so that nobody comes back within the second before.
+///   It is rounded up here, so that no client comes back within the second before.
 /// - When a request is refused, `reset` of each policy that refused it is the time until the
 ///   request would be admitted, and Retry-After is made from the latest of them by
 ///   `append_retry_after`. The same rounding then makes it the same moment or a later one than any

@@ -19,7 +19,7 @@
 /// `urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department`. Values of multi-valued
 /// attributes are counted: `emails.0.value`. A column whose name ends with ` (json)` has JSON
 /// texts: those with numbers, with texts that would be read as something else, and attributes with
-/// more values than there may be columns for them. An empty cell is no value, `true` and `false`
+/// more values than there may be columns for them. An empty cell has no value, `true` and `false`
 /// are booleans.
 namespace tidegate::scim {
 

@@ -18,10 +18,10 @@
 /// Cursors (RFC 9865, section 2): where a walk stands, sealed, so that the server keeps nothing.
 namespace tidegate::scim {
 
-/// A moment by the clock on the wall. Nobody reads it in here.
+/// A moment by the clock on the wall. Nothing reads it in here.
 using wall_time = std::chrono::sys_time<std::chrono::milliseconds>;
 
-/// What a cursor says to whoever can open it.
+/// What a cursor says to those that can open it.
 struct cursor {
   page_place place;           ///< with a gap: the first page has no cursor
   std::uint32_t count = 0;    ///< of resources on a page

@@ -63,7 +63,7 @@ enum class filter_fault : std::uint8_t {
   sub_attribute_needed,  ///< the attribute is complex and has no `value`, or an extension is meant
   not_complex,           ///< `[` behind what has no sub-attributes
   nested_value_path,     ///< `[` inside of `[`
-  not_filterable,        ///< the attribute is never returned, so nobody may guess at it
+  not_filterable,        ///< the attribute is never returned, so no client may guess at it
   operator_expected,
   unknown_operator,
   operator_not_allowed,  ///< not for the type of the attribute

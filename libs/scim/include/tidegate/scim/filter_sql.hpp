@@ -48,7 +48,7 @@ struct filter_sql {
 /// `index_ids[i]` is the `index_id` of the index number `i` of the type; where `more_ids` has
 /// another one, the values are in both, each in one of them. `id_index_ids` are those of the
 /// indexes of `id` of all types of which resources are members, or groups: by them the id of a
-/// member is found. Without them nobody's membership is compiled. Ids have to be in lower case:
+/// member is found. Without them no membership is compiled. Ids have to be in lower case:
 /// `members.value` and `groups.value` are not caseExact (RFC 7643, section 8.7.1), so that filters
 /// ask for ids folded.
 [[nodiscard]] auto compile_filter(filter const& f, model_type const& type,

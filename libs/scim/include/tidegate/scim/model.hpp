@@ -39,8 +39,8 @@ struct model_type {
   bool has_request_only = false;  ///< some attribute is returned only on request
 
   /// The number of the index of what `path` means: of a complex attribute, its sub-attribute
-  /// `value`. Nothing when there is none, or when it is never returned: it would tell what nobody
-  /// may know.
+  /// `value`. Nothing when there is none, or when it is never returned: it would tell what
+  /// no client may know.
   [[nodiscard]] auto find_index(attribute_path const& path) const noexcept
       -> std::optional<std::size_t>;
 };
@@ -67,7 +67,7 @@ class model {
   /// type that has the attribute, `Type:path` of one. userName, externalId, emails.value,
   /// displayName, id, meta.lastModified and what is unique are always indexed, where a type has
   /// them. `members` of a Group and `groups` of a User are found by who is a member and have no
-  /// index of their own; to ask for one is no error.
+  /// index of their own; to ask for one is not an error.
   [[nodiscard]] static auto make(std::span<schema const> schemas,
                                  std::span<resource_type const> types,
                                  std::span<std::string const> indexes)

@@ -66,7 +66,7 @@ inline constexpr std::size_t patch_work_max = std::size_t{1} << 27;
 ///   no value makes one of what the filter says with `eq`.
 /// - `replace` with a filter replaces each value that it selects. Without an attribute there it is
 ///   an `add`.
-/// - A single value for a multi-valued attribute is an array of one. Null is no value: `replace`
+/// - A single value for a multi-valued attribute is an array of one. Null is not a value: `replace`
 ///   takes away what was there, `add` does nothing.
 /// - `remove` of a multi-valued attribute with a value takes away the values that have all that is
 ///   given.
@@ -79,16 +79,17 @@ inline constexpr std::size_t patch_work_max = std::size_t{1} << 27;
                                std::vector<patch_operation> const& operations,
                                resource_definition const& definition) -> result<json::value, error>;
 
+enum class member_action : std::uint8_t {
+  add,     ///< these
+  remove,  ///< these, by their `value`
+  remove_all,
+  replace_all,      ///< by these
+  remove_matching,  ///< those that match `value_filter`
+};
+
 /// What a PATCH does to the members of a group, which are kept apart from it, in order.
 struct member_change {
-  enum class kind : std::uint8_t {
-    add,     ///< these
-    remove,  ///< these, by their `value`
-    remove_all,
-    replace_all,      ///< by these
-    remove_matching,  ///< those that match `value_filter`
-  };
-  kind what{};
+  member_action action{};
   std::vector<json::value> members;  ///< objects with `value` and perhaps `display`, `type`, `$ref`
   std::optional<filter> value_filter;
 };

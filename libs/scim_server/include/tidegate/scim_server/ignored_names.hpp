@@ -14,8 +14,8 @@
 
 namespace tidegate::gateway {
 
-/// What SCIM clients send that no schema has, so that misspelled names are seen: counted by route, and each name told to
-/// people once. Any thread may use it.
+/// What SCIM clients send that no schema has, so that misspelled names are seen: counted by route,
+/// and each name told to people once. Any thread may use it.
 class scim_ignored {
  public:
   /// So many names are told; more are only counted.

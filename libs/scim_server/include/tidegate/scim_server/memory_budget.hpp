@@ -22,26 +22,26 @@ class memory_budget {
    public:
     reservation() = default;
     reservation(reservation&& other) noexcept
-        : of_(std::move(other.of_)), octets_(std::exchange(other.octets_, 0)) {}
+        : budget_(std::move(other.budget_)), octets_(std::exchange(other.octets_, 0)) {}
     auto operator=(reservation&& other) noexcept -> reservation& {
-      std::swap(of_, other.of_);
+      std::swap(budget_, other.budget_);
       std::swap(octets_, other.octets_);
       return *this;
     }
     ~reservation() { release(); }
 
     void release() noexcept {
-      if (auto const of = std::exchange(of_, nullptr)) {
-        of->give_back(octets_);
+      if (auto const budget = std::exchange(budget_, nullptr)) {
+        budget->subtract(octets_);
       }
     }
 
    private:
     friend class memory_budget;
-    reservation(std::shared_ptr<state> of, std::size_t octets)
-        : of_(std::move(of)), octets_(octets) {}
+    reservation(std::shared_ptr<state> budget, std::size_t octets)
+        : budget_(std::move(budget)), octets_(octets) {}
 
-    std::shared_ptr<state> of_;
+    std::shared_ptr<state> budget_;
     std::size_t octets_ = 0;
   };
 
@@ -89,7 +89,7 @@ class memory_budget {
   struct state {
     explicit state(std::size_t most) : octets_max(most) {}
 
-    void give_back(std::size_t returned) noexcept {
+    void subtract(std::size_t returned) noexcept {
       {
         std::lock_guard const lock(mutex);
         octets -= returned;

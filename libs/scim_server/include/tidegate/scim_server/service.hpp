@@ -23,11 +23,11 @@
 
 namespace tidegate::gateway {
 
-/// What a client asks of a SCIM service. It owns its texts: the answer may be made on another thread, when the
-/// client and the configuration are gone.
+/// What a client asks of a SCIM service. It owns its texts: the answer may be made on another
+/// thread, when the client and the configuration are gone.
 struct scim_request {
-  std::shared_ptr<void const> owner;  ///< of `how`
-  scim_config const* how = nullptr;
+  std::shared_ptr<void const> owner;  ///< of `options`
+  scim_config const* options = nullptr;
   std::string route;      ///< its name
   bool has_auth = false;  ///< the route asks for tokens
   std::string method;
@@ -73,7 +73,8 @@ struct scim_parts {
 /// SCIM 2.0 (RFC 7643, RFC 7644, RFC 9865) over a directory. Any thread may use it.
 class scim_service {
  public:
-  /// Keys of cursors are derived from `secret`. `report` is called with lines for people, on any thread; it may be empty.
+  /// Keys of cursors are derived from `secret`. `report` is called with lines for people, on any
+  /// thread; it may be empty.
   scim_service(std::shared_ptr<scim::model const> model, std::unique_ptr<store::directory> in,
                std::span<std::byte const> secret,
                std::function<void(std::string_view)> report = {});
@@ -83,12 +84,13 @@ class scim_service {
 
   using answer_to = std::move_only_function<void(scim_answer)>;
 
-  /// Calls `to` once: before this returns, or later and on a thread of the directory. What can be read quickly is read here
-  /// when the caller has the time for it.
+  /// Calls `to` once: before this returns, or later and on a thread of the directory. What can be
+  /// read quickly is read here when the caller has the time for it.
   void handle(scim_request request, bool has_time, answer_to to);
 
-  /// Calls `done` once when it is known whether the directory works, perhaps on a thread of the directory, and notes what
-  /// came of it: it is read, and where it fails, something is written that is gone again.
+  /// Calls `done` once when it is known whether the directory works, perhaps on a thread of the
+  /// directory, and notes what came of it: it is read, and where it fails, something is written
+  /// that is gone again.
   void probe(std::move_only_function<void()> done);
   /// By what requests and probes see of the directory.
   [[nodiscard]] auto health() -> store::store_health& { return health_; }
@@ -97,6 +99,10 @@ class scim_service {
   [[nodiscard]] auto ignored() const -> scim_ignored const& { return *parts_->ignored; }
 
  private:
+  struct waiting_call;
+
+  void read(waiting_call waiting, bool has_time);
+  void write(waiting_call waiting);
   void note(store::store_error const& error);
 
   std::shared_ptr<scim_parts const> parts_;
@@ -113,12 +119,14 @@ class scim_service {
 /// An answer in the form of an error of SCIM (RFC 7644, section 3.12).
 [[nodiscard]] auto scim_error_answer(scim::error const& error) -> scim_answer;
 
-/// Calls an answer `application/json` where `accept`, the field of the request, wants that more than
-/// `application/scim+json` (RFC 7644, section 3.8; RFC 9110, section 12.5.1): by its quality, and then by how closely it is
-/// named. Without a wish, and where neither is accepted, it stays `application/scim+json`.
+/// Calls an answer `application/json` where `accept`, the field of the request, wants that more
+/// than `application/scim+json` (RFC 7644, section 3.8; RFC 9110, section 12.5.1): by its quality,
+/// and then by how closely it is named. Where it says nothing, and where neither is accepted, it
+/// stays `application/scim+json`.
 void set_accepted_type(scim_answer& answer, std::string_view accept);
 
-/// Reads the files that `schemas` names and makes the model of them. An error is one line for people.
+/// Reads the files that `schemas` names and makes the model of them. An error is one line for
+/// people.
 [[nodiscard]] auto make_scim_model(scim_config const& settings)
     -> result<std::shared_ptr<scim::model const>, std::string>;
 

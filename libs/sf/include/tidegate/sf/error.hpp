@@ -50,7 +50,7 @@ enum class make_fault : std::uint8_t {
   invalid_character,  ///< `offset` says which
   invalid_utf8,       ///< a Display String must be UTF-8
   out_of_range,       ///< beyond what the type can carry
-  not_a_number,       ///< text that is no decimal number, or a float that is not finite
+  not_a_number,       ///< text that is not a decimal number, or a float that is not finite
   too_precise,        ///< a draft11 Float that 15 digits cannot tell from its neighbours
 };
 

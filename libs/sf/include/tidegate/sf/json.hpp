@@ -26,7 +26,7 @@ template <dialect D>
 
 /// What is wrong with the JSON text, or with the value it describes, and where.
 struct json_error {
-  std::string what;
+  std::string message;
   std::size_t offset{};
   auto operator==(json_error const&) const -> bool = default;
 };

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The one table of what a configuration may say. The reader checks by it and takes its defaults,
+/// the JSON Schema and the reference are written from it.
+namespace tidegate::gateway {
+
+enum class option_type : std::uint8_t {
+  section,  ///< a mapping and nothing else
+  boolean,
+  integer,
+  duration,
+  size,
+  quota,  ///< a number, or a size
+  rate,
+  choice,
+  file,
+  address,
+  url,
+  network,
+  path,
+  method,
+  host,
+  source,
+  name,
+  pointer,    ///< a JSON pointer
+  reference,  ///< a URI reference
+  store,      ///< as `forms` lists them
+  digest,     ///< of SHA-256, in hexadecimal
+  policy_name,
+  upstream_name,
+};
+
+enum class option_form : std::uint8_t {
+  one,
+  list,
+  one_or_list,
+  named,     ///< a mapping from names to values
+  patterns,  ///< a value, or a mapping from `default` and `METHOD /path` to values
+};
+
+enum class availability : std::uint8_t {
+  optional,
+  required,
+  later,  ///< promised, refused until it exists
+};
+
+/// One row. An option whose path begins with that of another and a dot is a key of its mapping;
+/// what is not a section may then be either a value or a mapping.
+struct option {
+  std::string_view path;
+  option_type type = option_type::section;
+  option_form form = option_form::one;
+  availability available = availability::optional;
+  std::string_view initial{};  ///< the default as it would be written; empty: none
+  std::string_view words{};    ///< allowed words with `|` between, for a choice or besides a value
+  /// Of a store, with `|` between: how each begins, up to its first capital letter, and what
+  /// follows.
+  std::string_view forms{};
+  std::string_view later{};  ///< beginnings of values that are promised, refused until they exist
+  std::int64_t min = 0;      ///< of numbers, sizes in octets and durations in milliseconds
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+  std::string_view doc{};
+  /// A change is taken over by the next start, not by a reload.
+  bool at_start = false;
+  /// Of a route: only with `service: scim` or `bridge`.
+  bool of_scim = false;
+
+  /// The last part of the path.
+  [[nodiscard]] auto key() const -> std::string_view;
+};
+
+[[nodiscard]] auto options() -> std::span<option const>;
+
+/// The row of that path, which must exist.
+[[nodiscard]] auto option_at(std::string_view path) -> option const&;
+
+/// The keys of the mapping at `path`, in the order of the table; "" is the file itself.
+[[nodiscard]] auto options_under(std::string_view path) -> std::vector<option const*>;
+
+/// Whether people look for a key in that mapping, "" for the file itself, that this version does
+/// not have under any name.
+[[nodiscard]] auto is_known_elsewhere(std::string_view parent, std::string_view key) -> bool;
+
+/// What stands between the `|` of `words`, `forms` or `later`.
+[[nodiscard]] auto split_words(std::string_view words) -> std::vector<std::string_view>;
+
+/// How values of a form of a store begin: `sqlite:` of `sqlite:FILE`.
+[[nodiscard]] auto beginning_of(std::string_view form) -> std::string_view;
+
+/// What one value of the option may be, for people.
+[[nodiscard]] auto allowed_values(option const& option) -> std::string;
+
+}  // namespace tidegate::gateway

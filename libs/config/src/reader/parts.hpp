@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/config/config.hpp>
+#include "reader/option_reader.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// How each part of the file is read, and checked against the parts before it.
+namespace tidegate::gateway {
+
+/// Names that routes refer to, with their positions; without one where what has the name has
+/// faults.
+using name_table = std::map<std::string, std::optional<std::size_t>, std::less<>>;
+
+struct known_names {
+  name_table upstreams;
+  name_table policies;
+};
+
+/// `listen`, `trusted-proxies` and `client-address`
+void read_listeners(option_reader& in, section const& top, config& made);
+
+/// `admin` and `console`; after the listeners, whose addresses are others.
+void read_admin(option_reader& in, section const& top, config& made);
+
+/// What the process has: workers, logs, files, stores.
+void read_process(option_reader& in, section const& top, config& made);
+
+/// `fields` and `http`
+void read_http(option_reader& in, section const& top, config& made);
+
+[[nodiscard]] auto read_upstreams(option_reader& in, section const& top, config& made)
+    -> name_table;
+[[nodiscard]] auto read_policies(option_reader& in, section const& top, config& made) -> name_table;
+void read_routes(option_reader& in, section const& top, known_names const& known, config& made);
+
+// ---- parts of routes ----
+
+/// The options of `service: scim`, which no other route may have but for those of pages with a
+/// bridge.
+void read_scim(option_reader& in, section const& from, config const& made, route_config& route);
+
+void read_idempotency(option_reader& in, section const& from, route_config& route);
+
+// ---- what several parts have ----
+
+/// The tokens at `key`. `when_empty` is what is wrong with none.
+[[nodiscard]] auto read_tokens(option_reader& in, section const& from, std::string const& key,
+                               std::string_view when_empty, bool has_tenants)
+    -> std::vector<bearer_token>;
+
+/// Where requests get their partition, or their keys an owner.
+[[nodiscard]] auto read_sources(option_reader& in, section const& from, std::string const& key)
+    -> std::vector<ratelimit::partition_source>;
+
+/// `principal` says something only where tokens do.
+void check_principal(option_reader& in, yaml_place place, std::string_view key,
+                     std::span<ratelimit::partition_source const> sources,
+                     route_config const& route);
+
+}  // namespace tidegate::gateway

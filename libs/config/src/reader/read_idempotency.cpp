@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/config/key_scope.hpp>
+#include "reader/parts.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+/// What every request has tells no client from another, but for the address, to some degree.
+void check_scope(option_reader& in, section const& from, idempotency_config& made) {
+  using ratelimit::partition_source;
+  auto const has = [&](auto const& wanted) { return std::ranges::any_of(made.scope, wanted); };
+  if (has([](partition_source const& source) { return names_client(source.kind); })) {
+    return;
+  }
+  made.owned_by_address = has([](partition_source const& source) {
+    return source.kind == ratelimit::partition_source_kind::client_ip;
+  });
+  if (!made.owned_by_address) {
+    in.fault(from.place_of("scope"),
+             "scope: nothing in it tells one client from another (expected principal, header:NAME, "
+             "query:NAME, cookie:NAME or client-ip, and others besides)");
+  }
+}
+
+/// Whose keys, and which.
+void read_keys(option_reader& in, section const& from, route_config const& route,
+               idempotency_config& made) {
+  made.methods = in.take_list(from, "methods", read_method);
+  if (!from.has("methods")) {
+    made.methods = {"POST", "PATCH"};
+  } else if (made.methods.empty()) {
+    in.fault(from.place_of("methods"), "methods: an empty list; mode: off says the same");
+  }
+  for (auto const* const safe : {"GET", "HEAD", "OPTIONS", "TRACE"}) {
+    if (std::ranges::find(made.methods, safe) != made.methods.end()) {
+      in.fault(from.place_of("methods"), "methods: " + std::string(safe) +
+                                             " is safe and needs no key (expected other methods)");
+    }
+  }
+  auto const faults_before = in.fault_count();
+  made.scope = read_sources(in, from, "scope");
+  if (route.auth && !from.has("scope")) {
+    made.scope = {{ratelimit::partition_source_kind::principal, ""}};
+  }
+  check_principal(in, from.place_of("scope"), "scope", made.scope, route);
+  if (in.fault_count() == faults_before) {
+    check_scope(in, from, made);
+  }
+  made.anonymous = in.take(from, "anonymous", read_choice) == "allow";
+  auto const format = in.take(from, "key-format", read_choice);
+  made.key.format = format == "uuid"     ? idempotency::key_format::uuid
+                    : format == "uuidv7" ? idempotency::key_format::uuidv7
+                                         : idempotency::key_format::any;
+  made.key.length_max =
+      static_cast<std::size_t>(in.take_or_default(from, "key-length-max", read_integer));
+  made.key.accept_unquoted = in.take_or_default(from, "accept-unquoted", read_boolean);
+  if (auto const age = in.take(from, "key-age-max", read_duration)) {
+    made.key.age_max = std::chrono::duration_cast<std::chrono::milliseconds>(*age);
+    if (made.key.format != idempotency::key_format::uuidv7) {
+      in.fault(from.place_of("key-age-max"),
+               "key-age-max: only a UUID of version 7 says when it was made (expected with "
+               "key-format uuidv7)");
+    }
+  }
+}
+
+void read_fingerprint(option_reader& in, section const& from, idempotency_config& made) {
+  auto const* const given = from.find("fingerprint");
+  if (given != nullptr && given->value->kind == yaml_kind::mapping) {
+    auto const chosen = in.open_at(from, "fingerprint");
+    auto const faults_before = in.fault_count();
+    auto rule = idempotency::fingerprint_rule::json(in.take_list(chosen, "json", read_pointer));
+    if (!rule && in.fault_count() == faults_before) {
+      in.fault(chosen.place, "fingerprint: no or too many JSON pointers (expected 1 to " +
+                                 std::to_string(idempotency::fingerprint_rule::pointers_max) + ")");
+    } else if (rule) {
+      made.fingerprint = *std::move(rule);
+    }
+    return;
+  }
+  auto const rule = in.take(from, "fingerprint", read_choice);
+  made.fingerprint = rule == "json"   ? idempotency::fingerprint_rule::json()
+                     : rule == "none" ? idempotency::fingerprint_rule::none()
+                                      : idempotency::fingerprint_rule::body();
+}
+
+/// How long things are remembered, and what happens after an unknown outcome.
+void read_outcomes(option_reader& in, section const& from, idempotency_config& made) {
+  auto& policy = made.policy;
+  policy.ttl = in.take_seconds(from, "ttl");
+  policy.tombstone = in.take_seconds(from, "tombstone");
+  policy.wait_in_flight = in.take(from, "in-flight", read_choice) == "wait";
+  policy.waiters_max =
+      static_cast<std::size_t>(in.take_or_default(from, "waiters-max", read_integer));
+  policy.keys_max = static_cast<std::size_t>(in.take_or_default(from, "keys-max", read_integer));
+  made.max_execution = in.take_or_default(from, "max-execution", read_duration);
+  policy.lease = std::chrono::duration_cast<std::chrono::milliseconds>(
+      in.take_or_default(from, "lease", read_duration));
+  policy.store_5xx = in.take_or_default(from, "store-5xx", read_boolean);
+  policy.upstream_deduplicates = in.take_or_default(from, "upstream-deduplicates", read_boolean);
+  policy.retry_unknown = in.take(from, "on-unknown-outcome", read_choice) == "retry";
+  if (policy.retry_unknown && !policy.upstream_deduplicates) {
+    in.fault(from.place_of("on-unknown-outcome"),
+             "on-unknown-outcome: retry could carry out a request twice (expected with "
+             "upstream-deduplicates: true)");
+  }
+}
+
+}  // namespace
+
+void read_idempotency(option_reader& in, section const& from, route_config& route) {
+  auto const mode = in.take(from, "mode", read_choice);
+  auto const faults_before = in.fault_count();
+  idempotency_config made;
+  made.required = mode == "required";
+  read_keys(in, from, route, made);
+  read_fingerprint(in, from, made);
+  read_outcomes(in, from, made);
+  made.max_body = in.take_or_default(from, "max-body", read_size);
+  made.max_response = in.take_or_default(from, "max-response", read_size);
+  made.pass_on_store_failure = in.take(from, "on-store-failure", read_choice) == "pass";
+  made.replay_cost = in.take_or_default(from, "replay-cost", read_integer);
+  made.seal = in.take_or_default(from, "seal", read_boolean);
+  made.documentation = in.take_or_default(from, "documentation", read_reference);
+  if (!mode || mode == "off" || in.fault_count() != faults_before) {
+    return;
+  }
+  if (route.service == route_service::echo) {
+    in.fault(from.place, "idempotency: not for \"service: echo\"");
+  }
+  auto const secret = std::ranges::find_if(made.scope, ratelimit::is_credential);
+  if (secret != made.scope.end()) {
+    in.warn(
+        from.has("scope") ? from.place_of("scope") : from.place,
+        "scope: \"" + to_string(*secret) +
+            "\" is a credential: where it is renewed, a retry with the same key is a new request "
+            "and runs a second time; better: \"principal\" on a route with \"auth\", or a field "
+            "that names the client");
+  }
+  if (made.owned_by_address) {
+    in.warn(from.place_of("scope"),
+            "scope: \"client-ip\" alone: clients behind one address own their keys together, and a "
+            "client whose address changes loses them; better: \"principal\" on a route with "
+            "\"auth\", "
+            "or a field that names the client");
+  }
+  route.idempotency = std::move(made);
+}
+
+}  // namespace tidegate::gateway

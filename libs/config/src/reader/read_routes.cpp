@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/config/values.hpp>
+#include "reader/parts.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+auto name_of(request_match const& match) -> std::string {
+  std::vector<std::string_view> const methods(match.methods.begin(), match.methods.end());
+  return joined(methods, ",") + (methods.empty() ? "" : " ") + match.host + match.path;
+}
+
+auto read_match(option_reader& in, section const& from) -> request_match {
+  request_match match;
+  match.path = in.take(from, "path", read_path).value_or("/**");
+  match.host = in.take(from, "host", read_host).value_or("");
+  match.methods = in.take_list(from, "methods", read_method);
+  if (from.has_empty_list("methods")) {
+    in.fault(from.place_of("methods"),
+             "methods: an empty list matches nothing; leave it out for any");
+  }
+  return match;
+}
+
+auto resolve(option_reader& in, std::string_view kind, name_table const& known,
+             yaml_node const& reference) -> std::optional<std::size_t> {
+  auto const found = known.find(reference.text);
+  if (found != known.end()) {
+    return found->second;
+  }
+  std::vector<std::string_view> candidates;
+  for (auto const& [name, position] : known) {
+    candidates.push_back(name);
+  }
+  in.fault(reference.place,
+           "there is no " + std::string(kind) + " " + shown(reference.text) +
+               did_you_mean(reference.text, candidates) +
+               (candidates.empty() ? "; none is defined" : expected(joined(candidates, ", "))));
+  return std::nullopt;
+}
+
+void read_target(option_reader& in, section const& from, name_table const& upstreams,
+                 route_config& route) {
+  auto const service = in.take(from, "service", read_choice);
+  auto const upstream = in.take(from, "upstream", read_name);
+  auto const* const given_service = from.find("service");
+  auto const* const given_upstream = from.find("upstream");
+  if (given_service != nullptr && given_upstream != nullptr) {
+    in.fault(given_service->key->place, "a route has either \"upstream\" or \"service\"");
+  } else if (given_service == nullptr && given_upstream == nullptr) {
+    in.fault(from.place, "nothing answers this route (expected \"upstream\" or \"service\")");
+  }
+  if (upstream && given_upstream != nullptr) {
+    route.upstream = resolve(in, "upstream", upstreams, *given_upstream->value).value_or(0);
+  }
+  if (service) {
+    route.service = service == "scim" ? route_service::scim : route_service::echo;
+  }
+}
+
+auto read_auth(option_reader& in, section const& from, route_config const& route) -> auth_config {
+  auth_config auth;
+  auth.tokens =
+      read_tokens(in, from, "bearer-tokens",
+                  "an empty list refuses every request; leave out auth to serve all", true);
+  if (route.service != route_service::scim) {
+    for (auto const* const item : in.items_at(from, "bearer-tokens")) {
+      for (auto const& [key, value] : item->members) {
+        if (key->text == "tenant") {
+          in.fault(key->place, "tenant: only for \"service: scim\"");
+        }
+      }
+    }
+  }
+  return auth;
+}
+
+void read_limits(option_reader& in, section const& from, name_table const& policies,
+                 config const& made, route_config& route) {
+  std::set<std::string_view> seen;
+  std::map<std::int64_t, std::string_view> quotas;  // that draft-07 would show
+  for (auto const* const item : in.items_at(from, "limits")) {
+    if (!in.take_node(from.rule("limits"), *item, read_name)) {
+      continue;
+    }
+    if (!seen.insert(item->text).second) {
+      in.fault(item->place, "limits: duplicate " + shown(item->text));
+      continue;
+    }
+    if (seen.size() > limits_max) {
+      in.fault(item->place,
+               "limits: too many policies" + expected("at most " + std::to_string(limits_max)));
+      break;
+    }
+    auto const position = resolve(in, "policy", policies, *item);
+    if (!position) {
+      continue;
+    }
+    auto const& limit = made.policies[*position];
+    check_principal(in, item->place, "limits", limit.partition.sources(), route);
+    bool const in_fields =
+        !limit.shadow && limit.policy.unit() != ratelimit::quota_unit::concurrent_requests;
+    if (made.fields.ratelimit == ratelimit::draft::draft_07 && in_fields) {
+      auto const [other, fresh] = quotas.try_emplace(limit.policy.quota(), limit.name);
+      if (!fresh) {
+        in.fault(item->place,
+                 "limits: " + shown(item->text) + " has the same quota as " + shown(other->second) +
+                     ", and draft-07 tells them apart by nothing else (expected another "
+                     "quota, or fields: {ratelimit: draft-09})");
+      }
+    }
+    route.limits.push_back(*position);
+  }
+}
+
+auto read_cost(option_reader& in, option const& rule, yaml_node const& node, config const& made,
+               route_config const& route) -> std::int64_t {
+  auto const cost = in.take_node(rule, node, read_integer).value_or(0);
+  for (auto const position : route.limits) {
+    auto const& limit = made.policies[position];
+    if (limit.policy.unit() == ratelimit::quota_unit::requests && cost > limit.policy.cost_max()) {
+      in.fault(node.place, "cost: " + std::to_string(cost) + " is more than policy " +
+                               shown(limit.name) + " ever admits (expected up to " +
+                               std::to_string(limit.policy.cost_max()) + ")");
+    }
+  }
+  return cost;
+}
+
+/// `METHOD /path/**`
+auto read_cost_pattern(option_reader& in, yaml_node const& key) -> std::optional<request_match> {
+  auto const text = std::string_view(key.text);
+  auto const space = std::min(text.find(' '), text.size());
+  auto const path = text.substr(std::min(space + 1, text.size()));
+  auto const method = read_method({}, {text.substr(0, space)});
+  auto const checked = check_path_pattern(path);
+  if (!method || !checked) {
+    in.fault(key.place,
+             "cost: invalid pattern " + shown(text) +
+                 (method && !path.empty() ? ": " + std::string(message(checked.error().fault))
+                                          : did_you_mean(text, {"default"})) +
+                 " (expected default, or a method and a path such as \"POST /v1/**\")");
+    return std::nullopt;
+  }
+  return request_match{std::string(path), {*method}, ""};
+}
+
+void read_costs(option_reader& in, section const& from, config const& made, route_config& route) {
+  auto const& rule = from.rule("cost");
+  auto const* const given = from.find("cost");
+  route.cost.otherwise = *read_integer(rule, {rule.initial});
+  if (given == nullptr || in.has_no_value(*given)) {
+    return;
+  }
+  if (given->value->kind != yaml_kind::mapping) {
+    route.cost.otherwise = read_cost(in, rule, *given->value, made, route);
+    return;
+  }
+  in.check_repetitions(*given->value, "pattern");
+  for (auto const& member : given->value->members) {
+    if (in.has_no_value(member)) {
+      continue;
+    }
+    auto const cost = read_cost(in, rule, *member.value, made, route);
+    if (member.key->text == "default") {
+      route.cost.otherwise = cost;
+    } else if (auto match = read_cost_pattern(in, *member.key)) {
+      route.cost.rules.push_back({*std::move(match), cost});
+    }
+  }
+}
+
+auto read_route(option_reader& in, section const& from, known_names const& known,
+                config const& made) -> route_config {
+  route_config route;
+  route.match = read_match(in, in.open_at(from, "match"));
+  route.name = in.take(from, "name", read_name).value_or(name_of(route.match));
+  read_target(in, from, known.upstreams, route);
+  if (from.has("auth")) {
+    route.auth = read_auth(in, in.open_at(from, "auth"), route);
+  }
+  read_scim(in, from, made, route);
+  read_limits(in, from, known.policies, made, route);
+  read_costs(in, from, made, route);
+  if (from.has("idempotency")) {
+    read_idempotency(in, in.open_at(from, "idempotency"), route);
+  }
+  return route;
+}
+
+/// The first that matches takes a request, so that a narrow route behind a wide one, or behind
+/// several that take its methods one by one, gets none. `lines` are those of the routes in `made`.
+void warn_of_shadow(option_reader& in, config const& made, std::span<std::size_t const> lines,
+                    route_config const& route, yaml_place place) {
+  auto const taker_of = [&](request_match const& match) -> std::optional<std::size_t> {
+    auto const found = std::ranges::find_if(
+        made.routes, [&](route_config const& wide) { return covers(wide.match, match); });
+    return found != made.routes.end()
+               ? std::optional(static_cast<std::size_t>(found - made.routes.begin()))
+               : std::nullopt;
+  };
+  std::vector<std::size_t> takers;
+  if (auto const whole = taker_of(route.match)) {
+    takers.push_back(*whole);
+  } else {
+    auto part = route.match;
+    for (auto const& method : route.match.methods) {
+      part.methods = {method};
+      auto const taker = taker_of(part);
+      if (!taker) {
+        return;
+      }
+      takers.push_back(*taker);
+    }
+    std::ranges::sort(takers);
+    takers.erase(std::ranges::unique(takers).begin(), takers.end());
+  }
+  if (takers.empty()) {
+    return;
+  }
+  std::string names;
+  for (auto const taker : takers) {
+    names += (names.empty() ? "" : " and ") + shown(made.routes[taker].name) + " in line " +
+             std::to_string(lines[taker]);
+  }
+  in.warn(place, "never reached: the route" + std::string(takers.size() == 1 ? " " : "s ") + names +
+                     (takers.size() == 1 ? " takes" : " take") +
+                     " all of its requests; the first match wins, so put the narrower one first");
+}
+
+/// Policies that no route has.
+void warn_of_unused(option_reader& in, section const& top, config const& made) {
+  auto const* const given = top.find("policies");
+  if (given == nullptr) {
+    return;
+  }
+  for (auto const& member : given->value->members) {
+    auto const is_it = [&](std::size_t position) {
+      return made.policies[position].name == member.key->text;
+    };
+    bool const is_used = std::ranges::any_of(made.routes, [&](route_config const& route) {
+      return std::ranges::any_of(route.limits, is_it);
+    });
+    if (!is_used) {
+      in.warn(member.key->place,
+              "the policy " + shown(member.key->text) + " is in the limits of no route");
+    }
+  }
+}
+
+}  // namespace
+
+void read_routes(option_reader& in, section const& top, known_names const& known, config& made) {
+  auto const items = in.items_at(top, "routes");
+  if (top.has_empty_list("routes")) {
+    in.fault(top.place_of("routes"), "routes: an empty list (expected at least one route)");
+  }
+  std::map<std::string, std::size_t> lines_by_name;
+  std::vector<std::size_t> lines;
+  for (auto const* const item : items) {
+    auto const from = in.open(*item, "routes");
+    if (from.node == nullptr) {
+      continue;
+    }
+    auto route = read_route(in, from, known, made);
+    auto const [first, fresh] = lines_by_name.try_emplace(route.name, item->place.line);
+    if (!fresh) {
+      auto const line = " in line " + std::to_string(first->second);
+      in.fault(from.has("name") ? from.place_of("name") : item->place,
+               from.has("name")
+                   ? "name: the route" + line + " is called " + shown(route.name) + " too"
+                   : "never reached: the route" + line + " has the same match");
+    } else {
+      warn_of_shadow(in, made, lines, route, item->place);
+    }
+    lines.push_back(item->place.line);
+    made.routes.push_back(std::move(route));
+  }
+  warn_of_unused(in, top, made);
+}
+
+}  // namespace tidegate::gateway
