@@ -34,27 +34,6 @@ constexpr std::chrono::milliseconds turn_time_max{4};
   return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
 }
 
-/// `Trailer` of a response without the names of those that do not go on.
-void append_trailer_names(std::string& lines, std::span<std::string_view const> values) {
-  std::string names;
-  for (auto rest : values) {
-    while (!rest.empty()) {
-      auto const comma = std::min(rest.find(','), rest.size());
-      auto name = rest.substr(0, comma);
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-      name.remove_prefix(std::min(name.find_first_not_of(" \t"), name.size()));
-      name = name.substr(0, name.find_last_not_of(" \t") + 1);
-      if (!name.empty() && wire::use_of_trailer({name, "", wire::find_known_field(name)}) ==
-                               wire::trailer_use::forwarded) {
-        names.append(names.empty() ? "" : ", ").append(name);
-      }
-    }
-  }
-  if (!names.empty()) {
-    wire::append_field(lines, "Trailer", names);
-  }
-}
-
 [[nodiscard]] auto repeated_reply(reply_texts texts, value_scratch const& values) -> local_reply {
   auto const detail = "The request has " + to_string(*values.repeated) +
                       " more than once, and not every server would take the same one.";
@@ -98,8 +77,7 @@ void exchange::advance() {
     switch (phase_) {
       case phase::select: said = select_route(context_, *config_, worker_.path, texts()); break;
       case phase::charges:
-        if (auto service = quotas(); !quota_.find_charges(context_, service, worker_.loop.now()))
-            [[unlikely]] {
+        if (!quota_.find_charges(context_, quotas_, worker_.loop.now())) [[unlikely]] {
           context_.reply = repeated_reply(texts(), values_);
           said = step::answered;
         }
@@ -110,8 +88,7 @@ void exchange::advance() {
             pool != nullptr && context_.handler != handler::unauthorized &&
             !overload_.admits(context_, pool->target().load.get(), worker_.loop.now()))
             [[unlikely]] {
-          auto service = quotas();
-          quota_.refuse_overloaded(context_, service, worker_.loop.now());
+          quota_.refuse_overloaded(context_, quotas_, worker_.loop.now());
           said = step::answered;
         }
         break;
@@ -127,14 +104,7 @@ void exchange::advance() {
 }
 
 void exchange::look_at_quotas() {
-  auto service = quotas();
-  quota_.look(context_, service, worker_.loop.now());
-}
-
-auto exchange::quotas() -> quota_service {
-  auto& shared = worker_.shared.quotas;
-  return {shared.table,     shared.overrides, worker_.quotas, shared.health,
-          *worker_.metrics, worker_.jitter,   values_,        worker_.text};
+  quota_.look(context_, quotas_, worker_.loop.now());
 }
 
 // ---- keys ----
@@ -204,12 +174,11 @@ void exchange::admit(std::optional<std::int64_t> replay_cost) {
 
 void exchange::settle(bool refund) {
   auto const now = worker_.loop.now();
-  auto service = quotas();
   if (refund) {
     overload_.leave(context_, forward_.tries() > 0, now);
-    quota_.release(context_, service, now);
+    quota_.release(context_, quotas_, now);
   } else {
-    quota_.settle(context_, service, now);
+    quota_.settle(context_, quotas_, now);
     overload_.leave(context_, forward_.tries() > 0, now);
   }
 }
@@ -217,8 +186,7 @@ void exchange::settle(bool refund) {
 // ---- quotas that gateways share ----
 
 auto exchange::enter_quota() -> step {
-  auto service = quotas();
-  auto const said = quota_.enter(context_, service, worker_.loop.now());
+  auto const said = quota_.enter(context_, quotas_, worker_.loop.now());
   if (said != step::suspended) {
     return said;
   }
@@ -255,8 +223,7 @@ auto exchange::enter_quota() -> step {
 void exchange::quotas_answered(store::spend_answer const& answer) {
   auto const question = question_;
   auto const held = std::exchange(held_, nullptr);  // the context points into it
-  auto service = quotas();
-  auto const said = quota_.resume(context_, service, answer, worker_.loop.now());
+  auto const said = quota_.resume(context_, quotas_, answer, worker_.loop.now());
   if (held) {
     octets_at_hand_ = held->content_octets;
   } else {
@@ -511,261 +478,6 @@ auto exchange::held_octets() const -> std::size_t {
 
 auto exchange::waiting_octets() const -> std::size_t {
   return held_octets() + forward_.waiting_octets() + (keyed_ ? keyed_->upstream_octets() : 0);
-}
-
-// ---- the answer of an upstream ----
-
-void exchange::answer_began(int status, wire::response_head const* head, std::string& limit_lines) {
-  context_.status = status;
-  context_.reason = {};
-  context_.answered_at = worker_.loop.now();
-  auto service = quotas();
-  quota_.append_fields(limit_lines, context_, service, head, status);
-}
-
-auto exchange::take_head(wire::response_head const& head) -> bool {
-  auto const& made_again = context_.route_settings().fields_made_anew;
-  if (bridge_) [[unlikely]] {
-    if (bridge_->takes_answer(head, made_again)) {
-      answer_began(head.status(), &head, bridge_->limit_lines());
-      return false;
-    }
-    bridge_.reset();
-  }
-  context_.status = head.status();
-  context_.reason = {};
-  context_.answered_at = worker_.loop.now();
-  auto drop = made_again;
-  std::string trailers;
-  if (head.has(known_field::trailer)) [[unlikely]] {
-    drop |= {known_field::trailer};
-    if (client_->wants_framing()) {  // else there are no trailers
-      append_trailer_names(trailers, lines_of(head, known_field::trailer, worker_.lines));
-    }
-  }
-  auto& lines = worker_.field_lines;
-  write_lines(lines, context_.status, {.upstream = &head, .more = trailers});
-  client_->send_head(head, drop, lines);
-  return true;
-}
-
-void exchange::take_body(std::string_view bytes, std::uint64_t content_octets) {
-  if (bridge_) {
-    if (auto const taken = bridge_->take_body(bytes); !taken) {
-      forward_.abandon();
-      respond(bridge_refusal(taken.error()));
-    } else {
-      count_held();
-    }
-    return;
-  }
-  context_.response_octets += content_octets;
-  if (client_ != nullptr) {
-    client_->send_body(bytes);
-  }
-}
-
-void exchange::take_end() {
-  if (!bridge_) {
-    finish(false);
-    return;
-  }
-  respond(bridge_->finish(wall_time_now()));
-}
-
-void exchange::drop_answer() {
-  if (bridge_) {
-    bridge_->drop_answer();
-  }
-}
-
-// ---- responses ----
-
-void exchange::write_lines(std::string& out, int status, response_lines const& of) {
-  out.clear();
-  bool const has_date =
-      of.has_date || (of.upstream != nullptr && of.upstream->has(known_field::date));
-  if (!has_date) {
-    out.append(worker_.date_line());
-  }
-  for (auto const& field : of.fields) {
-    if (!of.is_replay || !is_stale(field)) {
-      wire::append_field(out, field.name, std::string_view(field.value));
-    }
-  }
-  if (of.limit_lines) {
-    out.append(*of.limit_lines);
-  } else {
-    auto service = quotas();
-    quota_.append_fields(out, context_, service, of.upstream, status, of.has_resets);
-  }
-  if (of.retry_after > 0ns) {
-    wire::append_parts(
-        out, "Retry-After: ", static_cast<std::uint64_t>(ratelimit::seconds_until(of.retry_after)),
-        "\r\n");
-  }
-  if (of.is_replay) {
-    out.append("Idempotent-Replayed: true\r\n");
-  }
-  out.append(of.more);
-}
-
-void exchange::send_own_head(int status, response_lines const& of,
-                             std::optional<std::uint64_t> length) {
-  if (client_ != nullptr) {
-    write_lines(worker_.field_lines, status, of);
-    client_->send_own_head(status, worker_.field_lines, length);
-  }
-}
-
-namespace {
-
-[[nodiscard]] auto response_of(local_reply const& reply, std::string_view lines) -> whole_response {
-  return {.status = reply.status,
-          .content_type = reply.content_type,
-          .field_lines = lines,
-          .content = reply.content,
-          .closes = reply.status == 413,  // the rest of the content is not waited for
-          .content_head = reply.content_head,
-          .owner = reply.owner};
-}
-
-[[nodiscard]] auto lines_of(local_reply const& reply) -> response_lines {
-  return {
-      .has_resets = reply.has_resets, .retry_after = reply.retry_after, .more = reply.field_lines};
-}
-
-}  // namespace
-
-void exchange::respond() {
-  auto const& reply = *context_.reply;
-  context_.status = reply.status;
-  context_.reason = reply.reason;
-  auto const keyed = std::exchange(keyed_, nullptr);
-  if (keyed) {
-    keyed->refused();
-  }
-  if (client_ == nullptr) {
-    auto& on = worker_;
-    (void)close();
-    on.reclaim(*this);
-    return;
-  }
-  auto& lines = worker_.field_lines;
-  write_lines(lines, reply.status, lines_of(reply));
-  if (reply.is_service) {
-    context_.response_octets = reply.content.size();
-  }
-  auto* const client = close(reply.is_service ? 0 : reply.content.size());
-  client->send_whole(response_of(reply, lines));
-}
-
-void exchange::respond_early() {
-  auto const reply = *std::exchange(context_.reply, std::nullopt);
-  context_.status = reply.status;
-  context_.reason = reply.reason;
-  if (client_ == nullptr) {
-    return;
-  }
-  auto& lines = worker_.field_lines;
-  write_lines(lines, reply.status, lines_of(reply));
-  early_ = {reply.status, reply.content.size(), reply.reason};
-  std::exchange(client_, nullptr)->send_whole(response_of(reply, lines));
-}
-
-void exchange::respond(kept_response const& response) {
-  context_.status = response.status;
-  auto const size = response.content_begin.size() + response.content.size();
-  context_.response_octets = size;
-  auto const keyed = std::exchange(keyed_, nullptr);
-  if (client_ == nullptr) {
-    auto& on = worker_;
-    (void)close();
-    on.reclaim(*this);
-    return;
-  }
-  auto& lines = worker_.field_lines;
-  write_lines(lines, response.status, response.lines);
-  if (context_.method == wire::method::head) {
-    context_.response_octets = 0;
-    auto* const client = close();
-    client->send_own_head(response.status, lines, size);
-    client->send_end(false);
-    return;
-  }
-  auto* const client = close();
-  client->send_whole({.status = response.status,
-                      .field_lines = lines,
-                      .content = response.content,
-                      .closes = response.status == 413,  // the rest is not waited for
-                      .content_begin = response.content_begin,
-                      .owner = response.owner});
-}
-
-void exchange::respond(scim_answer answer) {
-  std::shared_ptr<std::string const> kept;
-  if (answer.content.size() >= large_octets_min) {
-    kept = std::make_shared<std::string const>(std::move(answer.content));
-  }
-  auto const bridge = std::exchange(bridge_, nullptr);
-  scim_.reset();
-  kept_response response{.status = answer.status,
-                         .lines = {.fields = answer.fields},
-                         .content_begin = answer.content_begin,
-                         .content = kept ? *kept : answer.content,
-                         .owner = kept};
-  if (bridge && !bridge->limit_lines().empty()) {
-    response.lines.limit_lines = bridge->limit_lines();
-  }
-  respond(response);
-}
-
-void exchange::finish(bool is_cut) {
-  auto& on = worker_;
-  auto const keyed = std::exchange(keyed_, nullptr);
-  if (client_ == nullptr && context_.status == 0) {
-    context_.status = status_client_closed;
-    context_.reason = "client-gone";
-  }
-  if (auto* const client = close()) {
-    client->send_end(is_cut);
-  } else {
-    on.reclaim(*this);
-  }
-}
-
-auto exchange::close(std::size_t local_octets) -> client_stream* {
-  if (log_.is_on()) {
-    try {
-      worker_.write_log(log_.finish(context_, quota_, early_, local_octets));
-    } catch (std::bad_alloc const&) {  // the client must still be let go
-    }
-    log_.reset();
-  }
-  bridge_.reset();
-  scim_.reset();
-  held_.reset();
-  if (question_) {
-    std::exchange(question_, nullptr)->owner = nullptr;  // what is spent meanwhile is released
-  }
-  forward_.end();
-  worker_.count_buffered(counted_, 0);
-  try {
-    auto service = quotas();
-    quota_.settle(context_, service, worker_.loop.now());
-  } catch (std::bad_alloc const&) {  // a store of quotas is not told what is released
-  }
-  overload_.leave(context_, forward_.tries() > 0, worker_.loop.now());
-  if (context_.route != nullptr) {
-    context_.route->counts->count(early_.status != 0 ? early_.status : context_.status,
-                                  worker_.loop.now() - context_.begun);
-  }
-  if (scim_operation_ != scim_operation::none) {
-    worker_.metrics->scim[static_cast<std::size_t>(scim_operation_)].add(
-        static_cast<std::size_t>(std::clamp(context_.status, 0, 599)));
-  }
-  worker_.release(*std::exchange(config_, nullptr));
-  return std::exchange(client_, nullptr);
 }
 
 }  // namespace tidegate::gateway

@@ -148,13 +148,20 @@ class exchange final {
   void bridge_content(std::string_view framed, bool last);
   /// Tells a client to go on that waits for that with its content.
   void send_continue();
-  [[nodiscard]] auto quotas() -> quota_service;
   /// Settles, counts and logs. The client, if there is one, is to be told the end of the response;
   /// nothing of the exchange is used after that.
   [[nodiscard]] auto close(std::size_t local_octets = 0) -> client_stream*;
 
   worker& worker_;
   value_scratch values_{worker_.lines};
+  quota_service quotas_{worker_.shared.quotas.table,
+                        worker_.shared.quotas.overrides,
+                        worker_.quotas,
+                        worker_.shared.quotas.health,
+                        *worker_.metrics,
+                        worker_.jitter,
+                        values_,
+                        worker_.text};
   client_stream* client_ = nullptr;
   worker_config* config_ = nullptr;
   request_context context_;

@@ -411,12 +411,13 @@ void quota_phase::refuse(request_context& context, ratelimit::problem_type type,
   // Where no policy says when to come back, Retry-After alone does (draft-09, section 6).
   bool const is_a_reset = std::ranges::any_of(
       fields_.views(), [&](auto const& view) { return view.reset == retry_after; });
-  context.reply = {.status = ratelimit::status_of(type),
-                   .reason = reason,
-                   .content = content,
-                   .content_head = content_head,
-                   .retry_after = retry_after,
-                   .has_resets = is_a_reset};
+  auto& reply = context.reply.emplace();
+  reply.status = ratelimit::status_of(type);
+  reply.reason = reason;
+  reply.content = content;
+  reply.content_head = content_head;
+  reply.retry_after = retry_after;
+  reply.has_resets = is_a_reset;
 }
 
 // ---- what is told ----
