@@ -113,7 +113,7 @@ auto asks_by_token(wire::request_head const& request) -> bool {
   constexpr std::string_view scheme = "bearer";
   return std::ranges::any_of(request.fields(), [&](auto const& field) {
     return field.known == wire::known_field::authorization &&
-           equal_ignoring_case(std::string_view(field.value).substr(0, scheme.size()), scheme);
+           http::equal_names(std::string_view(field.value).substr(0, scheme.size()), scheme);
   });
 }
 
@@ -132,8 +132,8 @@ auto admin_access::find(sha256_digest const& token) const -> bearer_token const*
   return found == tokens_.end() ? nullptr : &*found;
 }
 
-auto admin_access::let_in(wire::request_head const& request, std::string_view cookie,
-                          http::ip_address const& from, instant now)
+auto admin_access::authorize(wire::request_head const& request, std::string_view cookie,
+                             http::ip_address const& from, instant now)
     -> result<admin_caller, admin_answer> {
   if (!is_read(request) && is_from_elsewhere(request)) {
     return failure(admin_problem(403, "Pages of other origins change nothing here."));

@@ -67,8 +67,8 @@ class admin_access {
 
   /// Whoever sends this, or the refusal: 401, 403, or 429 after too many wrong tokens. `cookie` is the name of the
   /// cookie with the session. A cookie counts for a change only when the request comes from a page of this origin.
-  [[nodiscard]] auto let_in(wire::request_head const& request, std::string_view cookie,
-                            http::ip_address const& from, instant now)
+  [[nodiscard]] auto authorize(wire::request_head const& request, std::string_view cookie,
+                               http::ip_address const& from, instant now)
       -> result<admin_caller, admin_answer>;
 
   /// Makes a session of what a token may do. `id` is what the cookie will say.

@@ -40,7 +40,7 @@ class access_of : public testing::Test {
             std::string(lines) + "\r\n";
     auto const head = std::make_unique<wire::request_head>();
     EXPECT_EQ(wire::parse_request_head(text_, 0, {}, *head).state, wire::head_state::complete);
-    auto caller = access.let_in(*head, cookie, address(from), now);
+    auto caller = access.authorize(*head, cookie, address(from), now);
     if (!caller) {
       refusal = std::move(caller.error());
       return std::to_string(refusal.status);
@@ -71,7 +71,7 @@ TEST_F(gateway_admin_access,
                       std::string(lines) + "\r\n";
     auto const head = std::make_unique<wire::request_head>();
     EXPECT_EQ(wire::parse_request_head(text, 0, {}, *head).state, wire::head_state::complete);
-    auto const caller = open.let_in(*head, cookie, address("127.0.0.1"), start);
+    auto const caller = open.authorize(*head, cookie, address("127.0.0.1"), start);
     return caller ? 200 : caller.error().status;
   };
   EXPECT_EQ(ask_open("POST /api/v1/config", "Sec-Fetch-Site: cross-site\r\n"), 403);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_config.hpp"
+#include "api/api_config.hpp"
 
 #include "endpoint_fixture.hpp"
 
@@ -42,25 +42,6 @@ class admin_api_config : public testing::Test {
     return outcome;
   }};
 };
-
-TEST_F(admin_api_config, knows_its_paths_and_no_others) {
-  struct row {
-    std::string_view path;
-    bool is_known;
-  };
-  for (auto const& [path, is_known] : {
-           row{"/api/v1/config", true},
-           row{"/api/v1/config/reload", true},
-           row{"/api/v1/config/", false},
-           row{"/api/v1/config/reload/", false},
-           row{"/api/v1/configs", false},
-           row{"/api/v1/Config", false},
-           row{"/", false},
-           row{"", false},
-       }) {
-    EXPECT_EQ(is_config_path(path), is_known) << path;
-  }
-}
 
 TEST_F(admin_api_config, names_the_methods_of_each_path) {
   struct row {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_directory.hpp"
+#include "api/api_directory.hpp"
 
 #include "endpoint_fixture.hpp"
 
@@ -191,23 +191,6 @@ class admin_api_directory : public testing::Test {
   std::unique_ptr<scim_service> scim;
   std::shared_ptr<active_config const> active;
 };
-
-TEST_F(admin_api_directory, knows_its_paths_and_no_others) {
-  struct row {
-    std::string_view path;
-    bool is_known;
-  };
-  for (auto const& [path, is_known] : {
-           row{"/api/v1/directory", true},
-           row{"/api/v1/directory/", true},
-           row{"/api/v1/directory/a/b/Users", true},
-           row{"/api/v1/directoryx", false},
-           row{"/api/v1/directories", false},
-           row{"/", false},
-       }) {
-    EXPECT_EQ(is_directory_path(path), is_known) << path;
-  }
-}
 
 TEST_F(admin_api_directory, names_routes_tenants_and_types_and_no_digest) {
   auto const answer = ask(get, "/api/v1/directory");

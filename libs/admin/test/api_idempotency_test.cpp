@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_idempotency.hpp"
+#include "api/api_idempotency.hpp"
 
 #include "endpoint_fixture.hpp"
 
@@ -123,24 +123,6 @@ class admin_api_idempotency : public testing::Test {
   std::unique_ptr<engine::loop> loop = make_loop();
   std::shared_ptr<idempotency_service> keys;
 };
-
-TEST_F(admin_api_idempotency, knows_its_paths_and_no_others) {
-  struct row {
-    std::string_view path;
-    bool is_known;
-  };
-  for (auto const& [path, is_known] : {
-           row{"/api/v1/idempotency", true},
-           row{"/api/v1/idempotency/", true},
-           row{"/api/v1/idempotency/unknown", true},
-           row{"/api/v1/idempotency/x/resolve", true},
-           row{"/api/v1/idempotencyx", false},
-           row{"/api/v1/idempotenc", false},
-           row{"/", false},
-       }) {
-    EXPECT_EQ(is_idempotency_path(path), is_known) << path;
-  }
-}
 
 TEST_F(admin_api_idempotency, names_the_methods_of_each_path) {
   struct row {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_partitions.hpp"
+#include "api/api_partitions.hpp"
 
 #include "control_fixture.hpp"
 
@@ -66,21 +66,7 @@ class admin_api_partitions : public testing::Test {
   std::vector<std::string> notes;
 };
 
-TEST_F(admin_api_partitions, knows_its_paths_and_no_others) {
-  struct row {
-    std::string_view path;
-    bool is_known;
-  };
-  for (auto const& [path, is_known] : {
-           row{"/api/v1/partitions/lookup", true},
-           row{"/api/v1/partitions/overrides", true},
-           row{"/api/v1/partitions/", true},
-           row{"/api/v1/partitions", false},
-           row{"/api/v1/partition/lookup", false},
-           row{"", false},
-       }) {
-    EXPECT_EQ(is_partition_path(path), is_known) << path;
-  }
+TEST_F(admin_api_partitions, knows_no_other_paths) {
   for (auto const* const path : {"/api/v1/partitions/", "/api/v1/partitions/other",
                                  "/api/v1/partitions/lookup/", "/api/v1/partitions/overrides/x"}) {
     SCOPED_TRACE(path);

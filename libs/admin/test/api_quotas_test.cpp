@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_quotas.hpp"
+#include "api/api_quotas.hpp"
 
 #include "control_fixture.hpp"
 
@@ -41,23 +41,6 @@ class admin_api_quotas : public testing::Test {
   control_fixture with{std::string(settings)};
   partition_key_cache shown;
 };
-
-TEST_F(admin_api_quotas, knows_its_paths_and_no_others) {
-  struct row {
-    std::string_view path;
-    bool is_known;
-  };
-  for (auto const& [path, is_known] : {
-           row{"/api/v1/policies", true},
-           row{"/api/v1/partitions", true},
-           row{"/api/v1/policies/", false},
-           row{"/api/v1/partitions/lookup", false},
-           row{"/api/v1/policy", false},
-           row{"", false},
-       }) {
-    EXPECT_EQ(is_quota_path(path), is_known) << path;
-  }
-}
 
 TEST_F(admin_api_quotas, tells_partitions_of_other_sources_apart) {
   auto const& burst = with.seen().active->config.policies.front().partition;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_try.hpp"
+#include "api/api_try.hpp"
 
 #include "control_fixture.hpp"
 

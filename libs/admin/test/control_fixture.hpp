@@ -32,12 +32,17 @@ class control_fixture {
       EXPECT_TRUE(bound) << (bound ? "" : bound.error());
     }
     plane_->start();
-    auto made = plane_->make_control(*loop);
+    auto made = make_control();
     EXPECT_TRUE(made) << (made ? "" : made.error());
     seen_ = std::make_unique<control>(*std::move(made));
   }
 
   [[nodiscard]] auto seen() -> control& { return *seen_; }
+  /// Another one, for what owns its own.
+  [[nodiscard]] auto make_control() -> result<control, std::string> {
+    return plane_->make_control(*loop);
+  }
+  void begin_drain() { plane_->begin_drain(); }
 
   /// Sends a client's request for `path` through the listener, and returns the whole response.
   auto get(std::string_view path, std::string_view field_lines = "") -> std::string {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tidegate/proxy/control.hpp>
+#include "api/partition_key_cache.hpp"
 #include "http.hpp"
-#include "partition_key_cache.hpp"
 
 #include <tidegate/engine/loop.hpp>
 
@@ -15,9 +15,6 @@
 #include <string_view>
 
 namespace tidegate::gateway {
-
-/// True for the paths that a `partition_api` knows.
-[[nodiscard]] auto is_partition_path(std::string_view path) -> bool;
 
 /// The admin API for single partitions:
 ///

@@ -11,9 +11,6 @@
 
 namespace tidegate::gateway {
 
-/// True for the paths that `answer_config` knows.
-[[nodiscard]] auto is_config_path(std::string_view path) -> bool;
-
 /// The admin API for the configuration:
 ///
 ///     GET  /api/v1/config           every option, its value and where that comes from

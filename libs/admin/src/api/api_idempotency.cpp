@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_idempotency.hpp"
+#include "api/api_idempotency.hpp"
 
 #include <tidegate/config/key_scope.hpp>
 #include <tidegate/http/field_name.hpp>
@@ -407,18 +407,7 @@ void list_unknown(engine::loop& on, std::shared_ptr<idempotency_service> const& 
   });
 }
 
-[[nodiscard]] auto not_allowed(std::string_view allow) -> admin_answer {
-  auto answer = admin_problem(405, "Allowed here: " + std::string(allow) + ".");
-  answer.allow = allow;
-  return answer;
-}
-
 }  // namespace
-
-auto is_idempotency_path(std::string_view path) -> bool {
-  return path.starts_with(api_path) &&
-         (path.size() == api_path.size() || path[api_path.size()] == '/');
-}
 
 void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
                         admin_request const& request, reply_function reply) {
@@ -436,7 +425,7 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> c
   auto rest = std::string_view(request.path).substr(api_path.size());
   if (rest.empty()) {
     if (!is_read) {
-      reply(not_allowed("GET, HEAD"));
+      reply(method_not_allowed("GET, HEAD"));
     } else if (!keys) {
       begin({}, wish::look);
     } else if (auto asked = keys_asked_for(*keys, request.query)) {
@@ -449,7 +438,7 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> c
   rest.remove_prefix(1);
   if (rest == "unknown") {
     if (!is_read) {
-      reply(not_allowed("GET, HEAD"));
+      reply(method_not_allowed("GET, HEAD"));
     } else if (!keys) {
       begin({}, wish::look);
     } else {
@@ -459,7 +448,7 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> c
   }
   if (rest == "lookup") {
     if (request.method != post) {
-      reply(not_allowed("POST"));
+      reply(method_not_allowed("POST"));
     } else if (!is_json(request.content_type)) {
       reply(admin_problem(415, "The content is to be application/json."));
     } else if (!keys) {
@@ -480,10 +469,10 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> c
     if (is_read || request.method == delete_) {
       begin({*id}, is_read ? wish::look : wish::purge);
     } else {
-      reply(not_allowed("GET, HEAD, DELETE"));
+      reply(method_not_allowed("GET, HEAD, DELETE"));
     }
   } else if (request.method != post) {
-    reply(not_allowed("POST"));
+    reply(method_not_allowed("POST"));
   } else if (!is_json(request.content_type)) {
     reply(admin_problem(415, "The content is to be application/json."));
   } else if (auto const outcome = read_resolution(request.content)) {

@@ -14,9 +14,6 @@
 
 namespace tidegate::gateway {
 
-/// True for the paths that `answer_directory` knows.
-[[nodiscard]] auto is_directory_path(std::string_view path) -> bool;
-
 /// The admin API for the directory, as far as `console.directory` lets it:
 ///
 ///     GET    /api/v1/directory                          routes with `service: scim`, their tenants and types

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_try.hpp"
+#include "api/api_try.hpp"
 
 #include <tidegate/http/field_name.hpp>
 
@@ -393,9 +393,7 @@ try_api::~try_api() = default;
 
 void try_api::answer(admin_request const& request, note_function note, reply_function reply) {
   if (request.method != wire::method::post) {
-    auto refusal = admin_problem(405, "Allowed here: POST.");
-    refusal.allow = "POST";
-    reply(std::move(refusal));
+    reply(method_not_allowed("POST"));
     return;
   }
   if (!is_json(request.content_type)) {

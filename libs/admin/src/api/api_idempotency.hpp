@@ -12,9 +12,6 @@
 
 namespace tidegate::gateway {
 
-/// True for the paths that `answer_idempotency` knows.
-[[nodiscard]] auto is_idempotency_path(std::string_view path) -> bool;
-
 /// The admin API for idempotency keys:
 ///
 ///     GET    /api/v1/idempotency?scope=S&key=K    looks a key up

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_partitions.hpp"
+#include "api/api_partitions.hpp"
 
-#include "api_quotas.hpp"
+#include "api/api_quotas.hpp"
 
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/http/path_readings.hpp>
@@ -33,12 +33,6 @@ constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
 
 [[nodiscard]] auto problem(int status, std::string const& detail) {
   return failure(admin_problem(status, detail));
-}
-
-[[nodiscard]] auto not_allowed(std::string_view allow) -> admin_answer {
-  auto answer = admin_problem(405, "Allowed here: " + std::string(allow) + ".");
-  answer.allow = allow;
-  return answer;
 }
 
 /// A value as requests have it: addresses and hosts have one spelling.
@@ -127,10 +121,6 @@ struct partition_api::wish {
   }
 };
 
-auto is_partition_path(std::string_view path) -> bool {
-  return path.starts_with(api_path);
-}
-
 void partition_api::answer(admin_request const& request, note_function note, reply_function reply) {
   using enum wire::method;
   auto const what = std::string_view(request.path).substr(api_path.size());
@@ -140,7 +130,7 @@ void partition_api::answer(admin_request const& request, note_function note, rep
     } else if (request.method == delete_) {
       take_back(request, std::move(note), std::move(reply));
     } else {
-      reply(not_allowed("GET, HEAD, DELETE"));
+      reply(method_not_allowed("GET, HEAD, DELETE"));
     }
     return;
   }
@@ -151,7 +141,7 @@ void partition_api::answer(admin_request const& request, note_function note, rep
     return;
   }
   if (request.method != post) {
-    reply(not_allowed("POST"));
+    reply(method_not_allowed("POST"));
     return;
   }
   auto of = read_wish(request);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tidegate/proxy/control.hpp>
+#include "api/partition_key_cache.hpp"
 #include "http.hpp"
-#include "partition_key_cache.hpp"
 
 #include <tidegate/base/instant.hpp>
 
@@ -23,9 +23,6 @@ namespace tidegate::gateway {
 /// of a partition that is of other sources.
 void append_partition(std::string& out, ratelimit::partition_rule const& rule,
                       std::string_view text);
-
-/// True for the paths that `answer_quotas` knows.
-[[nodiscard]] auto is_quota_path(std::string_view path) -> bool;
 
 /// The admin API for quotas:
 ///
