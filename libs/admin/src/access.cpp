@@ -61,8 +61,8 @@ enum class request_site : std::uint8_t { not_said, same_origin, none, elsewhere 
   return found;
 }
 
-/// Whether a request that a cookie came with may do what it asks for. Browsers send cookies with what pages of
-/// other ports ask for too.
+/// Whether a request with a cookie may do what it asks for. Browsers send cookies with the requests
+/// of pages of other ports, too.
 [[nodiscard]] auto is_from_here(wire::request_head const& request) -> bool {
   auto const site = site_of(request);
   if (is_read(request)) {
@@ -248,10 +248,10 @@ auto admin_access::holds(admin_caller const& caller, instant now) const -> bool 
 }
 
 auto admin_access::take_failures(instant now) -> std::optional<failures> {
-  if (failures_.count == 0 || (told_ && now < *told_ + note_interval)) {
+  if (failures_.count == 0 || (logged_at_ && now < *logged_at_ + note_interval)) {
     return std::nullopt;
   }
-  told_ = now;
+  logged_at_ = now;
   return std::exchange(failures_, {});
 }
 

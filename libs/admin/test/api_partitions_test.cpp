@@ -134,8 +134,8 @@ TEST_F(admin_api_partitions, refuses_contents_that_it_does_not_understand) {
     expect_problem(post_to(action, members), status, part);
   }
   constexpr std::string_view path = "/api/v1/partitions/lookup";
-  expect_problem(ask(post, path, "{"), 400, "The content is ");
-  expect_problem(ask(post, path, ""), 400, "The content is ");
+  expect_problem(ask(post, path, "{"), 400, "The content is not JSON: ");
+  expect_problem(ask(post, path, ""), 400, "The content is not JSON: ");
   expect_problem(ask(post, path, "[]"), 400, "JSON object");
   expect_problem(ask(post, path, "{}", "text/plain"), 415, "application/json");
 }

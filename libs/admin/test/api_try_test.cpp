@@ -67,8 +67,8 @@ TEST_F(admin_api_try, lets_no_caller_write_more_than_a_request) {
     std::string_view part;
   };
   for (auto const& [content, part] : {
-           row{"{", "The content is "},
-           row{"", "The content is "},
+           row{"{", "The content is not JSON: "},
+           row{"", "The content is not JSON: "},
            row{"[]", "JSON object"},
            row{"{}", "path is to begin"},
            row{R"({"path":"a"})", "path is to begin"},

@@ -19,9 +19,9 @@ using testing::StartsWith;
 using enum admin_role;
 using enum wire::method;
 
-class admin_router_of : public testing::Test {
+class admin_routes : public testing::Test {
  protected:
-  admin_router_of() {
+  admin_routes() {
     auto made = with.make_control();
     EXPECT_TRUE(made) << (made ? "" : made.error());
     router.emplace(*std::move(made), settings, reloader, about);
@@ -51,7 +51,7 @@ class admin_router_of : public testing::Test {
   std::optional<admin_router> router;
 };
 
-TEST_F(admin_router_of, knows_who_may_use_a_path) {
+TEST_F(admin_routes, knows_who_may_use_a_path) {
   struct row {
     std::string_view path;
     admin_role role;
@@ -77,7 +77,7 @@ TEST_F(admin_router_of, knows_who_may_use_a_path) {
   }
 }
 
-TEST_F(admin_router_of, has_an_answer_for_each_path_and_method) {
+TEST_F(admin_routes, has_an_answer_for_each_path_and_method) {
   struct row {
     wire::method method;
     std::string_view target;
@@ -136,7 +136,7 @@ TEST_F(admin_router_of, has_an_answer_for_each_path_and_method) {
   expect_problem(ask(get, "/nothing"), 404, "There is nothing at this path.");
 }
 
-TEST_F(admin_router_of, tells_whether_it_is_ready) {
+TEST_F(admin_routes, tells_whether_it_is_ready) {
   EXPECT_EQ(ask(get, "/healthz").content, "ok\n");
   EXPECT_EQ(ask(get, "/readyz").content, "ready\n");
   with.begin_drain();
@@ -146,14 +146,14 @@ TEST_F(admin_router_of, tells_whether_it_is_ready) {
   EXPECT_EQ(ask(get, "/healthz").status, 200);
 }
 
-TEST_F(admin_router_of, has_metrics_of_the_program) {
+TEST_F(admin_routes, has_metrics_of_the_program) {
   auto const answer = ask(get, "/metrics");
   EXPECT_EQ(answer.content_type, "text/plain; version=0.0.4; charset=utf-8");
   EXPECT_THAT(answer.content, HasSubstr("version=\"1.2.3\""));
   EXPECT_THAT(router->figures(), StartsWith("{\"at\":"));
 }
 
-TEST_F(admin_router_of, streams_events_to_so_many_consoles_and_no_more) {
+TEST_F(admin_routes, streams_events_to_so_many_consoles_and_no_more) {
   for (std::size_t i = 0; i < admin_router::streams_max; ++i) {
     EXPECT_TRUE(ask(get, "/api/v1/events").streams);
     router->begin_stream();
@@ -164,7 +164,7 @@ TEST_F(admin_router_of, streams_events_to_so_many_consoles_and_no_more) {
   EXPECT_TRUE(ask(get, "/api/v1/events").streams);
 }
 
-TEST_F(admin_router_of, notes_changes_and_nothing_else) {
+TEST_F(admin_routes, notes_changes_and_nothing_else) {
   (void)ask(get, "/api/v1/config/reload");
   (void)ask(post, "/api/v1/explain", "RateLimit: 1");
   (void)ask(post, "/api/v1/idempotency/lookup", "{}");

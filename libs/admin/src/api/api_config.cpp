@@ -128,8 +128,8 @@ void answer_config(engine::loop& on, config const& settings, config_reloader& re
   auto const to = std::make_shared<std::move_only_function<void(admin_answer)>>(std::move(reply));
   bool const is_asked =
       reloader.ask(on, is_get ? reload_mode::preview : reload_mode::apply,
-                   [to](reload_mode what, reload_outcome const& outcome) {
-                     (*to)(what == reload_mode::preview ? foreseen(outcome) : done(outcome));
+                   [to](reload_mode mode, reload_outcome const& outcome) {
+                     (*to)(mode == reload_mode::preview ? foreseen(outcome) : done(outcome));
                    });
   if (!is_asked) {
     (*to)(admin_problem(503, "As many ask for a reload as may; try again later."));

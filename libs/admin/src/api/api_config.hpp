@@ -17,8 +17,9 @@ namespace tidegate::gateway {
 ///     GET  /api/v1/config/reload    what a reload would change, or why there would be none
 ///     POST /api/v1/config/reload    reloads, as SIGHUP does
 ///
-/// `reply` is called once, on the thread of `on`, perhaps before this returns; never when the gateway ends before.
-void answer_config(engine::loop& on, config const& settings, config_reloader& desk,
+/// `reply` is called once, on the thread of `on`, perhaps before this returns; never when the
+/// gateway ends before.
+void answer_config(engine::loop& on, config const& settings, config_reloader& reloader,
                    admin_request const& request, std::move_only_function<void(admin_answer)> reply);
 
 }  // namespace tidegate::gateway

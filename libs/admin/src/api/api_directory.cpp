@@ -30,7 +30,7 @@ constexpr std::string_view console_principal = "\1console";
 constexpr std::uint32_t page_size = 25;
 constexpr std::uint32_t page_size_max = 200;
 constexpr std::size_t answer_octets = std::size_t{4} << 20;
-/// So many attributes of a type are named, for whoever makes columns of them.
+/// So many attributes of a type are named, for the columns of a table.
 constexpr std::size_t attributes_max = 8;
 
 using reply_function = std::move_only_function<void(admin_answer)>;

@@ -14,25 +14,27 @@
 
 namespace tidegate::gateway {
 
-/// The admin API for the directory, as far as `console.directory` lets it:
+/// The admin API for the directory, as far as `console.directory` allows it. Below
+/// `/api/v1/directory`:
 ///
-///     GET    /api/v1/directory                          routes with `service: scim`, their tenants and types
-///     GET    /api/v1/directory/ROUTE/TENANT/Users?...   a list, with the parameters of SCIM
-///     GET    /api/v1/directory/ROUTE/TENANT/Users/ID    one resource
-///     PATCH  /api/v1/directory/ROUTE/TENANT/Users/ID    changes it (RFC 7644, section 3.5.2)
-///     DELETE /api/v1/directory/ROUTE/TENANT/Users/ID    deletes it
+///     GET                           routes with `service: scim`, their tenants and types
+///     GET    /ROUTE/TENANT/Users    a list, with the parameters of SCIM
+///     GET    /ROUTE/TENANT/Users/ID a resource
+///     PATCH  /ROUTE/TENANT/Users/ID changes it (RFC 7644, section 3.5.2)
+///     DELETE /ROUTE/TENANT/Users/ID deletes it
 ///
-/// ROUTE and TENANT are names with their "/" encoded. What SCIM says is said by the service itself, to a
-/// principal that no token has: cursors of clients mean nothing here, and these mean nothing to clients.
+/// ROUTE and TENANT are names with their "/" encoded. The SCIM service answers, for a principal
+/// that no token has: cursors of clients are not valid here, nor these for clients.
 ///
-/// `reply` is called once, on the thread of `on`, perhaps before this returns; never when the gateway ends
-/// before. The directory is asked on its own threads. `scim` may be null where no route of `settings`
-/// is one of SCIM.
+/// `reply` is called once, on the thread of `on`, perhaps before this returns; never when the
+/// gateway ends before. The directory reads and writes on its own threads. `scim` may be null where
+/// no route of `active` has a SCIM service.
 void answer_directory(engine::loop& on, active_config const& active, scim_service* scim,
                       admin_request const& request,
                       std::move_only_function<void(admin_answer)> reply);
 
-/// What a PATCH is about, for the log: ` (replace active false)`. No value is told but true and false.
+/// What a PATCH is about, for the log: ` (replace active false)`. It has no values but true and
+/// false.
 [[nodiscard]] auto patch_in_words(std::string_view content) -> std::string;
 
 }  // namespace tidegate::gateway
