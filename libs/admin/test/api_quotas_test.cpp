@@ -6,6 +6,8 @@
 #include <tidegate/json/parse.hpp>
 #include <tidegate/ratelimit/partition.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

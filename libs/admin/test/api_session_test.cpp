@@ -3,6 +3,7 @@
 
 #include "endpoint_fixture.hpp"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::MatchesRegex;
-using testing::Not;
 using enum wire::method;
 
 constexpr instant start{1h};

@@ -3,6 +3,7 @@
 
 #include "control_fixture.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
