@@ -393,7 +393,7 @@ TEST(gateway_partition_admin, refuses_what_it_does_not_understand) {
     SCOPED_TRACE(members);
     expect_problem(post_to(with, what, members), status, part);
   }
-  expect_problem(ask(with, "POST", "/api/v1/partitions/lookup", "{"), 400, "no JSON");
+  expect_problem(ask(with, "POST", "/api/v1/partitions/lookup", "{"), 400, "not JSON");
   expect_problem(ask(with, "POST", "/api/v1/partitions/lookup", "[]"), 400, "JSON object");
   expect_problem(
       ask(with, "POST", "/api/v1/partitions/reset", "{}", "Content-Type: text/plain\r\n"), 415,

@@ -148,7 +148,7 @@ TEST(gateway_try, says_when_there_is_no_answer) {
 TEST(gateway_try, refuses_what_is_not_one_valid_request) {
   gateway const with{std::string(echo)};
   for (auto const& [content, part] : std::vector<std::pair<std::string, std::string>>{
-           {"{", "no JSON"},
+           {"{", "not JSON"},
            {"[]", "JSON object"},
            {"{}", "path is to begin"},
            {R"({"path":"a"})", "path is to begin"},

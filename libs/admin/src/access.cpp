@@ -61,8 +61,8 @@ enum class request_site : std::uint8_t { not_said, same_origin, none, elsewhere 
   return found;
 }
 
-/// Whether a request that a cookie came with may do what it asks for. Browsers send cookies with what pages of
-/// other ports ask for too.
+/// Whether a request with a cookie may do what it asks for. Browsers send cookies with the requests
+/// of pages of other ports, too.
 [[nodiscard]] auto is_from_here(wire::request_head const& request) -> bool {
   auto const site = site_of(request);
   if (is_read(request)) {
@@ -113,7 +113,7 @@ auto asks_by_token(wire::request_head const& request) -> bool {
   constexpr std::string_view scheme = "bearer";
   return std::ranges::any_of(request.fields(), [&](auto const& field) {
     return field.known == wire::known_field::authorization &&
-           equal_ignoring_case(std::string_view(field.value).substr(0, scheme.size()), scheme);
+           http::equal_names(std::string_view(field.value).substr(0, scheme.size()), scheme);
   });
 }
 
@@ -132,8 +132,8 @@ auto admin_access::find(sha256_digest const& token) const -> bearer_token const*
   return found == tokens_.end() ? nullptr : &*found;
 }
 
-auto admin_access::let_in(wire::request_head const& request, std::string_view cookie,
-                          http::ip_address const& from, instant now)
+auto admin_access::authorize(wire::request_head const& request, std::string_view cookie,
+                             http::ip_address const& from, instant now)
     -> result<admin_caller, admin_answer> {
   if (!is_read(request) && is_from_elsewhere(request)) {
     return failure(admin_problem(403, "Pages of other origins change nothing here."));
@@ -248,10 +248,10 @@ auto admin_access::holds(admin_caller const& caller, instant now) const -> bool 
 }
 
 auto admin_access::take_failures(instant now) -> std::optional<failures> {
-  if (failures_.count == 0 || (told_ && now < *told_ + note_interval)) {
+  if (failures_.count == 0 || (logged_at_ && now < *logged_at_ + note_interval)) {
     return std::nullopt;
   }
-  told_ = now;
+  logged_at_ = now;
   return std::exchange(failures_, {});
 }
 

@@ -10,24 +10,25 @@
 
 namespace tidegate::gateway {
 
-/// The page, one piece after the other; the build writes them. `\1` stands for a nonce, `\2` for the first figures and
-/// `\3` for who looks.
+/// The page, one piece after the other; the build writes them. `\1` stands for a nonce, `\2` for
+/// the first figures and `\3` for the caller.
 [[nodiscard]] auto console_pieces() -> std::span<std::string_view const>;
 /// The same of the page that asks for a token.
 [[nodiscard]] auto login_pieces() -> std::span<std::string_view const>;
 
-/// What a page is told of a moment, in one line of JSON: when it is, and all metrics without their comments.
+/// The figures of a moment in one line of JSON: the time, and all metrics without their comments.
 [[nodiscard]] auto console_figures(std::string_view metrics,
                                    std::chrono::system_clock::time_point now) -> std::string;
 
-/// The console with what it shows first, so that it needs no second request for it. It may load nothing from
-/// elsewhere, and runs nothing but its own programs, which the nonce names. `caller` is what `/api/v1/session` says.
+/// The console with what it shows first, so that it needs no second request for it. It may load
+/// nothing from elsewhere, and runs nothing but its own scripts, which the nonce names. `caller` is
+/// what `/api/v1/session` answers.
 [[nodiscard]] auto console_page(std::string_view figures, std::string_view caller) -> admin_answer;
 
-/// The page for whoever brings no token, with nothing of the gateway in it.
+/// The page for a client without a token, with nothing of the gateway in it.
 [[nodiscard]] auto login_page() -> admin_answer;
 
-/// Says what the fields mean that somebody pasted.
+/// Says what pasted fields mean.
 [[nodiscard]] auto explain_pasted(std::string_view text, std::chrono::system_clock::time_point now)
     -> admin_answer;
 

@@ -15,6 +15,12 @@ auto admin_problem(int status, std::string_view detail) -> admin_answer {
   return answer;
 }
 
+auto method_not_allowed(std::string_view allow) -> admin_answer {
+  auto answer = admin_problem(405, "Allowed here: " + std::string(allow) + ".");
+  answer.allow = allow;
+  return answer;
+}
+
 auto is_json(std::string_view content_type) -> bool {
   auto type = content_type.substr(0, content_type.find(';'));
   while (type.ends_with(' ') || type.ends_with('\t')) {

@@ -27,10 +27,14 @@ struct admin_answer {
   std::string_view allow{};       ///< with 405: the methods that there are
   std::string security_policy{};  ///< Content-Security-Policy, of a page
   std::vector<std::pair<std::string_view, std::string>> fields{};  ///< that only this answer has
+  bool streams = false;  ///< events follow until the client leaves, in place of `content`
 };
 
 /// A problem without a type of its own; the detail is for people.
 [[nodiscard]] auto admin_problem(int status, std::string_view detail) -> admin_answer;
+
+/// 405 for a path that has only the methods of `allow`, a literal such as `GET, HEAD`.
+[[nodiscard]] auto method_not_allowed(std::string_view allow) -> admin_answer;
 
 /// True for the content type of JSON, and where there is none.
 [[nodiscard]] auto is_json(std::string_view content_type) -> bool;

@@ -5,7 +5,7 @@
 
 namespace tidegate::gateway {
 
-/// 128 bits that nobody can guess, in hexadecimal. Empty when the system gives no random numbers.
+/// 128 unpredictable bits in hexadecimal. Empty when the system gives no random numbers.
 [[nodiscard]] auto random_hex() -> std::string;
 
 }  // namespace tidegate::gateway

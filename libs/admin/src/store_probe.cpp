@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto interval = 1s;
-/// A directory in a file: while nobody reads it, writes are quicker, and to ask is to read.
+/// Of a directory in a file: a probe reads it, and while nothing reads it, writes are quicker.
 constexpr auto file_interval = 15s;
 /// A store that takes longer to answer a question of one key is of no use to requests.
 constexpr auto answer_timeout = 3s;
@@ -34,8 +34,8 @@ constexpr auto answer_timeout = 3s;
 
 }  // namespace
 
-store_probe::store_probe(control& of) : control_(of) {
-  set(of.loop.timers(), of.loop.now());
+store_probe::store_probe(control& seen) : control_(seen) {
+  set(seen.loop.timers(), seen.loop.now());
 }
 
 auto store_probe::figures() const -> std::vector<store_figures> {
@@ -63,16 +63,16 @@ void store_probe::expired() {
   ask_directory();
 }
 
-auto store_probe::is_due(state& of, store::store_health& health) const -> bool {
-  if (of.is_asked) {
-    if (control_.loop.now() - of.asked_at >= answer_timeout) {
+auto store_probe::is_due(state& probed, store::store_health& health) const -> bool {
+  if (probed.is_asked) {
+    if (control_.loop.now() - probed.asked_at >= answer_timeout) {
       store::store_error const late{store::store_fault::unavailable, "no answer in 3 seconds"};
       health.note(&late);
     }
     return false;
   }
-  of.is_asked = true;
-  of.asked_at = control_.loop.now();
+  probed.is_asked = true;
+  probed.asked_at = control_.loop.now();
   return true;
 }
 
@@ -93,9 +93,9 @@ void store_probe::ask_quotas() {
                                    found->name,
                                    store::counting::exact};
   control_.quotas->spend({&probe, 1}, control_.loop.now(),
-                         [of = quota_, active, is_failing,
+                         [probed = quota_, active, is_failing,
                           &health = control_.quota_health()](store::spend_answer const& answer) {
-                           of->is_asked = false;
+                           probed->is_asked = false;
                            if (!answer && answer.error().fault != store::store_fault::stopped) {
                              health.note(&answer.error());
                            } else if (answer && is_failing) {
@@ -114,12 +114,12 @@ void store_probe::ask_keys() {
     return;
   }
   // No answer owns the store: the last one to let it go must not be a thread of its own.
-  control_.keys->store->find({}, [of = idempotency_, &health = control_.keys->health,
+  control_.keys->store->find({}, [probed = idempotency_, &health = control_.keys->health,
                                   &on = control_.loop](store::find_answer const& answer) {
     if (!answer && answer.error().fault != store::store_fault::stopped) {
       health.note(&answer.error());
     }
-    auto done = [of] { of->is_asked = false; };
+    auto done = [probed] { probed->is_asked = false; };
     on.runs_here() ? done() : on.post(std::move(done));
   });
 }
@@ -135,12 +135,12 @@ void store_probe::try_keys(bool bounded) {
       .ttl = interval,
       .tombstone = interval};
   // No answer owns the store, which gives its last ones while it goes.
-  auto removed = [of = idempotency_, &keys = *control_.keys,
+  auto removed = [probed = idempotency_, &keys = *control_.keys,
                   &on = control_.loop](store::apply_answer const& answer) {
     if (answer || answer.error().fault != store::store_fault::stopped) {
       keys.note(answer ? nullptr : &answer.error());
     }
-    on.post([of] { of->is_asked = false; });
+    on.post([probed] { probed->is_asked = false; });
   };
   control_.keys->store->apply(
       {.key = {}, .when = {}, .next = probe, .bounded = bounded},
@@ -176,8 +176,8 @@ void store_probe::ask_directory() {
   if (is_early || !is_due(*directory_, health)) {
     return;
   }
-  control_.scim->probe([of = directory_, &on = control_.loop] {
-    auto done = [of] { of->is_asked = false; };
+  control_.scim->probe([probed = directory_, &on = control_.loop] {
+    auto done = [probed] { probed->is_asked = false; };
     on.runs_here() ? done() : on.post(std::move(done));
   });
 }

@@ -26,7 +26,8 @@ auto address(std::string_view text) -> http::ip_address {
   return *http::parse_ip_address(text);
 }
 
-/// What a request with these field lines gets: `ops`, `ops (session)`, or the status of its refusal.
+/// What a request with these field lines gets: `ops`, `ops (session)`, or the status of its
+/// refusal.
 class access_of : public testing::Test {
  protected:
   access_of() {
@@ -40,7 +41,7 @@ class access_of : public testing::Test {
             std::string(lines) + "\r\n";
     auto const head = std::make_unique<wire::request_head>();
     EXPECT_EQ(wire::parse_request_head(text_, 0, {}, *head).state, wire::head_state::complete);
-    auto caller = access.let_in(*head, cookie, address(from), now);
+    auto caller = access.authorize(*head, cookie, address(from), now);
     if (!caller) {
       refusal = std::move(caller.error());
       return std::to_string(refusal.status);
@@ -61,9 +62,9 @@ class access_of : public testing::Test {
   std::string text_;
 };
 
-using gateway_admin_access = access_of;
+using admin_access_control = access_of;
 
-TEST_F(gateway_admin_access,
+TEST_F(admin_access_control,
        refuses_changes_by_pages_of_other_sites_also_where_no_token_is_needed) {
   admin_access open{false};
   auto const ask_open = [&](std::string_view request_line, std::string_view lines) {
@@ -71,7 +72,7 @@ TEST_F(gateway_admin_access,
                       std::string(lines) + "\r\n";
     auto const head = std::make_unique<wire::request_head>();
     EXPECT_EQ(wire::parse_request_head(text, 0, {}, *head).state, wire::head_state::complete);
-    auto const caller = open.let_in(*head, cookie, address("127.0.0.1"), start);
+    auto const caller = open.authorize(*head, cookie, address("127.0.0.1"), start);
     return caller ? 200 : caller.error().status;
   };
   EXPECT_EQ(ask_open("POST /api/v1/config", "Sec-Fetch-Site: cross-site\r\n"), 403);
@@ -89,7 +90,7 @@ TEST_F(gateway_admin_access,
   EXPECT_EQ(ask_open("GET /metrics", "Sec-Fetch-Site: cross-site\r\n"), 200) << "it only reads";
 }
 
-TEST_F(gateway_admin_access, lets_in_who_has_a_token) {
+TEST_F(admin_access_control, lets_in_who_has_a_token) {
   EXPECT_EQ(get("Authorization: Bearer secret\r\n"), "ops");
   EXPECT_EQ(get("Authorization: bearer reader\r\n"), "look (read-only)");
   for (auto const* const wrong :
@@ -102,8 +103,7 @@ TEST_F(gateway_admin_access, lets_in_who_has_a_token) {
   }
 }
 
-TEST_F(gateway_admin_access,
-       lets_everybody_in_where_no_token_is_needed_and_nobody_where_there_is_none) {
+TEST_F(admin_access_control, lets_all_in_where_no_token_is_needed_and_none_where_there_is_none) {
   admin_access open(false);
   EXPECT_FALSE(open.needs_token());
   access.use({});
@@ -111,7 +111,7 @@ TEST_F(gateway_admin_access,
   EXPECT_EQ(get("Authorization: Bearer secret\r\n"), "401");
 }
 
-TEST_F(gateway_admin_access, makes_a_session_of_a_token) {
+TEST_F(admin_access_control, makes_a_session_of_a_token) {
   ASSERT_EQ(get("Authorization: Bearer secret\r\n"), "ops");
   access.open_session(last, "abc", start);
   std::string const with = "Cookie: a=b; tidegate_session_9901=abc; c=d\r\n";
@@ -131,7 +131,7 @@ TEST_F(gateway_admin_access, makes_a_session_of_a_token) {
   EXPECT_EQ(get(with), "401");
 }
 
-TEST_F(gateway_admin_access, ends_what_was_opened_with_a_token_that_is_gone) {
+TEST_F(admin_access_control, ends_what_was_opened_with_a_token_that_is_gone) {
   ASSERT_EQ(get("Authorization: Bearer secret\r\n"), "ops");
   auto const by_token = last;
   access.open_session(last, "abc", start);
@@ -145,7 +145,7 @@ TEST_F(gateway_admin_access, ends_what_was_opened_with_a_token_that_is_gone) {
   EXPECT_FALSE(access.holds(by_token, start));
 }
 
-TEST_F(gateway_admin_access, has_so_many_sessions_and_ends_the_oldest) {
+TEST_F(admin_access_control, has_so_many_sessions_and_ends_the_oldest) {
   ASSERT_EQ(get("Authorization: Bearer secret\r\n"), "ops");
   auto const caller = last;
   for (std::size_t i = 0; i <= admin_access::sessions_max; ++i) {
@@ -162,7 +162,7 @@ TEST_F(gateway_admin_access, has_so_many_sessions_and_ends_the_oldest) {
   EXPECT_EQ(get("Cookie: tidegate_session_9901=2\r\n"), "ops (session)");
 }
 
-TEST_F(gateway_admin_access, leaves_other_schemes_to_a_proxy_in_front) {
+TEST_F(admin_access_control, leaves_other_schemes_to_a_proxy_in_front) {
   ASSERT_EQ(get("Authorization: Bearer secret\r\n"), "ops");
   access.open_session(last, "abc", start);
   std::string const basic = "Authorization: Basic c2VjcmV0\r\n";
@@ -172,7 +172,7 @@ TEST_F(gateway_admin_access, leaves_other_schemes_to_a_proxy_in_front) {
   EXPECT_EQ(get(basic + "Cookie: tidegate_session_9901=abc\r\n"), "ops (session)");
 }
 
-TEST_F(gateway_admin_access, takes_a_cookie_for_changes_from_its_own_pages_only) {
+TEST_F(admin_access_control, takes_a_cookie_for_changes_from_its_own_pages_only) {
   ASSERT_EQ(get("Authorization: Bearer secret\r\n"), "ops");
   access.open_session(last, "abc", start);
   auto const post = [&](std::string const& lines) {
@@ -195,7 +195,7 @@ TEST_F(gateway_admin_access, takes_a_cookie_for_changes_from_its_own_pages_only)
             "403");
 }
 
-TEST_F(gateway_admin_access, lets_pages_of_other_ports_read_nothing_with_a_cookie) {
+TEST_F(admin_access_control, lets_pages_of_other_ports_read_nothing_with_a_cookie) {
   ASSERT_EQ(get("Authorization: Bearer secret\r\n"), "ops");
   access.open_session(last, "abc", start);
   std::string const with = "Cookie: tidegate_session_9901=abc\r\nSec-Fetch-Site: ";
@@ -205,7 +205,7 @@ TEST_F(gateway_admin_access, lets_pages_of_other_ports_read_nothing_with_a_cooki
   EXPECT_EQ(ask("GET /", with + "cross-site\r\n"), "ops (session)");  // a link to the page
 }
 
-TEST_F(gateway_admin_access, looks_at_so_many_wrong_tokens_of_an_address) {
+TEST_F(admin_access_control, looks_at_so_many_wrong_tokens_of_an_address) {
   for (int i = 0; i < admin_access::tries_max; ++i) {
     EXPECT_EQ(get("Authorization: Bearer wrong\r\n"), "401");
     EXPECT_EQ(get("Authorization: Bearer secret\r\n"),
@@ -213,13 +213,13 @@ TEST_F(gateway_admin_access, looks_at_so_many_wrong_tokens_of_an_address) {
   }
   EXPECT_EQ(refusal.fields.at(0), (std::pair<std::string_view, std::string>("Retry-After", "60")));
   EXPECT_EQ(get("Authorization: Bearer secret\r\n", "192.0.2.2"), "ops");
-  // Whoever brings none, or an old cookie, has not tried.
+  // A request without a token, or with an old cookie, does not count as a try.
   EXPECT_EQ(get(), "401");
   EXPECT_EQ(get("Cookie: tidegate_session_9901=abc\r\n"), "401");
   EXPECT_EQ(get("Authorization: Bearer secret\r\n", "192.0.2.1", start + 60s), "ops");
 }
 
-TEST_F(gateway_admin_access, counts_a_network_of_ipv6_as_one_address) {
+TEST_F(admin_access_control, counts_a_network_of_ipv6_as_one_address) {
   for (int i = 0; i < admin_access::tries_max; ++i) {
     EXPECT_EQ(get("Authorization: Bearer wrong\r\n", "2001:db8::" + std::to_string(i)), "401");
   }
@@ -227,7 +227,7 @@ TEST_F(gateway_admin_access, counts_a_network_of_ipv6_as_one_address) {
   EXPECT_EQ(get("Authorization: Bearer secret\r\n", "2001:db8:0:1::"), "ops");
 }
 
-TEST_F(gateway_admin_access, remembers_so_many_addresses) {
+TEST_F(admin_access_control, remembers_so_many_addresses) {
   EXPECT_EQ(get("Authorization: Bearer secret\r\n", "10.3.0.1"), "ops");
   for (std::size_t i = 0; i < admin_access::addresses_max; ++i) {
     auto const from = "10.0." + std::to_string(i / 256) + "." + std::to_string(i % 256);
@@ -247,7 +247,7 @@ TEST_F(gateway_admin_access, remembers_so_many_addresses) {
   EXPECT_EQ(get("Authorization: Bearer secret\r\n", "10.2.0.1", start + 61s), "ops");
 }
 
-TEST_F(gateway_admin_access, tells_of_wrong_tokens_once_in_a_while) {
+TEST_F(admin_access_control, tells_of_wrong_tokens_once_in_a_while) {
   EXPECT_FALSE(access.take_failures(start));
   (void)get("Authorization: Bearer wrong\r\n");
   EXPECT_EQ(access.take_failures(start)->count, 1U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_config.hpp"
+#include "api/api_config.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "partition_key_cache.hpp"
-#include "api_quotas.hpp"
+#include "api/partition_key_cache.hpp"
+#include "api/api_quotas.hpp"
 
 #include <gtest/gtest.h>
 

@@ -17,8 +17,8 @@ namespace tidegate::gateway {
 
 enum class reload_mode : std::uint8_t { preview, apply };
 
-/// Reads the configuration again on a thread of its own, since that reads files and asks for names. The thread is
-/// made by the first request for it; the destructor waits for it.
+/// Reads the configuration again on a thread of its own, since that reads files and resolves names.
+/// The first request starts the thread; the destructor waits for it.
 class config_reloader {
  public:
   using reload_function = std::function<reload_outcome(reload_mode mode)>;
@@ -30,7 +30,8 @@ class config_reloader {
   auto operator=(config_reloader const&) -> config_reloader& = delete;
   ~config_reloader();
 
-  /// False when as many wait as may. Else `reply` is called once, on the thread of `on`, unless that ends before.
+  /// False when as many wait as may. Else `reply` is called once, on the thread of `on`, unless
+  /// that ends before.
   [[nodiscard]] auto ask(engine::loop& on, reload_mode mode, reply_function reply) -> bool;
 
  private:

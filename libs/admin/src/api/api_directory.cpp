@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_directory.hpp"
+#include "api/api_directory.hpp"
 
 #include <tidegate/engine/on_loop.hpp>
 #include <tidegate/json/parse.hpp>
@@ -30,7 +30,7 @@ constexpr std::string_view console_principal = "\1console";
 constexpr std::uint32_t page_size = 25;
 constexpr std::uint32_t page_size_max = 200;
 constexpr std::size_t answer_octets = std::size_t{4} << 20;
-/// So many attributes of a type are named, for whoever makes columns of them.
+/// So many attributes of a type are named, for the columns of a table.
 constexpr std::size_t attributes_max = 8;
 
 using reply_function = std::move_only_function<void(admin_answer)>;
@@ -143,12 +143,6 @@ void append_type(std::string& out, scim::model_type const& type) {
   return out;
 }
 
-[[nodiscard]] auto not_allowed(std::string_view allow) -> admin_answer {
-  auto answer = admin_problem(405, "Allowed here: " + std::string(allow) + ".");
-  answer.allow = allow;
-  return answer;
-}
-
 [[nodiscard]] auto method_text(wire::method method) -> std::string_view {
   using enum wire::method;
   switch (method) {
@@ -189,18 +183,13 @@ void append_type(std::string& out, scim::model_type const& type) {
 
 }  // namespace
 
-auto is_directory_path(std::string_view path) -> bool {
-  return path.starts_with(api_path) &&
-         (path.size() == api_path.size() || path[api_path.size()] == '/');
-}
-
 void answer_directory(engine::loop& on, active_config const& active, scim_service* scim,
                       admin_request const& request, reply_function reply) {
   auto const& configured = active.config;
   bool const is_read = request.method == wire::method::get || request.method == wire::method::head;
   auto rest = std::string_view(request.path).substr(api_path.size());
   if (rest.empty()) {
-    reply(is_read ? overview(configured, scim) : not_allowed("GET, HEAD"));
+    reply(is_read ? overview(configured, scim) : method_not_allowed("GET, HEAD"));
     return;
   }
   if (configured.console_directory == directory_access::off) {
@@ -229,7 +218,7 @@ void answer_directory(engine::loop& on, active_config const& active, scim_servic
   bool const changes =
       request.method == wire::method::patch || request.method == wire::method::delete_;
   if (!is_read && !(is_resource && changes)) {
-    reply(not_allowed(is_resource ? "GET, HEAD, PATCH, DELETE" : "GET, HEAD"));
+    reply(method_not_allowed(is_resource ? "GET, HEAD, PATCH, DELETE" : "GET, HEAD"));
     return;
   }
   if (changes && configured.console_directory != directory_access::write) {

@@ -9,7 +9,8 @@
 
 namespace tidegate::gateway {
 
-/// The partitions that somebody was shown lately: by their keys, which say nothing of secrets in them. Of one thread.
+/// The partitions that operators were shown lately, by their keys, which tell no secrets. Of one
+/// thread.
 class partition_key_cache {
  public:
   static constexpr std::size_t entries_max = 1'024;

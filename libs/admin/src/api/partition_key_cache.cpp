@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "partition_key_cache.hpp"
+#include "api/partition_key_cache.hpp"
 
-#include "api_quotas.hpp"
+#include "api/api_quotas.hpp"
 
 #include <iterator>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_partitions.hpp"
+#include "api/api_partitions.hpp"
 
-#include "api_quotas.hpp"
+#include "api/api_quotas.hpp"
 
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/http/path_readings.hpp>
@@ -33,12 +33,6 @@ constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
 
 [[nodiscard]] auto problem(int status, std::string const& detail) {
   return failure(admin_problem(status, detail));
-}
-
-[[nodiscard]] auto not_allowed(std::string_view allow) -> admin_answer {
-  auto answer = admin_problem(405, "Allowed here: " + std::string(allow) + ".");
-  answer.allow = allow;
-  return answer;
 }
 
 /// A value as requests have it: addresses and hosts have one spelling.
@@ -78,7 +72,7 @@ constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
   return words;
 }
 
-/// The partition of the values that somebody has written down.
+/// The partition of the values in a request.
 [[nodiscard]] auto partition_of(ratelimit::partition_rule const& rule, json::value const& values)
     -> result<std::string, admin_answer> {
   auto const* const list = values.if_array();
@@ -106,9 +100,9 @@ constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
 
 }  // namespace
 
-/// Which partition is meant, and what is to become of it. It owns what it needs: a store may answer when there are other
-/// settings.
-struct partition_api::wish {
+/// Which partition is meant, and what is to become of it. It owns what it needs: a store may answer
+/// after a reload.
+struct partition_api::partition_command {
   std::shared_ptr<active_config const> active;
   policy_config const* policy = nullptr;
   std::uint32_t id = 0;
@@ -127,70 +121,69 @@ struct partition_api::wish {
   }
 };
 
-auto is_partition_path(std::string_view path) -> bool {
-  return path.starts_with(api_path);
-}
-
 void partition_api::answer(admin_request const& request, note_function note, reply_function reply) {
   using enum wire::method;
-  auto const what = std::string_view(request.path).substr(api_path.size());
-  if (what == "overrides") {
+  auto const action = std::string_view(request.path).substr(api_path.size());
+  if (action == "overrides") {
     if (request.method == get || request.method == head) {
       reply(list());
     } else if (request.method == delete_) {
       take_back(request, std::move(note), std::move(reply));
     } else {
-      reply(not_allowed("GET, HEAD, DELETE"));
+      reply(method_not_allowed("GET, HEAD, DELETE"));
     }
     return;
   }
-  bool const is_look = what == "lookup";
-  bool const is_reset = what == "reset";
-  if (!is_look && !is_reset && what != "quota") {
+  bool const is_look = action == "lookup";
+  bool const is_reset = action == "reset";
+  if (!is_look && !is_reset && action != "quota") {
     reply(admin_problem(404, "There is nothing at this path."));
     return;
   }
   if (request.method != post) {
-    reply(not_allowed("POST"));
+    reply(method_not_allowed("POST"));
     return;
   }
-  auto of = read_wish(request);
-  if (!of) {
+  auto command = read_command(request);
+  if (!command) {
     if (!is_look) {
-      note(is_reset ? "reset a partition" : "give a partition another quota", of.error().status);
+      note(is_reset ? "reset a partition" : "give a partition another quota",
+           command.error().status);
     }
-    reply(std::move(of).error());
+    reply(std::move(command).error());
     return;
   }
   if (is_look) {
-    look_up(*std::move(of), false, std::move(reply));
+    look_up(*std::move(command), false, std::move(reply));
     return;
   }
-  auto words = is_reset ? "reset " + of->in_words()
-                        : "give " + of->in_words() + " a quota of " + std::to_string(of->quota) +
-                              " for " + std::to_string(of->lasts.count()) + " s";
+  auto words = is_reset ? "reset " + command->in_words()
+                        : "give " + command->in_words() + " a quota of " +
+                              std::to_string(command->quota) + " for " +
+                              std::to_string(command->lasts.count()) + " s";
   auto noted = [words = std::move(words), note = std::move(note),
                 reply = std::move(reply)](admin_answer made) mutable {
     note(words, made.status);
     reply(std::move(made));
   };
   if (is_reset) {
-    reset(*std::move(of), std::move(noted));
+    reset(*std::move(command), std::move(noted));
   } else {
-    give_quota(*std::move(of), std::move(noted));
+    give_quota(*std::move(command), std::move(noted));
   }
 }
 
 // ---- which one ----
 
-auto partition_api::read_wish(admin_request const& request) -> result<wish, admin_answer> {
+auto partition_api::read_command(admin_request const& request)
+    -> result<partition_command, admin_answer> {
   if (!is_json(request.content_type)) {
     return problem(415, "The content is to be application/json.");
   }
   auto const read = json::parse(request.content, {.depth_max = 4});
   if (!read || read->if_object() == nullptr) {
     return problem(400, read ? "The content is to be a JSON object."
-                             : "The content is no JSON: " + to_string(read.error()) + ".");
+                             : "The content is not JSON: " + to_string(read.error()) + ".");
   }
   bool const gives = request.path.ends_with("/quota");
   for (auto const& member : read->if_object()->members()) {
@@ -206,30 +199,30 @@ auto partition_api::read_wish(admin_request const& request) -> result<wish, admi
   if (name == nullptr || name->if_string() == nullptr) {
     return problem(400, "policy is missing: the name of a policy.");
   }
-  wish of;
-  of.active = control_.active;
-  auto const& policies = of.active->config.policies;
+  partition_command command;
+  command.active = control_.active;
+  auto const& policies = command.active->config.policies;
   auto const found = std::ranges::find(policies, *name->if_string(), &policy_config::name);
   if (found == policies.end()) {
     return problem(404, "There is no such policy.");
   }
-  auto const id = policy_id_of(*of.active, *found);
+  auto const id = policy_id_of(*command.active, *found);
   if (!id) {
     return problem(409, "No route has this policy, so it has no partitions.");
   }
-  of.policy = &*found;
-  of.id = *id;
+  command.policy = &*found;
+  command.id = *id;
   auto const* const values = read->find("values");
   auto const* const key = read->find("key");
   if ((values == nullptr) == (key == nullptr)) {
     return problem(400, "Either values or key is needed, to say which partition it is.");
   }
   if (values != nullptr) {
-    TIDEGATE_TRY(of.partition, partition_of(found->partition, *values));
+    TIDEGATE_TRY(command.partition, partition_of(found->partition, *values));
   } else if (key->if_string() == nullptr) {
     return problem(400, "key is to be a string, as the list of partitions has it.");
-  } else if (auto partition = find_partition(of, *key->if_string(), loop_.now())) {
-    of.partition = *std::move(partition);
+  } else if (auto partition = find_partition(command, *key->if_string(), loop_.now())) {
+    command.partition = *std::move(partition);
   } else {
     return problem(404,
                    "No partition with this key was seen lately: ask for it by the values of its "
@@ -247,27 +240,29 @@ auto partition_api::read_wish(admin_request const& request) -> result<wish, admi
       return problem(400, "seconds is to be a whole number from 1 to " +
                               std::to_string(override_longest.count()) + " (30 days).");
     }
-    of.quota = *quota->if_integer();
-    of.lasts = std::chrono::seconds(*seconds->if_integer());
+    command.quota = *quota->if_integer();
+    command.lasts = std::chrono::seconds(*seconds->if_integer());
   }
-  return of;
+  return command;
 }
 
 /// Keys are digests, so that only what is at hand can be found by one.
-auto partition_api::find_partition(wish const& of, std::string_view key, instant now) const
-    -> std::optional<std::string> {
+auto partition_api::find_partition(partition_command const& command, std::string_view key,
+                                   instant now) const -> std::optional<std::string> {
   if (auto const* const shown = shown_.find(key);
-      shown != nullptr && is_partition_of(of.policy->partition, *shown)) {
+      shown != nullptr && is_partition_of(command.policy->partition, *shown)) {
     return *shown;
   }
   for (auto const& each : control_.overrides().list()) {
-    if (each.policy_id == of.id && is_partition_of(of.policy->partition, each.partition) &&
+    if (each.policy_id == command.id &&
+        is_partition_of(command.policy->partition, each.partition) &&
         partition_key_of(each.partition) == key) {
       return each.partition;
     }
   }
-  for (auto const& each : control_.hottest_of(of.policy->name, now)) {
-    if (is_partition_of(of.policy->partition, each.text) && partition_key_of(each.text) == key) {
+  for (auto const& each : control_.hottest_of(command.policy->name, now)) {
+    if (is_partition_of(command.policy->partition, each.text) &&
+        partition_key_of(each.text) == key) {
       return each.text;
     }
   }
@@ -276,50 +271,54 @@ auto partition_api::find_partition(wish const& of, std::string_view key, instant
 
 // ---- what is done ----
 
-auto partition_api::describe(wish const& of, ratelimit::service const& left) const -> admin_answer {
+auto partition_api::describe(partition_command const& command, ratelimit::service const& left) const
+    -> admin_answer {
   auto const now = loop_.now();
-  auto const other = control_.overrides().find(of.id, of.partition, now);
+  auto const other = control_.overrides().find(command.id, command.partition, now);
   admin_answer answer{200, json_type, "{\"policy\":"};
   auto& out = answer.content;
-  json::append_string(out, of.policy->name);
+  json::append_string(out, command.policy->name);
   out += ",";
-  append_partition(out, of.policy->partition, of.partition);
-  out += ",\"quota\":" + std::to_string(other ? other->quota : of.policy->policy.quota());
+  append_partition(out, command.policy->partition, command.partition);
+  out += ",\"quota\":" + std::to_string(other ? other->quota : command.policy->policy.quota());
   out += ",\"remaining\":" + std::to_string(left.remaining);
-  if (!of.is_concurrent()) {
+  if (!command.is_concurrent()) {
     out += ",\"reset\":" + std::to_string(ratelimit::seconds_until(left.reset));
   }
-  auto const blocked = of.policy->abuse ? ratelimit::blocked_for(
-                                              control_.quota_table().peek<ratelimit::refusal_state>(
-                                                  abuse_domain + of.id, of.partition, now),
-                                              now)
-                                        : 0ns;
+  auto const blocked =
+      command.policy->abuse
+          ? ratelimit::blocked_for(control_.quota_table().peek<ratelimit::refusal_state>(
+                                       abuse_domain + command.id, command.partition, now),
+                                   now)
+          : 0ns;
   out += blocked > 0ns ? ",\"blocked\":true,\"blocked-for\":" +
                              std::to_string(ratelimit::seconds_until(blocked))
                        : std::string(",\"blocked\":false");
   if (other) {
-    out += ",\"usual-quota\":" + std::to_string(of.policy->policy.quota()) +
+    out += ",\"usual-quota\":" + std::to_string(command.policy->policy.quota()) +
            ",\"seconds\":" + seconds_left(other->until, now);
   }
   out += "}\n";
   return answer;
 }
 
-void partition_api::look_up(wish of, bool was_changed, reply_function reply) {
+void partition_api::look_up(partition_command command, bool was_changed, reply_function reply) {
   auto const now = loop_.now();
-  shown_.add(of.partition);
+  shown_.add(command.partition);
   if (!control_.quotas) {
-    auto const other = control_.overrides().find(of.id, of.partition, now);
-    auto const by = of.policy->policy.with_quota(other ? other->quota : of.policy->policy.quota());
-    auto const left = control_.quota_table().look(of.charge(*by), now);
+    auto const other = control_.overrides().find(command.id, command.partition, now);
+    auto const by =
+        command.policy->policy.with_quota(other ? other->quota : command.policy->policy.quota());
+    auto const left = control_.quota_table().look(command.charge(*by), now);
     if (was_changed) {
-      control_.correct_hottest(of.policy->name, of.partition, left);
+      control_.correct_hottest(command.policy->name, command.partition, left);
     }
-    reply(describe(of, left));
+    reply(describe(command, left));
     return;
   }
-  // Spending nothing tells what is left. It is asked exactly: slices that gateways took ahead count as spent.
-  auto const carried = std::make_shared<wish>(std::move(of));
+  // Spending nothing tells what is left. It is asked exactly: slices that gateways took ahead count
+  // as spent.
+  auto const carried = std::make_shared<partition_command>(std::move(command));
   store::shared_charge const asked{carried->charge(carried->policy->policy), carried->policy->name,
                                    store::counting::exact};
   control_.quotas->spend({&asked, 1}, now,
@@ -341,22 +340,22 @@ void partition_api::look_up(wish of, bool was_changed, reply_function reply) {
                          });
 }
 
-void partition_api::reset(wish of, reply_function reply) {
-  if (of.is_concurrent() && !of.policy->abuse) {
+void partition_api::reset(partition_command command, reply_function reply) {
+  if (command.is_concurrent() && !command.policy->abuse) {
     reply(admin_problem(409,
                         "Concurrent requests are held until they end: there is nothing to reset."));
     return;
   }
-  control_.quota_table().forget(abuse_domain + of.id, of.partition);
-  if (!of.is_concurrent()) {
-    control_.quota_table().forget(of.id, of.partition);
+  control_.quota_table().forget(abuse_domain + command.id, command.partition);
+  if (!command.is_concurrent()) {
+    control_.quota_table().forget(command.id, command.partition);
   }
   if (!control_.quotas) {
-    look_up(std::move(of), true, std::move(reply));
+    look_up(std::move(command), true, std::move(reply));
     return;
   }
   // Every thread knows something of its own.
-  auto const carried = std::make_shared<wish>(std::move(of));
+  auto const carried = std::make_shared<partition_command>(std::move(command));
   auto const forget_here = [this, carried] {
     control_.post_to_workers([carried](store::quota_store& quotas) {
       quotas.forget_here({carried->charge(carried->policy->policy), carried->policy->name,
@@ -379,7 +378,7 @@ void partition_api::reset(wish of, reply_function reply) {
       });
 }
 
-void partition_api::give_quota(wish of, reply_function reply) {
+void partition_api::give_quota(partition_command command, reply_function reply) {
   if (control_.quotas) {
     reply(
         admin_problem(501,
@@ -388,15 +387,16 @@ void partition_api::give_quota(wish of, reply_function reply) {
                       "reset the partition."));
     return;
   }
-  if (!control_.overrides().set({of.id, of.partition, of.quota, loop_.now() + of.lasts})) {
+  if (!control_.overrides().set(
+          {command.id, command.partition, command.quota, loop_.now() + command.lasts})) {
     reply(admin_problem(409, "There are as many temporary quotas as there may be (" +
                                  std::to_string(store::quota_overrides::entries_max) +
                                  "): take one back first."));
     return;
   }
-  policies_[of.id] = of.policy->name;
+  policies_[command.id] = command.policy->name;
   await_end();
-  look_up(std::move(of), true, std::move(reply));
+  look_up(std::move(command), true, std::move(reply));
 }
 
 // ---- all that have one ----

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_config.hpp"
+#include "api/api_config.hpp"
 
 #include <tidegate/http/problem.hpp>
 #include <tidegate/json/string.hpp>
@@ -112,20 +112,13 @@ void append_changes(std::string& out, std::vector<config_change> const& changes)
 
 }  // namespace
 
-auto is_config_path(std::string_view path) -> bool {
-  return path == config_path || path == reload_path;
-}
-
 void answer_config(engine::loop& on, config const& settings, config_reloader& reloader,
                    admin_request const& request,
                    std::move_only_function<void(admin_answer)> reply) {
   bool const is_get = request.method == wire::method::get || request.method == wire::method::head;
   bool const may_post = request.path == reload_path;
   if (!is_get && !(may_post && request.method == wire::method::post)) {
-    auto refusal = admin_problem(
-        405, may_post ? "Allowed here: GET, HEAD, POST." : "Allowed here: GET, HEAD.");
-    refusal.allow = may_post ? "GET, HEAD, POST" : "GET, HEAD";
-    reply(std::move(refusal));
+    reply(method_not_allowed(may_post ? "GET, HEAD, POST" : "GET, HEAD"));
     return;
   }
   if (request.path == config_path) {
@@ -135,8 +128,8 @@ void answer_config(engine::loop& on, config const& settings, config_reloader& re
   auto const to = std::make_shared<std::move_only_function<void(admin_answer)>>(std::move(reply));
   bool const is_asked =
       reloader.ask(on, is_get ? reload_mode::preview : reload_mode::apply,
-                   [to](reload_mode what, reload_outcome const& outcome) {
-                     (*to)(what == reload_mode::preview ? foreseen(outcome) : done(outcome));
+                   [to](reload_mode mode, reload_outcome const& outcome) {
+                     (*to)(mode == reload_mode::preview ? foreseen(outcome) : done(outcome));
                    });
   if (!is_asked) {
     (*to)(admin_problem(503, "As many ask for a reload as may; try again later."));

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tidegate/proxy/control.hpp>
+#include "api/partition_key_cache.hpp"
 #include "http.hpp"
-#include "partition_key_cache.hpp"
 
 #include <tidegate/engine/loop.hpp>
 
@@ -16,9 +16,6 @@
 
 namespace tidegate::gateway {
 
-/// True for the paths that a `partition_api` knows.
-[[nodiscard]] auto is_partition_path(std::string_view path) -> bool;
-
 /// The admin API for single partitions:
 ///
 ///     POST   /api/v1/partitions/lookup                    what is left, and whether it is blocked
@@ -27,36 +24,39 @@ namespace tidegate::gateway {
 ///     GET    /api/v1/partitions/overrides                 all that have one
 ///     DELETE /api/v1/partitions/overrides?policy=P&key=K  takes it back
 ///
-/// The content says which one: `policy`, and `values`, one for each source, or `key`, by which it was shown. Secrets stand in
-/// no URL and in no log.
+/// The content says which one: `policy`, and `values`, one for each source, or `key`, by which it
+/// was shown. Secrets are in no URL and in no log.
 class partition_api final : private engine::timer {
  public:
-  /// `of` outlives it.
-  explicit partition_api(control& of) : control_(of), loop_(of.loop) {}
+  /// `seen` outlives it.
+  explicit partition_api(control& seen) : control_(seen), loop_(seen.loop) {}
 
   using reply_function = std::move_only_function<void(admin_answer)>;
-  /// What was asked for, in words and without secrets, and how that was answered. Called before the reply.
-  using note_function = std::move_only_function<void(std::string_view what, int status)>;
+  /// What was asked for, in words without secrets, and the status of its answer. Called before the
+  /// reply.
+  using note_function = std::move_only_function<void(std::string_view words, int status)>;
 
-  /// `reply` is called once, on the thread of the loop, perhaps before this returns, and never when the gateway ends before
-  /// the store of quotas has answered.
+  /// `reply` is called once, on the thread of the loop, perhaps before this returns, and never when
+  /// the gateway ends before the store of quotas has answered.
   void answer(admin_request const& request, note_function note, reply_function reply);
 
-  /// Those that somebody was shown.
+  /// Those that operators were shown.
   [[nodiscard]] auto shown() noexcept -> partition_key_cache& { return shown_; }
 
  private:
-  struct wish;
+  struct partition_command;
   void expired() override;
-  [[nodiscard]] auto read_wish(admin_request const& request) -> result<wish, admin_answer>;
-  [[nodiscard]] auto find_partition(wish const& of, std::string_view key, instant now) const
-      -> std::optional<std::string>;
-  void look_up(wish of, bool was_changed, reply_function reply);
-  void reset(wish of, reply_function reply);
-  void give_quota(wish of, reply_function reply);
+  [[nodiscard]] auto read_command(admin_request const& request)
+      -> result<partition_command, admin_answer>;
+  [[nodiscard]] auto find_partition(partition_command const& command, std::string_view key,
+                                    instant now) const -> std::optional<std::string>;
+  void look_up(partition_command command, bool was_changed, reply_function reply);
+  void reset(partition_command command, reply_function reply);
+  void give_quota(partition_command command, reply_function reply);
   [[nodiscard]] auto list() const -> admin_answer;
   void take_back(admin_request const& request, note_function note, reply_function reply);
-  [[nodiscard]] auto describe(wish const& of, ratelimit::service const& left) const -> admin_answer;
+  [[nodiscard]] auto describe(partition_command const& command,
+                              ratelimit::service const& left) const -> admin_answer;
   void forgive(store::quota_overrides::entry const& ended) const;
   void await_end();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_idempotency.hpp"
+#include "api/api_idempotency.hpp"
 
 #include <tidegate/config/key_scope.hpp>
 #include <tidegate/http/field_name.hpp>
@@ -54,8 +54,8 @@ void append_member(std::string& out, std::string_view name, std::uint32_t number
   out.append(",\"").append(name).append("\":").append(std::to_string(number));
 }
 
-/// A record as an operator sees it: neither key nor credentials, and of the request only what leads to what it was for.
-/// `scope` is the same in all records of one scope.
+/// A record as an operator sees it: neither key nor credentials, and of the request only what tells
+/// what it was for. `scope` is the same in all records of one scope.
 void append_shown(std::string& out, lookup_key const& key, record const& found,
                   record_state state) {
   auto const id = to_string(key);
@@ -72,7 +72,7 @@ void append_shown(std::string& out, lookup_key const& key, record const& found,
   }
   append_member(out, "state", name_of(state));
   if (state == record_state::unknown) {
-    // A lease that has just ended is written down by whoever cleans up.
+    // The next sweep stores that a lease has ended.
     bool const is_written = found.state == record_state::unknown;
     append_member(
         out, "reason",
@@ -123,8 +123,8 @@ void append_shown(std::string& out, lookup_key const& key, record const& found,
   return values;
 }
 
-/// What a key may be stored under. A route whose keys are UUIDs has one for both spellings of one, and nothing
-/// says here which route it is.
+/// What a key may be stored under. A route whose keys are UUIDs stores one spelling of them, and
+/// which route it is is not known here.
 [[nodiscard]] auto keys_named(idempotency_service const& state, std::vector<std::string> hosts,
                               std::vector<std::string> const& scopes,
                               std::vector<std::string> const& keys)
@@ -183,7 +183,8 @@ void append_shown(std::string& out, lookup_key const& key, record const& found,
                     values_of(query, "key"));
 }
 
-/// The same from `{"scope": ["S", …], "key": "K"}`; a scope of one value may be a string. `"host": "H"` may be there too.
+/// The same from `{"scope": ["S", …], "key": "K"}`; a scope of one value may be a string.
+/// `"host": "H"` may be there, too.
 [[nodiscard]] auto keys_in(idempotency_service const& state, std::string_view content)
     -> result<std::vector<lookup_key>, std::string> {
   auto const read = json::parse(content, {.depth_max = 4});
@@ -216,7 +217,8 @@ void append_shown(std::string& out, lookup_key const& key, record const& found,
   return keys_named(state, std::move(hosts), scopes, keys);
 }
 
-/// `{"outcome": "executed"}` or `{"outcome": "not-executed"}`, however it is spelled, and nothing else.
+/// `{"outcome": "executed"}` or `{"outcome": "not-executed"}`, however it is spelled, and nothing
+/// else.
 [[nodiscard]] auto read_resolution(std::string_view content)
     -> std::optional<idempotency::resolution> {
   std::string canonical;
@@ -234,22 +236,22 @@ void append_shown(std::string& out, lookup_key const& key, record const& found,
 
 // ---- what is done ----
 
-enum class wish : std::uint8_t { look, resolve, purge };
+enum class command : std::uint8_t { look_up, resolve, purge };
 
 /// One request on its way: finds the record, computes the change and has it made.
 class operation : public std::enable_shared_from_this<operation> {
  public:
   operation(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
-            std::vector<lookup_key> asked, wish what, idempotency::resolution outcome,
+            std::vector<lookup_key> asked, command to_do, idempotency::resolution outcome,
             reply_function reply)
       : loop_(on),
         keys_(keys),
         asked_(std::move(asked)),
-        what_(what),
+        command_(to_do),
         outcome_(outcome),
         reply_(std::move(reply)) {}
 
-  /// To be called once, when somebody owns it.
+  /// To be called once, by an owner of the shared pointer.
   void start() {
     if (asked_.empty()) {
       reply_(no_such_key());
@@ -301,12 +303,12 @@ class operation : public std::enable_shared_from_this<operation> {
       return;
     }
     auto const& key = asked_.front();
-    if (what_ == wish::look) {
+    if (command_ == command::look_up) {
       reply_(shown(key, there->record, *state));
       return;
     }
-    auto change = what_ == wish::resolve ? resolve(key, there->record, outcome_, now)
-                                         : purge(key, there->record, now);
+    auto change = command_ == command::resolve ? resolve(key, there->record, outcome_, now)
+                                               : purge(key, there->record, now);
     if (!change) {
       reply_(conflict(message(change.error())));
       return;
@@ -320,13 +322,13 @@ class operation : public std::enable_shared_from_this<operation> {
       if (answer && answer->made) {
         keys->running.forget(asked_.front());
       }
-      keys->waiters.wake(asked_.front());  // whoever waits looks at what is there now
+      keys->waiters.wake(asked_.front());  // waiters look at what is stored now
     }
     if (!answer) {
       reply_(store_failed());
     } else if (!answer->made) {
       reply_(conflict("the record has changed meanwhile"));
-    } else if (what_ == wish::purge) {
+    } else if (command_ == command::purge) {
       reply_({204, {}, {}});
     } else if (next_) {
       reply_(shown(asked_.front(), *next_, next_->state));
@@ -352,7 +354,7 @@ class operation : public std::enable_shared_from_this<operation> {
   engine::loop& loop_;
   std::weak_ptr<idempotency_service> keys_;  // it answers to this, so it is not held by this
   std::vector<lookup_key> asked_;            // the first is looked at
-  wish what_;
+  command command_;
   idempotency::resolution outcome_;
   std::optional<record> next_;  // what the change stores
   reply_function reply_;
@@ -362,7 +364,7 @@ class operation : public std::enable_shared_from_this<operation> {
 constexpr std::size_t unknown_default = 50;
 constexpr std::size_t unknown_most = 500;
 
-/// Lists unknown outcomes. One more than is shown is asked for, so that it is known whether there are more.
+/// Lists unknown outcomes. One more than is shown is asked for, to see whether there are more.
 void list_unknown(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
                   std::string_view query, reply_function reply) {
   std::string scratch;
@@ -407,40 +409,29 @@ void list_unknown(engine::loop& on, std::shared_ptr<idempotency_service> const& 
   });
 }
 
-[[nodiscard]] auto not_allowed(std::string_view allow) -> admin_answer {
-  auto answer = admin_problem(405, "Allowed here: " + std::string(allow) + ".");
-  answer.allow = allow;
-  return answer;
-}
-
 }  // namespace
-
-auto is_idempotency_path(std::string_view path) -> bool {
-  return path.starts_with(api_path) &&
-         (path.size() == api_path.size() || path[api_path.size()] == '/');
-}
 
 void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
                         admin_request const& request, reply_function reply) {
   using enum wire::method;
-  auto const begin = [&](std::vector<lookup_key> asked, wish what,
+  auto const begin = [&](std::vector<lookup_key> asked, command to_do,
                          idempotency::resolution outcome = {}) {
     if (!keys) {
       reply(admin_problem(404, "No route has idempotency keys."));
       return;
     }
-    std::make_shared<operation>(on, keys, std::move(asked), what, outcome, std::move(reply))
+    std::make_shared<operation>(on, keys, std::move(asked), to_do, outcome, std::move(reply))
         ->start();
   };
   bool const is_read = request.method == get || request.method == head;
   auto rest = std::string_view(request.path).substr(api_path.size());
   if (rest.empty()) {
     if (!is_read) {
-      reply(not_allowed("GET, HEAD"));
+      reply(method_not_allowed("GET, HEAD"));
     } else if (!keys) {
-      begin({}, wish::look);
+      begin({}, command::look_up);
     } else if (auto asked = keys_asked_for(*keys, request.query)) {
-      begin(*std::move(asked), wish::look);
+      begin(*std::move(asked), command::look_up);
     } else {
       reply(admin_problem(400, asked.error()));
     }
@@ -449,9 +440,9 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> c
   rest.remove_prefix(1);
   if (rest == "unknown") {
     if (!is_read) {
-      reply(not_allowed("GET, HEAD"));
+      reply(method_not_allowed("GET, HEAD"));
     } else if (!keys) {
-      begin({}, wish::look);
+      begin({}, command::look_up);
     } else {
       list_unknown(on, keys, request.query, std::move(reply));
     }
@@ -459,13 +450,13 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> c
   }
   if (rest == "lookup") {
     if (request.method != post) {
-      reply(not_allowed("POST"));
+      reply(method_not_allowed("POST"));
     } else if (!is_json(request.content_type)) {
       reply(admin_problem(415, "The content is to be application/json."));
     } else if (!keys) {
-      begin({}, wish::look);
+      begin({}, command::look_up);
     } else if (auto asked = keys_in(*keys, request.content)) {
-      begin(*std::move(asked), wish::look);
+      begin(*std::move(asked), command::look_up);
     } else {
       reply(admin_problem(400, asked.error()));
     }
@@ -478,16 +469,16 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> c
     reply(admin_problem(404, "There is no such key."));
   } else if (action.empty()) {
     if (is_read || request.method == delete_) {
-      begin({*id}, is_read ? wish::look : wish::purge);
+      begin({*id}, is_read ? command::look_up : command::purge);
     } else {
-      reply(not_allowed("GET, HEAD, DELETE"));
+      reply(method_not_allowed("GET, HEAD, DELETE"));
     }
   } else if (request.method != post) {
-    reply(not_allowed("POST"));
+    reply(method_not_allowed("POST"));
   } else if (!is_json(request.content_type)) {
     reply(admin_problem(415, "The content is to be application/json."));
   } else if (auto const outcome = read_resolution(request.content)) {
-    begin({*id}, wish::resolve, *outcome);
+    begin({*id}, command::resolve, *outcome);
   } else {
     reply(admin_problem(
         400, R"(The content is to be {"outcome": "executed"} or {"outcome": "not-executed"}.)"));

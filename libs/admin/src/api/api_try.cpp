@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_try.hpp"
+#include "api/api_try.hpp"
 
 #include <tidegate/http/field_name.hpp>
 
@@ -133,7 +133,7 @@ struct tried_request {
   auto const read = json::parse(content, {.depth_max = 8});
   if (!read || read->if_object() == nullptr) {
     return problem(read ? "The content is to be a JSON object."
-                        : "The content is no JSON: " + to_string(read.error()) + ".");
+                        : "The content is not JSON: " + to_string(read.error()) + ".");
   }
   for (auto const& member : read->if_object()->members()) {
     constexpr std::array<std::string_view, 5> known = {"method", "path", "host", "fields", "body"};
@@ -182,9 +182,9 @@ struct tried_request {
 /// One request on its way.
 class probe_connection final : public engine::watched, private engine::timer {
  public:
-  probe_connection(try_api& of, engine::transport to, tried_request request,
+  probe_connection(try_api& api, engine::transport to, tried_request request,
                    std::move_only_function<void(int status)> noted, try_api::reply_function reply)
-      : desk_(of),
+      : api_(api),
         transport_(std::move(to)),
         method_(method_of(request.method)),
         out_(std::move(request.bytes)),
@@ -192,20 +192,20 @@ class probe_connection final : public engine::watched, private engine::timer {
         reply_(std::move(reply)) {}
 
   [[nodiscard]] auto start() -> bool {
-    set(desk_.control_.loop.timers(), desk_.control_.loop.now() + try_timeout);
-    return desk_.control_.loop.watch(transport_.socket(), *this).has_value();
+    set(api_.control_.loop.timers(), api_.control_.loop.now() + try_timeout);
+    return api_.control_.loop.watch(transport_.socket(), *this).has_value();
   }
 
   /// The last thing that is called of it. `status` is that of the answer, where there was one.
-  void end(admin_answer what, std::optional<int> status = std::nullopt) {
+  void end(admin_answer answer, std::optional<int> status = std::nullopt) {
     cancel();
     transport_.close();
     if (noted_) {
-      noted_(status.value_or(what.status));
+      noted_(status.value_or(answer.status));
     }
     auto reply = std::move(reply_);
-    desk_.control_.loop.dispose(std::move(desk_.open_.extract(this).mapped()));
-    reply(std::move(what));
+    api_.control_.loop.dispose(std::move(api_.open_.extract(this).mapped()));
+    reply(std::move(answer));
   }
 
  private:
@@ -215,12 +215,12 @@ class probe_connection final : public engine::watched, private engine::timer {
                       "carried out."));
   }
 
-  void ready(engine::readiness what) override {
+  void ready(engine::readiness events) override {
     if (!transport_.socket().is_open()) {
       return;
     }
     if (!connected_) {
-      if (!what.writable && !what.hung_up) {
+      if (!events.writable && !events.hung_up) {
         return;
       }
       if (engine::connect_error(transport_.socket()) != 0) {
@@ -367,7 +367,7 @@ class probe_connection final : public engine::watched, private engine::timer {
     end(std::move(answer), status_);
   }
 
-  try_api& desk_;
+  try_api& api_;
   engine::transport transport_;
   wire::method method_;
   std::string out_;
@@ -387,22 +387,20 @@ class probe_connection final : public engine::watched, private engine::timer {
   std::uint64_t content_octets_ = 0;
 };
 
-try_api::try_api(control const& of) : control_(of) {}
+try_api::try_api(control const& seen) : control_(seen) {}
 
 try_api::~try_api() = default;
 
 void try_api::answer(admin_request const& request, note_function note, reply_function reply) {
   if (request.method != wire::method::post) {
-    auto refusal = admin_problem(405, "Allowed here: POST.");
-    refusal.allow = "POST";
-    reply(std::move(refusal));
+    reply(method_not_allowed("POST"));
     return;
   }
   if (!is_json(request.content_type)) {
     reply(admin_problem(415, "The content is to be application/json."));
     return;
   }
-  // The first one that takes whoever comes: the PROXY protocol is for proxies that are trusted.
+  // The first that any client may use: the PROXY protocol is for proxies that are trusted.
   auto const& active = *control_.active;
   auto const& listen = active.config.listen;
   bound_listener const* place = nullptr;

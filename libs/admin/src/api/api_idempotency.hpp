@@ -12,9 +12,6 @@
 
 namespace tidegate::gateway {
 
-/// True for the paths that `answer_idempotency` knows.
-[[nodiscard]] auto is_idempotency_path(std::string_view path) -> bool;
-
 /// The admin API for idempotency keys:
 ///
 ///     GET    /api/v1/idempotency?scope=S&key=K    looks a key up
@@ -24,9 +21,9 @@ namespace tidegate::gateway {
 ///     POST   /api/v1/idempotency/ID/resolve       settles an unknown outcome
 ///     DELETE /api/v1/idempotency/ID               forgets a key
 ///
-/// `reply` is called once, on the thread of `on`, perhaps before this returns, and never when the gateway ends
-/// before the store has answered. A change that was begun is made, and wakes who waits for it, also when
-/// nobody waits for the reply any more. `keys` is null while no route has keys.
+/// `reply` is called once, on the thread of `on`, perhaps before this returns, and never when the
+/// gateway ends before the store has answered. A change that was begun is made, and wakes its
+/// waiters, also when the client has left. `keys` is null while no route has keys.
 void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
                         admin_request const& request,
                         std::move_only_function<void(admin_answer)> reply);

@@ -11,17 +11,15 @@
 
 namespace tidegate::gateway {
 
-/// True for the paths that `answer_config` knows.
-[[nodiscard]] auto is_config_path(std::string_view path) -> bool;
-
 /// The admin API for the configuration:
 ///
 ///     GET  /api/v1/config           every option, its value and where that comes from
 ///     GET  /api/v1/config/reload    what a reload would change, or why there would be none
 ///     POST /api/v1/config/reload    reloads, as SIGHUP does
 ///
-/// `reply` is called once, on the thread of `on`, perhaps before this returns; never when the gateway ends before.
-void answer_config(engine::loop& on, config const& settings, config_reloader& desk,
+/// `reply` is called once, on the thread of `on`, perhaps before this returns; never when the
+/// gateway ends before.
+void answer_config(engine::loop& on, config const& settings, config_reloader& reloader,
                    admin_request const& request, std::move_only_function<void(admin_answer)> reply);
 
 }  // namespace tidegate::gateway

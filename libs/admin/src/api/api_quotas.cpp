@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api_quotas.hpp"
+#include "api/api_quotas.hpp"
 
 #include <tidegate/config/describe.hpp>
 #include <tidegate/http/query.hpp>
@@ -170,10 +170,6 @@ namespace {
 }
 
 }  // namespace
-
-auto is_quota_path(std::string_view path) -> bool {
-  return path == policies_path || path == partitions_path;
-}
 
 auto answer_quotas(control const& control, partition_key_cache& shown, admin_request const& request,
                    instant now) -> admin_answer {
