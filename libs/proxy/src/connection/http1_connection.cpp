@@ -440,7 +440,7 @@ void http1_connection::send_large(whole_response const& response) {
     keep({});
     unsent_->rest = rest;
     unsent_->owner = response.owner;
-    unsent_->held = worker_.hold_text(response.content);
+    unsent_->held = worker_.shedder.hold_text(response.content);
     wait_for_reader();
   }
   gathered.clear();

@@ -98,7 +98,7 @@ class http1_connection final : public engine::watched,
     std::string text;
     std::string_view rest;              // behind it
     std::shared_ptr<void const> owner;  // of `rest`
-    worker::held_text held;
+    slow_client_shedder::held_text held;
     reading_pace pace;
   };
 

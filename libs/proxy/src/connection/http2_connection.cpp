@@ -235,7 +235,7 @@ class http2_connection::stream final : public client_stream {
     if (stream_->waiting_octets() > 0) {
       waiting_since_ = on.loop.now();
       if (content.owner) {
-        text_ = on.hold_text(content.rest);
+        text_ = on.shedder.hold_text(content.rest);
         owner_ = content.owner;
         text_octets_ = content.rest.size();
       }
@@ -339,7 +339,7 @@ class http2_connection::stream final : public client_stream {
   bool head_sent_ = false;
   mutable room waits_for_ = room::any;
   bool asks_ = false;       // the directory
-  worker::held_text text_;  // that others may send as well
+  slow_client_shedder::held_text text_;  // that others may send as well
   std::weak_ptr<void const> owner_;
   std::size_t text_octets_ = 0;
   std::uint64_t body_octets_ = 0;
