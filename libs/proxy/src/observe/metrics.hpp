@@ -64,8 +64,8 @@ inline constexpr std::size_t keyed_outcomes_count =
 /// As metrics and the access log call it: `first`, `replayed` and so on.
 [[nodiscard]] auto name_of(keyed_outcome outcome) noexcept -> std::string_view;
 
-/// Counts by status. Of the many that there may be few are in use: a bit for each tells which, since
-/// every open console reads them all once a second.
+/// Counts by status. Of the many that there may be few are in use: a bit for each tells which,
+/// since every open console reads them all once a second.
 class status_counts {
  public:
   static constexpr std::size_t statuses = 600;

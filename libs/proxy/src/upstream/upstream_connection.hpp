@@ -19,8 +19,8 @@ namespace tidegate::gateway {
 class upstream_pool;
 class worker;
 
-/// A connection to one server of an upstream. Serves one exchange at a time and rests in its pool in
-/// between.
+/// A connection to one server of an upstream. Serves one exchange at a time and rests in its pool
+/// in between.
 class upstream_connection final : public engine::watched, private engine::timer {
  public:
   upstream_connection(worker& on, upstream_pool& pool, std::size_t server,

@@ -26,8 +26,8 @@ class upstream_pool {
   upstream_pool(upstream_pool const&) = delete;
   auto operator=(upstream_pool const&) -> upstream_pool& = delete;
 
-  /// A connection to the server with the fewest exchanges among those that are not ejected: one that
-  /// rests, the last used first, or a new one. When none can be made: why.
+  /// A connection to the server with the fewest exchanges among those that are not ejected: one
+  /// that rests, the last used first, or a new one. When none can be made: why.
   [[nodiscard]] auto take(bool fresh) -> result<upstream_connection*, upstream_failure>;
   /// Closes a connection that rests. False when there is none.
   auto close_idle() -> bool;
