@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection/http2_client_stream.hpp"
 
-#include "connection/http2_connection.hpp"
-
 #include <tidegate/http/problem.hpp>
 
 #include <string>
@@ -35,17 +33,6 @@ constexpr std::size_t waiting_octets_max = 64 * 1024;
 }
 
 }  // namespace
-
-void http2_client_stream::reuse(wire::http2_stream& as) {
-  stream_ = &as;
-  chunks_ = false;
-  is_head_request_ = false;
-  head_sent_ = false;
-  waits_for_ = room::any;
-  asks_ = false;
-  body_octets_ = 0;
-  waiting_since_ = {};
-}
 
 void http2_client_stream::begin(wire::request_head const& head) {
   auto& on = connection_.worker_;
@@ -110,23 +97,10 @@ void http2_client_stream::refuse(int status) {
               .closes = true});
 }
 
-void http2_client_stream::abandon(int status) {
-  has_asked();
-  if (exchange_) {
-    exchange_->abandon(status);
-    connection_.worker_.recycle(std::move(exchange_));
-  }
-}
-
 void http2_client_stream::resume_waiting() {
   if (exchange_ && waits_for_ != room::any && has(waits_for_)) {
     exchange_->client_resumed();
   }
-}
-
-void http2_client_stream::let_text_go() {
-  text_.reset();
-  owner_.reset();
 }
 
 auto http2_client_stream::held_octets() const -> std::size_t {
@@ -255,12 +229,6 @@ auto http2_client_stream::has(room what) const -> bool {
   waits_for_ = there ? room::any : what;
   connection_.has_full_stream_ = connection_.has_full_stream_ || !there;
   return there;
-}
-
-void http2_client_stream::has_asked() {
-  if (std::exchange(asks_, false)) {
-    --connection_.asking_;
-  }
 }
 
 void http2_client_stream::is_over() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "exchange.hpp"
+#include "connection/http2_connection.hpp"
 
 #include <tidegate/wire/http2_session.hpp>
 
@@ -10,10 +10,9 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace tidegate::gateway {
-
-class http2_connection;
 
 /// One request on a connection of HTTP/2.
 class http2_client_stream final : public client_stream {
@@ -25,7 +24,16 @@ class http2_client_stream final : public client_stream {
   ~http2_client_stream() = default;
 
   /// For the next request.
-  void reuse(wire::http2_stream& as);
+  void reuse(wire::http2_stream& as) {
+    stream_ = &as;
+    chunks_ = false;
+    is_head_request_ = false;
+    head_sent_ = false;
+    waits_for_ = room::any;
+    asks_ = false;
+    body_octets_ = 0;
+    waiting_since_ = {};
+  }
   void begin(wire::request_head const& head);
 
   /// False when the client is to wait.
@@ -37,13 +45,22 @@ class http2_client_stream final : public client_stream {
   void refuse(int status);
 
   /// No client waits for an answer any more.
-  void abandon(int status = status_client_closed);
+  void abandon(int status = status_client_closed) {
+    has_asked();
+    if (exchange_) {
+      exchange_->abandon(status);
+      connection_.worker_.recycle(std::move(exchange_));
+    }
+  }
 
   /// Perhaps the client has taken what was waited for.
   void resume_waiting();
 
   /// The text that waits for this client is sent, or is not to be any more.
-  void let_text_go();
+  void let_text_go() {
+    text_.reset();
+    owner_.reset();
+  }
 
   /// What it keeps in memory besides what is in the session. Of a text that others wait for too,
   /// its part.
@@ -83,7 +100,11 @@ class http2_client_stream final : public client_stream {
 
   /// When there is none, it is waited for.
   [[nodiscard]] auto has(room what) const -> bool;
-  void has_asked();
+  void has_asked() {
+    if (std::exchange(asks_, false)) {
+      --connection_.asking_;
+    }
+  }
 
   /// The exchange has said all it has to say, and is called no more.
   void is_over();

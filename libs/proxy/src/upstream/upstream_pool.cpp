@@ -81,12 +81,6 @@ void upstream_pool::note_failure(std::size_t server, std::string_view what) {
                        now);
 }
 
-void upstream_pool::leave(std::size_t server) {
-  --in_flight_;
-  --servers_[server].in_flight;
-  servers_[server].counts->in_flight.subtract();
-}
-
 auto upstream_pool::close_idle() -> bool {
   auto const found =
       std::ranges::find_if(servers_, [](server_state const& each) { return !each.idle.empty(); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "observe/metrics.hpp"
 #include "upstream/upstream_connection.hpp"
 
 #include <tidegate/base/instant.hpp>
@@ -16,7 +17,6 @@ namespace tidegate::gateway {
 
 class server_report;
 class worker;
-struct server_metrics;
 
 /// The connections of one thread to one upstream.
 class upstream_pool {
@@ -51,7 +51,11 @@ class upstream_pool {
   /// `what` went wrong, for people.
   void note_failure(std::size_t server, std::string_view what);
   /// An exchange with a server is over.
-  void leave(std::size_t server);
+  void leave(std::size_t server) {
+    --in_flight_;
+    --servers_[server].in_flight;
+    servers_[server].counts->in_flight.subtract();
+  }
 
   static constexpr std::size_t idle_max = 256;  // for each server
 
