@@ -49,7 +49,7 @@ void add_other_names(std::vector<std::string>& names,
   }
 }
 
-auto made_anew_by(fields_config const& settings) -> wire::field_set {
+auto made_here_by(fields_config const& settings) -> wire::field_set {
   using enum wire::known_field;
   wire::field_set made;
   if (settings.ratelimit) {
@@ -107,7 +107,7 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
     }
   }
   if (!out.policies.empty()) {
-    out.fields_made_anew = made_anew_by(all.fields);
+    out.fields_made_anew = made_here_by(all.fields);
   }
   if (all.fields.ratelimit) {
     out.fields = ratelimit::prepared_fields(out.policies, *all.fields.ratelimit);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/proxy/control.hpp>
 
-#include "observe/metrics.hpp"
+#include "observe/prometheus.hpp"
 #include "services/shared_state.hpp"
 #include "worker.hpp"
 

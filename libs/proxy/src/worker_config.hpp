@@ -11,7 +11,8 @@
 
 namespace tidegate::gateway {
 
-/// A configuration as one thread uses it: with its own connections to upstreams and its own counters.
+/// A configuration as one thread uses it: with its own connections to upstreams and its own
+/// counters.
 struct worker_config {
   std::shared_ptr<active_config const> active;
   std::vector<std::unique_ptr<upstream_pool>> pools;  // one for each upstream

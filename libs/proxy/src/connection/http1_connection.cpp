@@ -15,32 +15,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What may wait to be sent before the upstream is asked to stop, and no other request is begun.
-constexpr std::size_t unsent_octets_max = 256 * 1024;
-/// The same where there are so many clients that together they would have too much.
-constexpr std::size_t unsent_octets_min = 16 * 1024;
 /// Answers to requests that came together are gathered up to here.
 constexpr std::size_t gathered_octets_max = 64 * 1024;
-/// A body that nobody wants is read up to here, so that the connection can serve the next request.
+/// A body that is not wanted is read up to here, so that the connection can serve the next request.
 constexpr std::size_t skipped_octets_max = 64 * 1024;
 /// How long a client may go on sending after the last response.
 constexpr auto linger_timeout = 2s;
-/// Longer than any exchange.
-constexpr std::chrono::nanoseconds forever = std::chrono::hours(24 * 365);
 
 }  // namespace
 
 http1_connection::http1_connection(worker& on, worker::client_place at, engine::transport transport,
                                    http::ip_address const& peer, bool http2)
-    : worker_(on),
-      transport_(std::move(transport)),
+    : http1_writer(on, std::move(transport)),
       may_be_http2_(http2),
       from_(peer, transport_.is_secure() ? "https" : "http"),
       place_(at) {
   *place_ = this;
 }
-
-http1_connection::~http1_connection() = default;
 
 auto http1_connection::start(bool is_watched) -> bool {
   set_deadline(worker_.first_byte_timeout());
@@ -48,10 +39,6 @@ auto http1_connection::start(bool is_watched) -> bool {
   return (is_watched ? worker_.loop.watch_instead(socket, *this)
                      : worker_.loop.watch(socket, *this))
       .has_value();
-}
-
-void http1_connection::set_deadline(std::chrono::nanoseconds wait) {
-  set(worker_.loop.timers(), worker_.loop.now() + wait);
 }
 
 // ---- input ----
@@ -65,7 +52,7 @@ void http1_connection::ready(engine::readiness what) {
     return;
   }
   if (what.closing && !std::exchange(closing_, true) && phase_ == phase::waiting && in_.empty()) {
-    close();  // nobody waits for the answer any more
+    close();  // no answer is waited for any more
     return;
   }
   readable_ = readable_ || what.readable || (what.writable && transport_.is_handshaking());
@@ -85,12 +72,6 @@ auto http1_connection::may_read() const -> bool {
     case phase::lingering: return true;
     default: return false;
   }
-}
-
-/// Whether the next request may begin. It waits as long as a text does that is not copied, so that there is one at
-/// most.
-auto http1_connection::may_begin() const -> bool {
-  return !unsent_ || (unsent_->rest.empty() && !is_above_high_watermark());
 }
 
 void http1_connection::read() {
@@ -141,7 +122,7 @@ void http1_connection::take(std::string_view bytes) {
     in_.assign(bytes);
   }
   if (phase_ != phase::closed) {
-    count_waiting();
+    worker_.count_buffered(counted_, in_.size());
     flush();
   }
 }
@@ -178,7 +159,7 @@ auto http1_connection::take_head(std::string_view& bytes) -> bool {
   }
   auto const& request = worker_.request;
   bytes.remove_prefix(head.size);
-  minor_version_ = request.minor_version();
+  minor_version_ = static_cast<std::uint8_t>(request.minor_version());
   is_head_request_ = request.method() == wire::method::head;
   keep_alive_ =
       request.keep_alive() && !worker_.shared.drain.draining.load(std::memory_order_relaxed);
@@ -186,7 +167,8 @@ auto http1_connection::take_head(std::string_view& bytes) -> bool {
   chunks_ = false;
   body_ = wire::body_decoder(request.body());
   body_octets_ = 0;
-  // Who asks for a 100 may, after another answer, send the body or the next request: nobody knows which.
+  // A client that asks for a 100 may, after another answer, send the body or the next request, and
+  // nothing tells which.
   may_skip_ = !request.has(wire::known_field::expect) &&
               (request.body().kind != wire::body_kind::content_length ||
                request.body().length <= skipped_octets_max);
@@ -282,12 +264,6 @@ void http1_connection::respond_to_malformed(int status) {
 
 // ---- output ----
 
-auto http1_connection::is_above_high_watermark() const -> bool {
-  auto const octets = unsent_octets();
-  return octets > unsent_octets_min &&
-         octets > worker_.share_of_buffers(unsent_octets_min, unsent_octets_max);
-}
-
 auto http1_connection::waiting_octets() const -> std::size_t {
   if (phase_ == phase::closed) {
     return 0;
@@ -308,72 +284,6 @@ auto http1_connection::waiting_since(instant now) const -> instant {
   return phase_ == phase::head || phase_ == phase::body ? came_at_ : now;
 }
 
-void http1_connection::send_interim(wire::response_head const& head) {
-  if (minor_version_ == 1) {
-    wire::append_response_head(worker_.to_client, head, {});
-    flush();
-  }
-}
-
-void http1_connection::send_head(wire::response_head const& head, wire::field_set const& drop,
-                                 std::string_view field_lines) {
-  wire::response_forwarding how;
-  how.drop = drop;
-  how.body = head.body();
-  if (phase_ == phase::body && !body_.done()) {
-    keep_alive_ = false;  // an answer before the end of the request: the rest is not waited for
-  }
-  if (how.body.kind == wire::body_kind::until_close) {
-    if (minor_version_ == 1) {
-      how.body.kind = wire::body_kind::chunked;
-      chunks_ = true;
-    } else {
-      keep_alive_ = false;
-    }
-  } else if (how.body.kind == wire::body_kind::chunked && minor_version_ == 0) {
-    how.body.kind = wire::body_kind::until_close;
-    keep_alive_ = false;
-  }
-  if (!keep_alive_) {
-    how.connection = wire::connection_option::close;
-  } else if (minor_version_ == 0) {
-    how.connection = wire::connection_option::keep_alive;
-  }
-  how.field_lines = field_lines;
-  wire::append_response_head(worker_.to_client, head, how);
-}
-
-void http1_connection::send_own_head(int status, std::string_view field_lines,
-                                     std::optional<std::uint64_t> length) {
-  auto& out = worker_.to_client;
-  wire::append_status_line(out, status);
-  out.append(field_lines);
-  if (length) {
-    wire::append_field(out, "Content-Length", *length);
-  } else if (minor_version_ == 1) {
-    out.append("Transfer-Encoding: chunked\r\n");
-    chunks_ = true;
-  } else {
-    keep_alive_ = false;
-  }
-  out.append(!keep_alive_          ? "Connection: close\r\n"
-             : minor_version_ == 0 ? "Connection: keep-alive\r\n"
-                                   : "")
-      .append("\r\n");
-}
-
-void http1_connection::send_body(std::string_view bytes) {
-  if (bytes.empty()) {
-    return;
-  }
-  if (chunks_) {
-    wire::append_chunk_size(worker_.to_client, bytes.size());
-    worker_.to_client.append(bytes).append(wire::chunk_end);
-  } else {
-    worker_.to_client.append(bytes);
-  }
-}
-
 void http1_connection::send_end(bool is_cut) {
   if (is_cut) {
     response_done_ = true;  // as far as the exchange goes, which has ended
@@ -384,86 +294,6 @@ void http1_connection::send_end(bool is_cut) {
     worker_.to_client.append(wire::last_chunk_and_end);
   }
   response_is_complete();
-}
-
-void http1_connection::send_whole(whole_response const& response) {
-  if (phase_ == phase::body && !body_.done() && !may_skip_) {
-    keep_alive_ = false;
-  }
-  keep_alive_ = keep_alive_ && !response.closes;
-  std::string_view const connection = !keep_alive_          ? "Connection: close\r\n"
-                                      : minor_version_ == 0 ? "Connection: keep-alive\r\n"
-                                                            : "";
-  auto& out = worker_.to_client;
-  if (response.content_type.empty()) {
-    wire::append_whole_head(out, response.status, response.field_lines, connection,
-                            response.content_begin.size() + response.content.size());
-    out.append(response.content_begin);
-    if (response.content.size() < large_octets_min) {
-      out.append(response.content);
-    } else {
-      send_large(response);
-    }
-    response_is_complete();
-    return;
-  }
-  if (response.content_head.empty()) {
-    append_content_head(out, response.status, response.content_type, response.content.size());
-  }
-  bool const is_large = !is_head_request_ && response.content.size() >= large_octets_min;
-  auto const content = is_head_request_ || is_large ? std::string_view() : response.content;
-  wire::append_parts(out, response.content_head, response.field_lines, connection, "\r\n", content);
-  if (is_large) {
-    send_large(response);
-  }
-  response_is_complete();
-}
-
-/// Writes what was gathered and, without a copy, what comes behind it. A connection that turns out to be broken is left to
-/// whoever writes to it next, or to the loop, which says so: somebody up the stack may not be done with it.
-void http1_connection::send_large(whole_response const& response) {
-  auto& gathered = worker_.to_client;
-  std::string_view first = gathered;
-  auto rest = response.content;
-  if (!unsent_) {
-    auto const [state, sent] = transport_.write(first, rest);
-    auto const of_first = std::min(sent, first.size());
-    first.remove_prefix(of_first);
-    rest.remove_prefix(sent - of_first);
-  }
-  if (!first.empty()) {
-    keep(first);
-  }
-  if (!rest.empty() && response.owner == nullptr) {
-    keep(rest);
-  } else if (!rest.empty()) {
-    keep({});
-    unsent_->rest = rest;
-    unsent_->owner = response.owner;
-    unsent_->held = worker_.hold_text(response.content);
-    wait_for_reader();
-  }
-  gathered.clear();
-}
-
-/// Keeps what the socket does not take now.
-void http1_connection::keep(std::string_view bytes) {
-  if (!unsent_) {
-    unsent_ = std::make_unique<unsent>();
-  }
-  auto& to = *unsent_;
-  if (!to.rest.empty()) {  // a last word behind it
-    to.text.append(std::exchange(to.rest, {}));
-    to.owner.reset();
-    to.held.reset();
-  }
-  to.text.append(bytes);
-  count_waiting();
-  wait_for_reader();
-}
-
-void http1_connection::count_waiting() {
-  worker_.count_buffered(counted_, in_.size() + (unsent_ ? unsent_->text.size() : 0));
 }
 
 void http1_connection::response_is_complete() {
@@ -512,41 +342,6 @@ void http1_connection::await_request() {
   set_deadline(worker_.current->active->config.http.idle_timeout);
 }
 
-void http1_connection::flush() {
-  auto& gathered = worker_.to_client;
-  std::string_view bytes = gathered;
-  if (bytes.empty() || phase_ == phase::closed) {
-    return;
-  }
-  if (!unsent_) {
-    auto const [state, sent] = transport_.write(bytes);
-    if (state == engine::io_state::failed) {
-      gathered.clear();
-      close();
-      return;
-    }
-    bytes.remove_prefix(sent);
-  }
-  if (!bytes.empty()) {
-    keep(bytes);
-  }
-  gathered.clear();
-  if (gathered.capacity() > 2 * worker::input_octets_max) {
-    gathered.shrink_to_fit();
-  }
-}
-
-/// A client that does not read its response is not waited for longer than one that says nothing.
-void http1_connection::wait_for_reader(std::size_t taken) {
-  if (unsent_) {
-    unsent_->pace.note(taken, unsent_octets(), worker_.loop.now());
-  }
-  if (phase_ == phase::waiting || (phase_ == phase::lingering && unsent_) ||
-      (phase_ == phase::head && !may_begin())) {
-    set_deadline(unsent_ ? worker_.current->active->config.http.idle_timeout : forever);
-  }
-}
-
 void http1_connection::write_out() {
   auto& from = *unsent_;
   auto const [state, sent] = transport_.write(from.text, from.rest);
@@ -559,8 +354,8 @@ void http1_connection::write_out() {
   auto const of_text = std::min(sent, from.text.size());
   from.text.erase(0, of_text);
   from.rest.remove_prefix(sent - of_text);
-  count_waiting();
-  if (unsent_octets() == 0) {
+  worker_.count_buffered(from.counted, from.text.size());
+  if (from.octets() == 0) {
     unsent_.reset();
     if (phase_ == phase::lingering) {
       linger();
@@ -584,8 +379,8 @@ void http1_connection::resume() {
   }
 }
 
-/// What the client still sends would make the system throw away what it has not read yet of the response, so
-/// it is taken in for a moment.
+/// What the client still sends would make the system throw away what it has not read yet of the
+/// response, so it is taken in for a moment.
 void http1_connection::linger() {
   phase_ = phase::lingering;
   in_.clear();
@@ -629,8 +424,8 @@ void http1_connection::time_is_up() {
   if (phase_ == phase::head && !in_.empty() && may_begin()) {
     respond_to_malformed(408);
   } else if (phase_ == phase::body) {
-    if (exchange_
-            ->is_above_high_watermark()) {  // it is the upstream that is slow, and has its own time
+    if (exchange_->is_above_high_watermark()) {
+      // It is the upstream that is slow, and has its own time.
       set_deadline(worker_.current->active->config.http.body_timeout);
       return;
     }
@@ -656,7 +451,7 @@ void http1_connection::close() {
     worker_.recycle(std::move(exchange_));
   }
   worker_.to_client.clear();
-  unsent_.reset();
+  drop_unsent();
   worker_.count_buffered(counted_, 0);
   if (place_ != worker_.clients.end()) {
     worker_.remove_client(place_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection/http2_connection.hpp"
 
-#include <tidegate/http/problem.hpp>
+#include "connection/http2_client_stream.hpp"
 
 #include <algorithm>
 #include <new>
@@ -13,13 +13,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What may wait of one response before its upstream is asked to stop.
-constexpr std::size_t waiting_octets_max = 64 * 1024;
-/// What may wait for a client in all. Beyond that stores are asked for no further answers, and an upstream whose
-/// response waits is not read; each stream may have a piece, so that one that nobody reads stops no other.
+/// What may wait for a client in all. Beyond that stores are asked for no further answers, and an
+/// upstream whose response waits is not read; each stream may have a piece, so that one that is not
+/// read stops no other.
 constexpr std::size_t connection_octets_max = 1024 * 1024;
-/// Streams that may wait for the directory at the same time, where each answer is likely to fit into
-/// this; fewer when many clients share the memory.
+/// Streams that may wait for the directory at the same time, where each answer is likely to fit
+/// into this; fewer when many clients share the memory.
 constexpr std::uint8_t asking_max = 8;
 constexpr std::size_t page_octets = 512 * 1024;
 /// What is written at once, and at most in one turn, so that other connections have theirs.
@@ -31,6 +30,11 @@ constexpr std::size_t spare_streams_max = 8;
 /// How long a connection without streams keeps what it needs for the next one.
 constexpr auto rest_after = 1s;
 
+/// Null for a stream that has no request.
+[[nodiscard]] auto stream_of(wire::http2_stream const& on) -> http2_client_stream* {
+  return static_cast<http2_client_stream*>(on.user);
+}
+
 [[nodiscard]] auto limits_of(active_config const& active) -> wire::http2_limits {
   wire::http2_limits limits;
   limits.head = active.head_limits;
@@ -38,314 +42,6 @@ constexpr auto rest_after = 1s;
 }
 
 }  // namespace
-
-/// One request on the connection.
-class http2_connection::stream final : public client_stream {
- public:
-  stream(http2_connection& on, wire::http2_stream& as) : connection_(on), stream_(&as) {}
-  stream(stream const&) = delete;
-  auto operator=(stream const&) -> stream& = delete;
-  ~stream() = default;
-
-  [[nodiscard]] static auto of(wire::http2_stream const& on) -> stream* {
-    return static_cast<stream*>(on.user);
-  }
-
-  /// For the next request.
-  void reuse(wire::http2_stream& as) {
-    stream_ = &as;
-    chunks_ = false;
-    is_head_request_ = false;
-    head_sent_ = false;
-    waits_for_ = room::any;
-    asks_ = false;
-    body_octets_ = 0;
-    waiting_since_ = {};
-  }
-
-  void begin(wire::request_head const& head) {
-    auto& on = connection_.worker_;
-    is_head_request_ = head.method() == wire::method::head;
-    chunks_ = head.body().kind == wire::body_kind::chunked;
-    received_at_ = on.loop.now();
-    exchange_ = on.take_exchange();
-    exchange_->begin(*this, head, connection_.from_);
-  }
-
-  /// False when the client is to wait.
-  [[nodiscard]] auto take(std::string_view bytes) -> bool {
-    received_at_ = connection_.worker_.loop.now();
-    if (!exchange_) {
-      return true;  // answered already
-    }
-    body_octets_ += bytes.size();
-    auto const& max_body = connection_.worker_.current->active->config.http.max_body;
-    if (max_body && body_octets_ > static_cast<std::uint64_t>(*max_body)) {
-      refuse(413);
-      return true;
-    }
-    if (chunks_) {
-      auto& out = connection_.worker_.http2_text;
-      out.clear();
-      wire::append_chunk_size(out, bytes.size());
-      out.append(bytes).append(wire::chunk_end);
-      exchange_->body(out, bytes.size(), false);
-    } else {
-      exchange_->body(bytes, bytes.size(), false);
-    }
-    return !exchange_ || !exchange_->is_above_high_watermark();
-  }
-
-  void take_end() {
-    if (exchange_) {
-      exchange_->body(chunks_ ? wire::last_chunk_and_end : std::string_view(), 0, true);
-    }
-  }
-
-  /// Answers in place of an exchange, or resets the stream when a part of an answer is gone already.
-  void refuse(int status) {
-    auto& on = connection_.worker_;
-    if (on.log != nullptr && !exchange_ && !head_sent_) {
-      on.log_malformed(connection_.from_.peer, protocol(), status);
-    }
-    if (exchange_ || !head_sent_) {  // else it is one that was answered before
-      on.metrics->requests_malformed.add();
-    }
-    abandon(status);
-    if (head_sent_) {
-      connection_.session_.reset(*stream_, wire::http2_error::cancel);
-      connection_.write_soon();
-      return;
-    }
-    on.text.clear();
-    http::problem_writer(on.text, {.title = wire::reason_phrase(status),
-                                   .status = status,
-                                   .detail = "The request is not one that this gateway takes."});
-    send_whole({.status = status,
-                .content_type = http::problem_json,
-                .field_lines = on.date_line(),
-                .content = on.text,
-                .closes = true});
-  }
-
-  /// Nobody waits for an answer any more.
-  void abandon(int status = status_client_closed) {
-    has_asked();
-    if (exchange_) {
-      exchange_->abandon(status);
-      connection_.worker_.recycle(std::move(exchange_));
-    }
-  }
-
-  /// Perhaps the client has taken what was waited for.
-  void resume_waiting() {
-    if (exchange_ && waits_for_ != room::any && has(waits_for_)) {
-      exchange_->client_resumed();
-    }
-  }
-
-  /// The text that waits for this client is sent, or is not to be any more.
-  void let_text_go() {
-    text_.reset();
-    owner_.reset();
-  }
-
-  /// What it keeps in memory besides what is in the session. Of a text that others wait for too, its part.
-  [[nodiscard]] auto held_octets() const -> std::size_t {
-    auto const users = owner_.use_count();
-    return (exchange_ ? exchange_->waiting_octets() : 0) +
-           (users > 0 ? text_octets_ / static_cast<std::size_t>(users) : 0);
-  }
-
-  /// True when it is the client that is waited for, to send the rest of its request.
-  [[nodiscard]] auto waits_for_content() const -> bool {
-    return !stream_->request_is_complete() && !(exchange_ && exchange_->is_above_high_watermark());
-  }
-  [[nodiscard]] auto received_at() const -> instant { return received_at_; }
-  /// When content of the response began to wait for the client.
-  [[nodiscard]] auto waiting_since() const -> instant { return waiting_since_; }
-
-  // For the exchange.
-
-  void send_interim(wire::response_head const& head) override {
-    auto const lines = lines_of(head, {}, {});
-    connection_.session_.send_interim(*stream_, head.status(), lines);
-    connection_.write_soon();
-  }
-
-  void send_head(wire::response_head const& head, wire::field_set const& drop,
-                 std::string_view field_lines) override {
-    auto const lines = lines_of(head, drop, field_lines);
-    head_sent_ = true;
-    connection_.session_.send_head(*stream_, head.status(), lines,
-                                   head.body().kind == wire::body_kind::none);
-    connection_.write_soon();
-  }
-
-  void send_own_head(int status, std::string_view field_lines,
-                     std::optional<std::uint64_t> length) override {
-    auto& lines = connection_.worker_.http2_text;
-    lines.assign(field_lines);
-    if (length) {
-      wire::append_field(lines, "content-length", *length);
-    }
-    head_sent_ = true;
-    connection_.session_.send_head(*stream_, status, lines, false);
-    connection_.write_soon();
-  }
-
-  void send_body(std::string_view bytes) override {
-    if (!bytes.empty()) {
-      if (stream_->waiting_octets() == 0) {
-        waiting_since_ = connection_.worker_.loop.now();
-      }
-      connection_.session_.send_content(*stream_, bytes);
-      connection_.write_soon();
-    }
-  }
-
-  void send_end(bool is_cut) override {
-    if (is_cut) {
-      connection_.session_.reset(*stream_, wire::http2_error::internal_error);
-    } else {
-      connection_.session_.send_end(*stream_);
-    }
-    is_over();
-  }
-
-  void send_whole(whole_response const& response) override {
-    auto& on = connection_.worker_;
-    auto& lines = on.http2_text;
-    lines.clear();
-    bool const has_type = !response.content_type.empty();
-    if (has_type && !response.content.empty()) {
-      wire::append_field(lines, "content-type", response.content_type);
-    }
-    if (has_type || (response.status != 204 && response.status != 304)) {
-      wire::append_field(lines, "content-length",
-                         response.content_begin.size() + response.content.size());
-    }
-    lines.append(response.field_lines);
-    head_sent_ = true;
-    wire::http2_content content;
-    if (!is_head_request_) {
-      content = {response.content_begin, response.content, response.owner};
-    }
-    connection_.session_.send_whole(*stream_, response.status, lines, content);
-    if (stream_->waiting_octets() > 0) {
-      waiting_since_ = on.loop.now();
-      if (content.owner) {
-        text_ = on.hold_text(content.rest);
-        owner_ = content.owner;
-        text_octets_ = content.rest.size();
-      }
-    }
-    is_over();
-  }
-
-  void give_up() override {
-    abandon(503);
-    connection_.session_.reset(*stream_, wire::http2_error::internal_error);
-    connection_.write_soon();
-  }
-
-  void flush() override {}  // at the end of the turn
-
-  [[nodiscard]] auto wants_framing() const -> bool override { return false; }
-  [[nodiscard]] auto protocol() const -> std::string_view override { return "HTTP/2"; }
-
-  [[nodiscard]] auto is_above_high_watermark() const -> bool override {
-    return !has(room::for_piece);
-  }
-
-  [[nodiscard]] auto takes_answers() -> bool override { return has(room::for_answer); }
-
-  [[nodiscard]] auto may_ask_directory() -> bool override {
-    if (!has(room::for_page)) {
-      return false;
-    }
-    asks_ = true;
-    ++connection_.asking_;
-    return true;
-  }
-
-  void resume() override {
-    connection_.session_.let_send(*stream_);
-    connection_.write_soon();
-  }
-
- private:
-  /// What there has to be room for before whoever answers goes on.
-  enum class room : std::uint8_t { any, for_piece, for_answer, for_page };
-
-  /// When there is none, it is waited for.
-  [[nodiscard]] auto has(room what) const -> bool {
-    auto const waiting = stream_->waiting_octets();
-    bool there = true;
-    switch (what) {
-      case room::any: break;
-      case room::for_piece:
-        there = waiting <= waiting_octets_max &&
-                connection_.session_.pending_octets() <= waiting_octets_max &&
-                (waiting == 0 || !connection_.is_full());
-        break;
-      case room::for_answer: there = !connection_.is_full(); break;
-      case room::for_page: there = !connection_.is_full() && connection_.may_ask(); break;
-    }
-    waits_for_ = there ? room::any : what;
-    connection_.has_full_stream_ = connection_.has_full_stream_ || !there;
-    return there;
-  }
-
-  void has_asked() {
-    if (std::exchange(asks_, false)) {
-      --connection_.asking_;
-    }
-  }
-
-  /// The field lines of a response as they are sent on, without what is HTTP/1.1's own.
-  [[nodiscard]] auto lines_of(wire::response_head const& head, wire::field_set const& drop,
-                              std::string_view field_lines) const -> std::string_view {
-    wire::response_forwarding how;
-    how.drop = drop;
-    how.field_lines = field_lines;
-    how.body = head.body();
-    if (how.body.kind == wire::body_kind::chunked) {
-      how.body.kind = wire::body_kind::until_close;  // that is: nothing says where it ends
-    }
-    auto& out = connection_.worker_.http2_text;
-    out.clear();
-    wire::append_response_head(out, head, how);
-    std::string_view lines = out;
-    lines.remove_prefix(lines.find("\r\n") + 2);
-    lines.remove_suffix(2);
-    return lines;
-  }
-
-  /// The exchange has said all it has to say, and is called no more.
-  void is_over() {
-    has_asked();
-    if (exchange_) {
-      connection_.worker_.recycle(std::move(exchange_));
-    }
-    connection_.write_soon();
-  }
-
-  http2_connection& connection_;
-  wire::http2_stream* stream_;
-  std::unique_ptr<exchange> exchange_;
-  bool chunks_ = false;  // the request's body is framed here
-  bool is_head_request_ = false;
-  bool head_sent_ = false;
-  mutable room waits_for_ = room::any;
-  bool asks_ = false;       // the directory
-  worker::held_text text_;  // that others may send as well
-  std::weak_ptr<void const> owner_;
-  std::size_t text_octets_ = 0;
-  std::uint64_t body_octets_ = 0;
-  instant received_at_{};
-  instant waiting_since_{};
-};
 
 http2_connection::http2_connection(worker& on, worker::client_place at, engine::transport transport,
                                    client_address from)
@@ -422,16 +118,16 @@ void http2_connection::take(std::string_view bytes) {
     phase_ = phase::ending;
     set_deadline(linger_timeout);
   }
-  // Settings and windows may let us send what could not be sent before; a reset makes room for others.
+  // Settings and windows may let us send what had to wait; a reset makes room for others.
   if (phase_ == phase::ending || has_full_stream_ || session_.wants_output()) {
     write_soon();
   }
 }
 
-auto http2_connection::add_stream(wire::http2_stream& on) -> stream& {
-  std::unique_ptr<stream> made;
+auto http2_connection::add_stream(wire::http2_stream& on) -> http2_client_stream& {
+  std::unique_ptr<http2_client_stream> made;
   if (spare_streams_.empty()) {
-    made = std::make_unique<stream>(*this, on);
+    made = std::make_unique<http2_client_stream>(*this, on);
   } else {
     made = std::move(spare_streams_.back());
     spare_streams_.pop_back();
@@ -454,15 +150,16 @@ void http2_connection::refused_request(wire::http2_stream& on, wire::head_fault 
 }
 
 auto http2_connection::content(wire::http2_stream& on, std::string_view bytes) -> bool {
-  return stream::of(on)->take(bytes);
+  return stream_of(on)->take(bytes);
 }
 
 void http2_connection::end_of_request(wire::http2_stream& on) {
-  stream::of(on)->take_end();
+  stream_of(on)->take_end();
 }
 
 void http2_connection::closed(wire::http2_stream& on) {
-  if (std::unique_ptr<stream> done(stream::of(on)); done) {  // else it was never a request
+  if (std::unique_ptr<http2_client_stream> done(stream_of(on));
+      done) {  // else it was never a request
     done->abandon();
     done->let_text_go();
     if (spare_streams_.size() < spare_streams_max) {
@@ -480,12 +177,6 @@ void http2_connection::closed(wire::http2_stream& on) {
 
 // ---- output ----
 
-void http2_connection::write_soon() {
-  if (phase_ != phase::closed && !std::exchange(writes_soon_, true)) {
-    worker_.loop.at_end_of_turn(*this);
-  }
-}
-
 void http2_connection::turn_ends() {
   writes_soon_ = false;
   if (phase_ == phase::open || phase_ == phase::ending) {
@@ -496,7 +187,7 @@ void http2_connection::turn_ends() {
 }
 
 void http2_connection::write() {
-  auto const sent_before = content_octets_sent_;
+  auto const sent_before = progress_.content_octets_sent;
   int writes = 0;
   while (writable_ && writes < writes_max && write_some()) {
     ++writes;
@@ -511,8 +202,8 @@ void http2_connection::write() {
     return;
   }
   resume_streams();
-  pace_.note(content_octets_sent_ - sent_before, out_.size() + session_.waiting_octets(),
-             worker_.loop.now());
+  progress_.pace.note(progress_.content_octets_sent - sent_before,
+                      out_.size() + session_.waiting_octets(), worker_.loop.now());
   worker_.count_buffered(counted_, out_.size() + session_.own_waiting_octets());
 }
 
@@ -536,12 +227,14 @@ auto http2_connection::write_some() -> bool {
   }
   writable_ = sent == gathered.size();
   if (sent > 0 || out_.empty()) {
-    written_at_ = worker_.loop.now();
+    progress_.written_at = worker_.loop.now();
   }
-  // Answers to PING give nobody more time to take content, as long as nothing else waits for the socket.
+  // Answers to PING give a client no more time to take content, as long as nothing else waits for
+  // the socket.
   if (auto const octets = session_.content_octets_sent();
-      std::exchange(content_octets_sent_, octets) != octets || (sent > 0 && !out_.empty())) {
-    content_sent_at_ = worker_.loop.now();
+      std::exchange(progress_.content_octets_sent, octets) != octets ||
+      (sent > 0 && !out_.empty())) {
+    progress_.content_sent_at = worker_.loop.now();
   }
   if (writable_) {
     (void)std::exchange(out_, {});  // with its buffer
@@ -552,13 +245,13 @@ auto http2_connection::write_some() -> bool {
   return true;
 }
 
-/// Whoever is told to go on and still cannot says so again.
+/// A stream that is resumed and still has no room sets the flag again.
 void http2_connection::resume_streams() {
   if (!std::exchange(has_full_stream_, false)) {
     return;
   }
   for (std::size_t i = 0; i < session_.streams_count(); ++i) {
-    if (auto* const each = stream::of(session_.stream_at(i)); each != nullptr) {
+    if (auto* const each = stream_of(session_.stream_at(i)); each != nullptr) {
       each->resume_waiting();
     }
   }
@@ -579,7 +272,7 @@ auto http2_connection::waiting_octets() const -> std::size_t {
   }
   auto octets = out_.size() + session_.own_waiting_octets();
   for (std::size_t i = 0; i < session_.streams_count(); ++i) {
-    if (auto const* const each = stream::of(session_.stream_at(i)); each != nullptr) {
+    if (auto const* const each = stream_of(session_.stream_at(i)); each != nullptr) {
       octets += each->held_octets();
     }
   }
@@ -588,10 +281,10 @@ auto http2_connection::waiting_octets() const -> std::size_t {
 
 auto http2_connection::waiting_since(instant now) const -> instant {
   if (out_.size() + session_.waiting_octets() > 0) {
-    return pace_.since();
+    return progress_.pace.since();
   }
   for (std::size_t i = 0; i < session_.streams_count(); ++i) {
-    auto const* const each = stream::of(session_.stream_at(i));
+    auto const* const each = stream_of(session_.stream_at(i));
     if (each != nullptr && each->waits_for_content() && each->held_octets() > 0) {
       now = std::min(now, each->received_at());
     }
@@ -599,8 +292,8 @@ auto http2_connection::waiting_since(instant now) const -> instant {
   return now;
 }
 
-/// What the client still sends would make the system throw away what it has not read yet of the last words,
-/// so it is taken in for a moment.
+/// What the client still sends would make the system throw away what it has not read yet of the
+/// last words, so it is taken in for a moment.
 void http2_connection::linger() {
   if (phase_ != phase::lingering) {
     phase_ = phase::lingering;
@@ -635,7 +328,7 @@ void http2_connection::time_is_up() {
     return;
   }
   auto const now = worker_.loop.now();
-  if (!writable_ && now - written_at_ >= settings.idle_timeout) {
+  if (!writable_ && now - progress_.written_at >= settings.idle_timeout) {
     close();  // it takes nothing, so that there is nothing to tell it
     return;
   }
@@ -655,7 +348,7 @@ void http2_connection::time_is_up() {
   }
   for (std::size_t i = 0; i < session_.streams_count(); ++i) {
     auto& on = session_.stream_at(i);
-    auto* const each = stream::of(on);
+    auto* const each = stream_of(on);
     if (each == nullptr) {
       // Its head does not come to an end, or the reset that it got is not read.
       if (now - on.opened_at() >= settings.header_timeout) {
@@ -670,7 +363,8 @@ void http2_connection::time_is_up() {
     if (each->waits_for_content() && now - each->received_at() >= settings.body_timeout) {
       each->refuse(408);
     } else if (on.waiting_octets() > 0 &&
-               now - std::max(content_sent_at_, each->waiting_since()) >= settings.idle_timeout) {
+               now - std::max(progress_.content_sent_at, each->waiting_since()) >=
+                   settings.idle_timeout) {
       each->abandon();
       session_.reset(on, wire::http2_error::cancel);
       write_soon();
@@ -686,7 +380,7 @@ void http2_connection::close() {
   phase_ = phase::closed;
   cancel();
   for (std::size_t i = 0; i < session_.streams_count(); ++i) {
-    std::unique_ptr<stream> const each(stream::of(session_.stream_at(i)));
+    std::unique_ptr<http2_client_stream> const each(stream_of(session_.stream_at(i)));
     if (each) {
       try {
         each->abandon();

@@ -11,12 +11,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tidegate::gateway {
 
-/// A connection of a client that speaks HTTP/2: many exchanges at once. What they have to say is gathered
-/// and written at the end of the turn.
+class http2_client_stream;
+
+/// A connection of a client that speaks HTTP/2: many exchanges at once. What they have to say is
+/// gathered and written at the end of the turn.
 class http2_connection final : public engine::watched,
                                public client_connection,
                                private engine::timer,
@@ -26,8 +29,8 @@ class http2_connection final : public engine::watched,
                    client_address from);
   ~http2_connection() override;
 
-  /// Takes over a connection on which `bytes` have come already, the preface first; `closing`: the client
-  /// sends no more.
+  /// Goes on with a connection on which `bytes` have come already, the preface first; `closing`:
+  /// the client sends no more.
   void start(std::string_view bytes, bool closing);
   void drain() override;
   void drop() override { close(); }
@@ -35,7 +38,7 @@ class http2_connection final : public engine::watched,
   [[nodiscard]] auto waiting_since(instant now) const -> instant override;
 
  private:
-  class stream;
+  friend class http2_client_stream;
 
   void ready(engine::readiness what) override;
   void turn_ends() override;
@@ -50,10 +53,14 @@ class http2_connection final : public engine::watched,
   void end_of_request(wire::http2_stream& on) override;
   void closed(wire::http2_stream& on) override;
 
-  [[nodiscard]] auto add_stream(wire::http2_stream& on) -> stream&;
+  [[nodiscard]] auto add_stream(wire::http2_stream& on) -> http2_client_stream&;
   void read();
   void take(std::string_view bytes);
-  void write_soon();
+  void write_soon() {
+    if (phase_ != phase::closed && !std::exchange(writes_soon_, true)) {
+      worker_.loop.at_end_of_turn(*this);
+    }
+  }
   void write();
   [[nodiscard]] auto write_some() -> bool;
   void resume_streams();
@@ -71,6 +78,14 @@ class http2_connection final : public engine::watched,
     closed,
   };
 
+  /// How the client takes what is written.
+  struct write_progress {
+    instant written_at{};  // when it last took something, or began to take nothing
+    instant content_sent_at{};
+    std::uint64_t content_octets_sent = 0;
+    reading_pace pace;
+  };
+
   worker& worker_;
   engine::transport transport_;
   client_address from_;
@@ -84,13 +99,10 @@ class http2_connection final : public engine::watched,
   bool has_full_stream_ = false;  // a stream waits until the client has taken something
   std::uint8_t asking_ = 0;       // streams that wait for the directory
   instant idle_until_{};          // while there are no streams
-  instant written_at_{};          // when the client last took something, or began to take nothing
-  instant content_sent_at_{};
-  std::uint64_t content_octets_sent_ = 0;
-  std::string out_;          // what the socket has not taken
-  std::size_t counted_ = 0;  // of what waits
-  reading_pace pace_;
-  std::vector<std::unique_ptr<stream>> spare_streams_;
+  std::string out_;               // what the socket has not taken
+  std::size_t counted_ = 0;       // of what waits
+  write_progress progress_;
+  std::vector<std::unique_ptr<http2_client_stream>> spare_streams_;
   worker::client_place place_;
 };
 

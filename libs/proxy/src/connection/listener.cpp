@@ -22,11 +22,11 @@ using namespace std::chrono_literals;
 
 /// When to try again what the system had no means for.
 constexpr auto accept_again_after = 100ms;
-/// What is taken of a queue before it is closed: more than any queue holds, and yet an end where connections come faster
-/// than they are taken.
+/// What is taken of a queue before it is closed: more than any queue holds, and yet an end where
+/// connections come faster than they are taken.
 constexpr std::size_t last_accepted_max = 65'536;
 
-/// 0.0.0.0 for whoever comes through a file.
+/// 0.0.0.0 for a client of a Unix domain socket.
 auto ip_of(engine::socket_address const& address) -> http::ip_address {
   auto const ip = address.ip_bytes();
   auto const* const octets = reinterpret_cast<std::uint8_t const*>(ip.data());
@@ -94,7 +94,8 @@ void listener::accept_all(std::size_t count_max) {
     } else if (errno == EAGAIN) {
       return;
     } else if (errno != ECONNABORTED && errno != EINTR) {
-      // Most likely no descriptor is left, and nothing tells when there is one for what waits in the queue.
+      // Most likely no descriptor is left, and nothing tells when there is one for what waits in
+      // the queue.
       worker_.metrics->accept_failures.add();
       set(worker_.loop.timers(), worker_.loop.now() + accept_again_after);
       return;
@@ -104,7 +105,7 @@ void listener::accept_all(std::size_t count_max) {
 
 void listener::take(engine::descriptor socket, http::ip_address const& peer) {
   if (proxy_protocol_ && !worker_.current->active->trusted_proxies.contains(peer)) {
-    // Whether it would speak the protocol or not: it is nobody whose word counts.
+    // Its peer is not a trusted proxy, whose PROXY header would be believed.
     worker_.metrics->connections_untrusted.add();
     return;
   }

@@ -23,7 +23,8 @@ class listener final : public engine::watched, private engine::timer {
 
   /// `shared`: the socket is the one of all workers.
   [[nodiscard]] auto start(bool shared) -> bool;
-  /// Takes what the settings say of its address; what was said before stays when they do not name it.
+  /// Takes what the settings say of its address; what was said before stays when they do not name
+  /// it.
   void use(active_config const& active);
   /// Takes what waits in the queue of the socket, which is about to be closed.
   void accept_last();

@@ -58,8 +58,8 @@ void proxy_header_reader::ready(engine::readiness what) {
   }
 }
 
-/// Looks at what has come and takes the header off when it is whole: the bytes behind it are for whoever
-/// reads next, perhaps through TLS.
+/// Looks at what has come and takes the header off when it is whole: the bytes behind it are for
+/// the next reader, perhaps TLS.
 void proxy_header_reader::read_header(bool is_last) {
   std::array<char, http::proxy_header_size_max> bytes;  // NOLINT: what is not read is not looked at
   auto const size = receive(socket_, bytes, MSG_PEEK);
@@ -87,7 +87,7 @@ void proxy_header_reader::read_header(bool is_last) {
   if ((*header)->connection) {
     peer_ = (*header)->connection->source.address;
   } else {
-    // Of whom the connection is was not said: a health check, or a client whose address is no IP address.
+    // The header names no client: a health check, or an address that is not an IP address.
     may_name_others_ = false;
   }
   hand_over();

@@ -12,8 +12,8 @@
 
 namespace tidegate::gateway {
 
-/// A connection of a trusted proxy whose PROXY header has not come yet. When it has, the connection goes on
-/// as a `http1_connection` of whom the header names.
+/// A connection of a trusted proxy whose PROXY header has not come yet. When it has, the connection
+/// goes on as a `http1_connection` of whom the header names.
 class proxy_header_reader final : public engine::watched,
                                   public client_connection,
                                   private engine::timer {

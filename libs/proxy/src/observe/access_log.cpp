@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 /// Lines gather for so long, unless there are many.
 constexpr auto gather_for = 50ms;
-/// How long something that is no file may refuse to take more.
+/// How long a pipe or the like may refuse to take more.
 constexpr auto blocked_max = 1s;
 /// How long the end of the program waits for the last lines.
 constexpr auto last_lines_max = 5s;
@@ -119,7 +119,7 @@ auto access_log::open(access_log_config const& settings)
     case access_log_config::destination::standard_output:
       return engine::descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
     case access_log_config::destination::file: {
-      // A pipe that nobody reads would else be waited for.
+      // Else a pipe without a reader would be waited for.
       engine::descriptor file(::open(settings.file.c_str(),
                                      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640));
       if (!file.is_open()) {

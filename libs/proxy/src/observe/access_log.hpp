@@ -20,8 +20,8 @@
 
 namespace tidegate::gateway {
 
-/// Writes the lines of all workers to a file, on a thread of its own: a disk that is slow costs lines, never
-/// time of a worker.
+/// Writes the lines of all workers to a file, on a thread of its own: a disk that is slow costs
+/// lines, never time of a worker.
 class access_log {
  public:
   /// What waits of one worker is never more than this, and as much again is being written.
@@ -47,10 +47,12 @@ class access_log {
   /// Writes what waits, for a few seconds at most.
   ~access_log();
 
-  /// Opens the file to append to it, and makes it when it is missing. An error is one line for people.
+  /// Opens the file to append to it, and makes it when it is missing. An error is one line for
+  /// people.
   [[nodiscard]] static auto open(access_log_config const& settings)
       -> result<engine::descriptor, std::string>;
-  /// From now on lines go there; while it is not open they are lost. The first that is open starts the thread.
+  /// From now on lines go there; while it is not open they are lost. The first that is open starts
+  /// the thread.
   void use(engine::descriptor file);
   /// One for each worker, all before the first line.
   [[nodiscard]] auto add_source() -> source&;

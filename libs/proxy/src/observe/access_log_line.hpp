@@ -11,8 +11,9 @@
 #include <string>
 #include <string_view>
 
-/// One line of the access log: a JSON object with the same members in every line, null where there is
-/// nothing to say. Written in parts, as it becomes known. docs/guide/operation.md describes the members.
+/// One line of the access log: a JSON object with the same members in every line, null where there
+/// is nothing to say. Written in parts, as it becomes known. docs/guide/operation.md describes the
+/// members.
 namespace tidegate::gateway {
 
 /// A text of a client is cut after so many octets.
@@ -28,14 +29,14 @@ void append_log_client(std::string& out, std::chrono::system_clock::time_point t
 void append_log_request(std::string& out, wire::request_head const& request, bool query);
 /// In place of it, when the head of the request could not be read.
 void append_log_no_request(std::string& out, bool query);
-/// What policies said; nothing when none was asked. `partitions` are the digests of the partitions that were refused, one
-/// for each policy.
+/// What policies said; nothing when none was asked. `partitions` are the digests of the partitions
+/// that were refused, one for each policy.
 void append_log_decision(std::string& out, std::string_view decision,
                          std::span<std::string_view const> policies,
                          std::span<std::string const> partitions);
 
 struct logged_response {
-  std::string_view principal{};    ///< who asked, by name; empty: nobody knows
+  std::string_view principal{};    ///< who asked, by name; empty: not known
   std::string_view key_id{};       ///< of the Idempotency-Key; empty: none that could be read
   std::string_view key_outcome{};  ///< what became of a request with a key; empty: it has none
   std::string_view route{};        ///< empty: none
@@ -49,7 +50,8 @@ struct logged_response {
   std::chrono::nanoseconds duration{0};
   std::optional<std::chrono::nanoseconds> upstream_time{};
 };
-/// The reason for a status that a request got which could not be read, or was too large or too slow.
+/// The reason for a status that a request got which could not be read, or was too large or too
+/// slow.
 [[nodiscard]] auto reason_of_unreadable(int status) -> std::string_view;
 
 /// What became of it; ends the object and the line.

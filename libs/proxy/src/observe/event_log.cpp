@@ -163,7 +163,8 @@ struct event_log::state {
 event_log::event_log() = default;
 
 event_log::event_log(int descriptor) : state_(std::make_shared<state>(descriptor)) {
-  // No signal is for this thread; and a reader that goes away is a failed write, not the end of the gateway.
+  // No signal is for this thread; and a reader that goes away is a failed write, not the end of the
+  // gateway.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

@@ -9,7 +9,8 @@ namespace tidegate::gateway {
 
 void heavy_hitters::sample(std::string_view text, ratelimit::verdict const& decided, instant now) {
   using namespace std::chrono_literals;
-  // Who comes after a pause stands for itself only: those that were skipped before it may have been others.
+  // Who comes after a pause stands for itself only: those that were skipped before it may have been
+  // others.
   auto const weight = now - sampled_ >= pause ? 1U : skipped_;
   skipped_ = 0;
   sampled_ = now;

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "upstream/upstream_reports.hpp"
-
-#include <tidegate/proxy/active_config.hpp>
-#include <tidegate/proxy/control.hpp>
 #include <tidegate/proxy/heavy_hitters.hpp>
-#include <tidegate/scim_server/ignored_names.hpp>
 
 #include <array>
 #include <atomic>
@@ -16,12 +11,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace tidegate::gateway {
 
@@ -72,8 +64,8 @@ inline constexpr std::size_t keyed_outcomes_count =
 /// As metrics and the access log call it: `first`, `replayed` and so on.
 [[nodiscard]] auto name_of(keyed_outcome outcome) noexcept -> std::string_view;
 
-/// Counts by status. Of the many that there may be few are in use, and whoever reads them all wants to know which:
-/// every open console does so once a second.
+/// Counts by status. Of the many that there may be few are in use: a bit for each tells which,
+/// since every open console reads them all once a second.
 class status_counts {
  public:
   static constexpr std::size_t statuses = 600;
@@ -161,8 +153,8 @@ struct server_metrics {
   latency_counts latency;  // to the head of the response
 };
 
-/// What one thread counts. Routes and policies are found by name, so that counts outlive a reload.
-struct worker_metrics {
+/// What one thread counts of all routes together.
+struct worker_counters {
   counter connections_accepted;
   counter connections_open;
   counter connections_refused;         // by `max-connections`
@@ -179,6 +171,10 @@ struct worker_metrics {
   counter quota_store_asked;
   counter quota_store_here;
   counter quota_store_round_trips;
+};
+
+/// What one thread counts. Routes and policies are found by name, so that counts outlive a reload.
+struct worker_metrics : worker_counters {
   std::array<status_counts, scim_operations_count> scim;
 
   [[nodiscard]] auto of_route(std::string const& name) -> route_metrics&;
@@ -186,47 +182,10 @@ struct worker_metrics {
   [[nodiscard]] auto of_server(std::string const& upstream, std::string const& authority)
       -> server_metrics&;
 
-  std::mutex mutex;  // for the maps, which grow only when a configuration is taken over
+  std::mutex mutex;  // for the maps, which grow only when a configuration is applied
   std::map<std::string, std::unique_ptr<route_metrics>> routes;
   std::map<std::string, std::unique_ptr<policy_metrics>> policies;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<server_metrics>> servers;
 };
-
-/// What is counted elsewhere, for all threads together.
-struct process_figures {
-  std::size_t quota_buckets = 0;
-  std::size_t quota_octets = 0;
-  std::int64_t buffered_octets = 0;  ///< that wait for clients
-  std::uint64_t log_lines_lost = 0;
-  std::size_t keys_waited_for =
-      0;  ///< requests that wait for the answer to another with the same key
-  /// Unknown outcomes in the store; nothing while that is not known, or no route has keys.
-  std::optional<std::size_t> keys_unresolved{};
-  /// Where the store bounds itself: octets of keys and responses, and how many they may be; else 0.
-  std::size_t keys_octets = 0;
-  std::size_t keys_octets_max = 0;
-  /// Whether new keys find no room; nothing while no route has keys.
-  std::optional<bool> keys_full{};
-  std::uint64_t event_lines_dropped = 0;
-};
-
-/// All of it in the text format of Prometheus.
-void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metrics> const> workers,
-                       process_figures const& process, program_figures const& program);
-
-/// How the upstreams of a configuration are, in the same format.
-void append_upstreams(std::string& out, active_config const& active,
-                      std::span<std::shared_ptr<worker_metrics> const> workers,
-                      upstream_reports& reports, instant now);
-
-/// Until when the certificates of listeners are good, in the same format.
-void append_certificates(std::string& out, active_config const& active);
-
-/// How the stores are, in the same format.
-void append_stores(std::string& out, std::span<store_figures const> stores);
-
-/// What SCIM clients send that no schema has, for each route of a configuration, in the same format.
-void append_scim_ignored(std::string& out, config const& settings,
-                         std::map<std::string, scim_ignored::counts> const& by_route);
 
 }  // namespace tidegate::gateway

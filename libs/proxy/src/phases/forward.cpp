@@ -206,7 +206,7 @@ void forward_phase::upstream_failed(upstream_failure why, std::string unsent) {
   owner_.respond();
 }
 
-void forward_phase::upstream_takes_more() {
+void forward_phase::upstream_resumed() {
   owner_.client()->resume();
 }
 

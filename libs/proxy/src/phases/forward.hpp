@@ -76,7 +76,7 @@ class forward_phase final : private upstream_user {
   void upstream_body(std::string_view bytes, std::uint64_t content_octets) override;
   void upstream_done() override;
   void upstream_failed(upstream_failure why, std::string unsent) override;
-  void upstream_takes_more() override;
+  void upstream_resumed() override;
   void flush_client() override;
   [[nodiscard]] auto wants_framing() const -> bool override;
   [[nodiscard]] auto request_done() const -> bool override;

@@ -48,7 +48,8 @@ class response_sink {
                              std::optional<std::uint64_t> length) = 0;
   /// Sends bytes of the body: with their framing when `client_stream::wants_framing`, else content.
   virtual void send_body(std::string_view bytes) = 0;
-  /// Ends the response: as it should be, or (`is_cut`) so that the client sees that it is not whole.
+  /// Ends the response: as it should be, or (`is_cut`) so that the client sees that it is not
+  /// whole.
   virtual void send_end(bool is_cut) = 0;
   /// Sends all of a response.
   virtual void send_whole(whole_response const& response) = 0;

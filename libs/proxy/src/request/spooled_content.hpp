@@ -11,8 +11,8 @@
 
 namespace tidegate::gateway {
 
-/// The content of a request that is kept until all of it has come: the beginning in memory, the rest in a
-/// file without a name.
+/// The content of a request that is kept until all of it has come: the beginning in memory, the
+/// rest in a file without a name.
 class spooled_content {
  public:
   static constexpr std::size_t memory_octets_max = 128 * 1024;

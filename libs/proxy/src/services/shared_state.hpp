@@ -16,6 +16,7 @@
 #include <tidegate/store/store_health.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -66,6 +67,14 @@ struct buffer_budget {
   std::atomic<instant> shed_noted{instant::min()};    ///< when the log last said so
   std::atomic<instant> memory_noted{instant::min()};  ///< the same for failed allocations
 };
+
+/// Whether the log may say something again that it said at `noted`: every ten seconds.
+[[nodiscard]] inline auto may_note(std::atomic<instant>& noted, instant now) -> bool {
+  constexpr std::chrono::seconds pause{10};
+  auto before = noted.load(std::memory_order_relaxed);
+  return (before == instant::min() || now >= before + pause) &&
+         noted.compare_exchange_strong(before, now);
+}
 
 /// What all workers share.
 struct shared_state {

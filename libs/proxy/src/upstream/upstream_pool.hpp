@@ -1,142 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "observe/metrics.hpp"
+#include "upstream/upstream_connection.hpp"
+
+#include <tidegate/base/instant.hpp>
+#include <tidegate/base/result.hpp>
 #include <tidegate/proxy/active_config.hpp>
 
-#include <tidegate/engine/loop.hpp>
-#include <tidegate/engine/transport.hpp>
-#include <tidegate/wire/http1_body.hpp>
-#include <tidegate/wire/http1_head.hpp>
-
+#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace tidegate::gateway {
 
-class exchange;
 class server_report;
-class upstream_pool;
 class worker;
-struct server_metrics;
-
-/// Why an upstream did not answer.
-enum class upstream_failure : std::uint8_t {
-  connect_refused,    ///< nothing was sent
-  connect_timeout,    ///< nothing was sent
-  closed_unanswered,  ///< a connection that was used before ended without a byte of an answer
-  closed,             ///< in the middle of an answer, or a new connection without one
-  malformed,          ///< an answer that HTTP does not allow
-  timeout,            ///< no head in time
-  idle,               ///< too long between two bytes
-  no_descriptor,      ///< nothing was sent: there are as many connections as there may be
-};
-
-/// Who has a request sent to an upstream. Everything is called on the thread of the worker.
-class upstream_user {
- public:
-  /// An answer is about to be read: prefetch what handling it will touch.
-  virtual void prefetch() const noexcept {}
-  /// The connection is there; only where `start` found none that was.
-  virtual void upstream_connected() {}
-  virtual void upstream_interim(wire::response_head const& head) = 0;
-  virtual void upstream_head(wire::response_head const& head) = 0;
-  /// A part of the response's content, `content_octets` of it; with its framing when `wants_framing`.
-  virtual void upstream_body(std::string_view bytes, std::uint64_t content_octets) = 0;
-  virtual void upstream_done() = 0;
-  /// `unsent` is all of the request so far when none of it was sent.
-  virtual void upstream_failed(upstream_failure why, std::string unsent) = 0;
-  /// The head of the response did not come in time. How much longer to wait; nothing: the request has failed.
-  [[nodiscard]] virtual auto upstream_is_late() -> std::optional<std::chrono::nanoseconds> {
-    return std::nullopt;
-  }
-  /// More of the request can be sent.
-  virtual void upstream_takes_more() = 0;
-  /// What was given so far is all for now.
-  virtual void flush_client() = 0;
-  [[nodiscard]] virtual auto wants_framing() const -> bool = 0;
-  /// True when the upstream has all of the request.
-  [[nodiscard]] virtual auto request_done() const -> bool = 0;
-  /// True when no more of the response is to be read for now.
-  [[nodiscard]] virtual auto client_is_full() const -> bool = 0;
-
- protected:
-  upstream_user() = default;
-  upstream_user(upstream_user const&) = default;
-  auto operator=(upstream_user const&) -> upstream_user& = default;
-  virtual ~upstream_user() = default;
-};
-
-/// A connection to one server of an upstream. Serves one exchange at a time and rests in its pool in between.
-class upstream_connection final : public engine::watched, private engine::timer {
- public:
-  upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
-                      engine::transport transport);
-
-  /// Sends the request of `user`: `head` and perhaps the beginning of its body.
-  void start(upstream_user& user, wire::method method, std::string_view bytes);
-  /// False until a new connection has come about.
-  [[nodiscard]] auto is_connected() const noexcept -> bool { return phase_ != phase::connecting; }
-  /// Counts the time until the head of the response from now on.
-  void await_answer();
-  /// Sends more of the body.
-  void send(std::string_view bytes);
-  /// True when more is waiting to be sent than should.
-  [[nodiscard]] auto is_above_high_watermark() const noexcept -> bool;
-  /// What waits to be sent.
-  [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t { return out_.size(); }
-  /// Goes on reading after the client has taken what there was.
-  void resume();
-  /// The exchange wants no answer any more.
-  void abandon();
-
-  [[nodiscard]] auto server() const noexcept -> std::size_t { return server_; }
-
- private:
-  friend class upstream_pool;
-  void ready(engine::readiness what) override;
-  void out_of_memory() override;
-  void expired() override;
-
-  void flush();
-  /// Has the worker know what waits to be sent.
-  void count_waiting();
-  void read();
-  void take(std::string_view bytes);
-  void take_body(std::string_view bytes);
-  void finish(bool reusable);
-  /// `detail` says more of it than `why` does, for people.
-  void fail(upstream_failure why, std::string detail = {});
-  [[nodiscard]] auto describe(upstream_failure why) const -> std::string;
-  void close();
-  void set_deadline(std::chrono::nanoseconds wait);
-
-  enum class phase : std::uint8_t { connecting, idle, head, body, closed };
-
-  worker& worker_;
-  upstream_pool& pool_;
-  std::size_t server_;
-  engine::transport transport_;
-  upstream_user* user_ = nullptr;
-  phase phase_ = phase::connecting;
-  wire::method method_ = wire::method::get;
-  bool connected_ = false;  // though a handshake may be under way
-  bool used_before_ = false;
-  bool keep_alive_ = false;
-  bool answered_ = false;  // a byte of the answer has come
-  bool readable_ = false;
-  bool closing_ = false;
-  bool paused_ = false;
-  bool taking_ = false;  // bytes are being handed on: what they lead to must not read again
-  instant started_{};    // the request that it serves
-  std::string out_;
-  std::size_t counted_ = 0;  // of it
-  std::string in_;
-  std::size_t seen_ = 0;
-  wire::body_decoder body_;
-};
 
 /// The connections of one thread to one upstream.
 class upstream_pool {
@@ -146,8 +26,8 @@ class upstream_pool {
   upstream_pool(upstream_pool const&) = delete;
   auto operator=(upstream_pool const&) -> upstream_pool& = delete;
 
-  /// A connection to the server with the fewest exchanges among those that are well: one that rests, the
-  /// last used first, or a new one. When none can be made: why.
+  /// A connection to the server with the fewest exchanges among those that are not ejected: one
+  /// that rests, the last used first, or a new one. When none can be made: why.
   [[nodiscard]] auto take(bool fresh) -> result<upstream_connection*, upstream_failure>;
   /// Closes a connection that rests. False when there is none.
   auto close_idle() -> bool;
@@ -171,7 +51,11 @@ class upstream_pool {
   /// `what` went wrong, for people.
   void note_failure(std::size_t server, std::string_view what);
   /// An exchange with a server is over.
-  void leave(std::size_t server);
+  void leave(std::size_t server) {
+    --in_flight_;
+    --servers_[server].in_flight;
+    servers_[server].counts->in_flight.subtract();
+  }
 
   static constexpr std::size_t idle_max = 256;  // for each server
 

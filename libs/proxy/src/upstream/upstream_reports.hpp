@@ -17,13 +17,14 @@
 
 namespace tidegate::gateway {
 
-/// What people are told of one server of an upstream, whichever thread finds it out: that it fails, that it is
-/// taken out, that it answers again. Never for every request.
+/// What people are told of one server of an upstream, whichever thread finds it out: that it fails,
+/// that it is taken out, that it answers again. Never for every request.
 class server_report {
  public:
   /// So many failures one after the other take a server out.
   static constexpr unsigned failures_max = 3;
-  /// How long nothing more is said of a server that fails now and then, and of one that does not answer.
+  /// How long nothing more is said of a server that fails now and then, and of one that does not
+  /// answer.
   static constexpr auto pause_of_failures = std::chrono::seconds(10);
   static constexpr auto pause_while_down = std::chrono::seconds(60);
   /// A server that is down and up in turn is said to be so at most so often.
@@ -32,8 +33,8 @@ class server_report {
   server_report(event_log& to, std::string const& upstream, std::string const& server)
       : log_(to), name_("upstream \"" + upstream + "\": server " + server) {}
 
-  /// `what` went wrong, for the `in_a_row`th time of one thread. `out_for` is how long it gets no requests,
-  /// where there are others.
+  /// `what` went wrong, for the `in_a_row`th time of one thread. `out_for` is how long it gets no
+  /// requests, where there are others.
   void failed(std::string_view what, unsigned in_a_row, std::optional<std::chrono::seconds> out_for,
               instant now);
   void answered(instant now);

@@ -143,7 +143,7 @@ TEST(gateway_access_log, writes_every_line_before_it_ends) {
   EXPECT_EQ(std::ranges::count(text, 'b'), 1000);
 }
 
-TEST(gateway_access_log, loses_lines_and_no_time_when_nobody_takes_them) {
+TEST(gateway_access_log, loses_lines_and_no_time_when_they_are_not_taken) {
   small_pipe pipe;
   access_log log;
   auto& lines = log.add_source();

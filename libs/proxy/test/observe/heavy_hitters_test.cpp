@@ -40,7 +40,7 @@ TEST(proxy_heavy_hitters, count_each_and_know_what_was_left) {
   EXPECT_EQ(find(hot, "b", start + 60s).requests, 0);
 }
 
-TEST(proxy_heavy_hitters, show_what_somebody_has_changed) {
+TEST(proxy_heavy_hitters, show_what_an_operator_has_changed) {
   heavy_hitters hot;
   hot.count("a", decided(false, 0), start);
   hot.correct("a", {.remaining = 9, .reset = 60s}, start + 1s);
@@ -114,7 +114,7 @@ TEST(proxy_heavy_hitters, notice_at_once_that_few_come_after_many) {
   }
 }
 
-TEST(proxy_heavy_hitters, let_nobody_hide_behind_a_long_text) {
+TEST(proxy_heavy_hitters, let_no_client_hide_behind_a_long_text) {
   heavy_hitters hot;
   std::string const token(32 * 1024, 'x');
   hot.count(token, decided(), start);

@@ -12,7 +12,7 @@ using idempotency::wall_time;
 constexpr wall_time noon{1'700'000'000'000ms};
 constexpr instant start{1h};
 
-TEST(proxy_slewed_clock, shows_the_clock_on_the_wall_while_nobody_sets_it) {
+TEST(proxy_slewed_clock, shows_the_clock_on_the_wall_while_it_is_not_set) {
   slewed_clock clock(noon, start);
   for (auto passed = 0s; passed < 100s; ++passed) {
     EXPECT_EQ(clock.at(start + passed), noon + passed);

@@ -42,13 +42,14 @@ inline constexpr std::uint32_t abuse_domain = 0x8000'0000;
 struct limit {
   policy_config const* policy = nullptr;
   std::uint32_t id = 0;
-  /// The position in the route's limits of an earlier one with the same sources, whose partition is the
-  /// same; its own position when there is none.
+  /// The position in the route's limits of an earlier one with the same sources, whose partition is
+  /// the same; its own position when there is none.
   std::size_t partition_of = 0;
-  /// For each source which field it is; `other` for a field that has no entry, and for what is no field.
+  /// For each source which field it is; `other` for a field that has no entry, and for what is not
+  /// a field.
   std::vector<wire::known_field> source_fields;
-  /// The content of the response to a request that this policy alone refuses, and what HTTP/1.1 says of
-  /// status and content before it.
+  /// The content of the response to a request that this policy alone refuses, and what HTTP/1.1
+  /// says of status and content before it.
   std::string problem;
   std::string problem_head;
 };
@@ -61,8 +62,8 @@ struct route {
   std::vector<ratelimit::quota_policy_view> policies;
   ratelimit::prepared_fields fields;
   std::vector<wire::known_field> scope_fields;  ///< of the sources of `idempotency.scope`
-  /// Fields besides the known ones that this gateway reads or writes here, in lower case: what some read
-  /// as one of them is not sent on.
+  /// Fields besides the known ones that this gateway reads or writes here, in lower case: what some
+  /// read as one of them is not sent on.
   std::vector<std::string> other_names;
   /// What an upstream says of its own limits and we say in its place; nothing where we say nothing.
   wire::field_set fields_made_anew;
@@ -71,7 +72,8 @@ struct route {
   bool watches_abuse = false;  ///< a policy does
   /// The path is part of a partition or of the scope of keys: each spelling of it is another one.
   bool tells_paths_apart = false;
-  /// Of the sources of `idempotency.scope`, for the digest by which an operator is shown who owns a key.
+  /// Of the sources of `idempotency.scope`, for the digest by which an operator is shown who owns a
+  /// key.
   ratelimit::partition_rule key_owner{{}};
 };
 
@@ -83,7 +85,8 @@ struct worker_route {
   std::vector<policy_metrics*> policies;  // in the order of its limits
 };
 
-/// Appends the status line of HTTP/1.1, and Content-Type and Content-Length of what follows the head.
+/// Appends the status line of HTTP/1.1, and Content-Type and Content-Length of what follows the
+/// head.
 void append_content_head(std::string& out, int status, std::string_view content_type,
                          std::size_t content_octets);
 
@@ -103,8 +106,8 @@ struct upstream_load {
   std::int64_t in_flight = 0;
 };
 
-/// The loads of upstreams by name, so that they stay the same over reloads. One that no active_config has any more
-/// is forgotten.
+/// The loads of upstreams by name, so that they stay the same over reloads. One that no
+/// active_config has any more is forgotten.
 class upstream_loads {
  public:
   /// One that is there keeps its settings: they are changed when the reload can no longer fail.
@@ -148,7 +151,8 @@ struct active_config {
   std::string description_json;   ///< of /.well-known/tidegate
   std::string description_html;
 
-  /// Reads certificates and resolves the names of servers, which may take time. An error is one line for people.
+  /// Reads certificates and resolves the names of servers, which may take time. An error is one
+  /// line for people.
   [[nodiscard]] static auto make(gateway::config config, policy_ids& ids, upstream_loads& loads)
       -> result<std::shared_ptr<active_config const>, std::string>;
 };

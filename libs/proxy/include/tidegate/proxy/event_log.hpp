@@ -18,8 +18,8 @@ namespace tidegate::gateway {
 ///
 ///     2026-11-17T19:22:43.123Z error: upstream "orders": server 127.0.0.1:3000 failed: ...
 ///
-/// Lines are written by a thread of its own. Who has something to say never waits: what finds no room is
-/// dropped and counted, and a line says how many once there is room again. From any thread.
+/// Lines are written by a thread of its own. Who has something to say never waits: what finds no
+/// room is dropped and counted, and a line says how many once there is room again. From any thread.
 class event_log {
  public:
   /// A longer line is cut. So much is written to a pipe at once or not at all.

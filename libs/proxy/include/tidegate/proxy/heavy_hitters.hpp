@@ -17,15 +17,16 @@ namespace tidegate::gateway {
 
 /// The partitions of one policy that one thread sees most of, for people to look at. An estimate.
 ///
-/// One thread counts, any other looks. Memory is bounded: when there are as many as may be, a new partition takes
-/// the place of the one that came least (Metwally and others, "Efficient computation of frequent and top-k
-/// elements"), so that whoever has more than a share of 1/`partitions_max` of all requests is in it. Long texts take
-/// the places of several. Time is bounded: of more than about `samples_per_second` requests only every so many-th is
-/// looked at.
+/// One thread counts, any other looks. Memory is bounded: when there are as many as may be, a new
+/// partition takes the place of the one that came least (Metwally and others, "Efficient
+/// computation of frequent and top-k elements"), so that a partition that has more than a share of
+/// 1/`partitions_max` of all requests is in it. Long texts take the places of several. Time is
+/// bounded: of more than about `samples_per_second` requests only every so many-th is looked at.
 class heavy_hitters {
  public:
   static constexpr std::size_t partitions_max = 64;
-  /// All texts together. No head of a request has so many, so that nobody hides behind a long text.
+  /// All texts together. No head of a request has so many, so that no client hides behind a long
+  /// text.
   static constexpr std::size_t text_octets_max = std::size_t{256} << 10;
   static constexpr std::uint32_t samples_per_second = 1000;
   /// After such a time the next one is looked at in any case.
@@ -48,7 +49,8 @@ class heavy_hitters {
     }
   }
 
-  /// Somebody has changed what is left of a partition: that is shown until it is looked at again. By any thread.
+  /// An operator has changed what is left of a partition: that is shown until it is looked at
+  /// again. By any thread.
   void correct(std::string_view text, ratelimit::service const& left, instant now);
 
   /// All that were seen within the last `window`, in no order.

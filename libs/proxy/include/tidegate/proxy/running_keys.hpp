@@ -12,9 +12,9 @@
 
 namespace tidegate::gateway {
 
-/// The claims whose requests this process has under way. A store that loses its records, by FLUSHALL or by a replica
-/// that took over too early, does not make the gateway send again what it knows to be running. As many as there are
-/// requests with keys under way. From any thread.
+/// The claims whose requests this process has under way. A store that loses its records, by
+/// FLUSHALL or by a replica that took over too early, does not make the gateway send again what it
+/// knows to be running. As many as there are requests with keys under way. From any thread.
 class running_keys {
  public:
   void add(idempotency::lookup_key const& key, idempotency::record const& claim) {

@@ -10,10 +10,11 @@
 
 namespace tidegate::gateway {
 
-/// The time by which idempotency keys are kept. It begins with the clock on the wall and follows it, but
-/// never steps when that one is set: it goes on by the steady clock, and until both agree again it runs at
-/// most half as fast again, or half as fast. So no lease ends under an owner that renews it, time never
-/// goes back, and a clock that is set wrongly for a while neither forgets keys nor keeps them for good.
+/// The time by which idempotency keys are kept. It begins with the clock on the wall and follows
+/// it, but never steps when that one is set: it goes on by the steady clock, and until both agree
+/// again it runs at most half as fast again, or half as fast. So no lease ends under an owner that
+/// renews it, time never goes back, and a clock that is set wrongly for a while neither forgets
+/// keys nor keeps them for good.
 class slewed_clock {
  public:
   slewed_clock(idempotency::wall_time wall, instant steady) noexcept

@@ -24,8 +24,8 @@ struct idempotency_parts {
   std::array<std::byte, 32> secret{};
 };
 
-/// Opens them as a configuration says. `clock` is the one that the times of records are from, for any thread. An error
-/// is one line for people.
+/// Opens them as a configuration says. `clock` is the one that the times of records are from, for
+/// any thread. An error is one line for people.
 using open_idempotency = std::function<result<idempotency_parts, std::string>(
     config const&, std::function<idempotency::wall_time()> clock)>;
 
@@ -35,7 +35,8 @@ struct directory_parts {
   std::array<std::byte, 32> secret{};
 };
 
-/// Opens them as a configuration says, for the resource types of `model`. An error is one line for people.
+/// Opens them as a configuration says, for the resource types of `model`. An error is one line for
+/// people.
 using open_directory = std::function<result<directory_parts, std::string>(
     config const&, std::shared_ptr<scim::model const> model)>;
 

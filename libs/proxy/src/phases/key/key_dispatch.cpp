@@ -87,7 +87,7 @@ void key_dispatch::send_content() {
   }
 }
 
-void key_dispatch::upstream_takes_more() {
+void key_dispatch::upstream_resumed() {
   auto const at = phase_.run().at();
   if (at == stage::running || at == stage::recording || at == stage::streaming) {
     send_content();

@@ -67,7 +67,7 @@ class key_dispatch final : public upstream_user {
   void upstream_done() override;
   void upstream_failed(upstream_failure why, std::string unsent) override;
   [[nodiscard]] auto upstream_is_late() -> std::optional<std::chrono::nanoseconds> override;
-  void upstream_takes_more() override;
+  void upstream_resumed() override;
   void flush_client() override;
   [[nodiscard]] auto wants_framing() const -> bool override { return false; }
   [[nodiscard]] auto request_done() const -> bool override { return content_.is_taken(); }

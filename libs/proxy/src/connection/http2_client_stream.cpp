@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "connection/http2_client_stream.hpp"
+
+#include <tidegate/http/problem.hpp>
+
+#include <string>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+/// What may wait of one response before its upstream is asked to stop.
+constexpr std::size_t waiting_octets_max = 64 * 1024;
+
+/// The field lines of a response as they are sent on, without what is HTTP/1.1's own.
+[[nodiscard]] auto lines_of(std::string& out, wire::response_head const& head,
+                            wire::field_set const& drop, std::string_view field_lines)
+    -> std::string_view {
+  wire::response_forwarding how;
+  how.drop = drop;
+  how.field_lines = field_lines;
+  how.body = head.body();
+  if (how.body.kind == wire::body_kind::chunked) {
+    how.body.kind = wire::body_kind::until_close;  // that is: nothing says where it ends
+  }
+  out.clear();
+  wire::append_response_head(out, head, how);
+  std::string_view lines = out;
+  lines.remove_prefix(lines.find("\r\n") + 2);
+  lines.remove_suffix(2);
+  return lines;
+}
+
+}  // namespace
+
+void http2_client_stream::begin(wire::request_head const& head) {
+  auto& on = connection_.worker_;
+  is_head_request_ = head.method() == wire::method::head;
+  chunks_ = head.body().kind == wire::body_kind::chunked;
+  received_at_ = on.loop.now();
+  exchange_ = on.take_exchange();
+  exchange_->begin(*this, head, connection_.from_);
+}
+
+auto http2_client_stream::take(std::string_view bytes) -> bool {
+  received_at_ = connection_.worker_.loop.now();
+  if (!exchange_) {
+    return true;  // answered already
+  }
+  body_octets_ += bytes.size();
+  auto const& max_body = connection_.worker_.current->active->config.http.max_body;
+  if (max_body && body_octets_ > static_cast<std::uint64_t>(*max_body)) {
+    refuse(413);
+    return true;
+  }
+  if (chunks_) {
+    auto& out = connection_.worker_.http2_text;
+    out.clear();
+    wire::append_chunk_size(out, bytes.size());
+    out.append(bytes).append(wire::chunk_end);
+    exchange_->body(out, bytes.size(), false);
+  } else {
+    exchange_->body(bytes, bytes.size(), false);
+  }
+  return !exchange_ || !exchange_->is_above_high_watermark();
+}
+
+void http2_client_stream::take_end() {
+  if (exchange_) {
+    exchange_->body(chunks_ ? wire::last_chunk_and_end : std::string_view(), 0, true);
+  }
+}
+
+void http2_client_stream::refuse(int status) {
+  auto& on = connection_.worker_;
+  if (on.log != nullptr && !exchange_ && !head_sent_) {
+    on.log_malformed(connection_.from_.peer, protocol(), status);
+  }
+  if (exchange_ || !head_sent_) {  // else it is one that was answered before
+    on.metrics->requests_malformed.add();
+  }
+  abandon(status);
+  if (head_sent_) {
+    connection_.session_.reset(*stream_, wire::http2_error::cancel);
+    connection_.write_soon();
+    return;
+  }
+  on.text.clear();
+  http::problem_writer(on.text, {.title = wire::reason_phrase(status),
+                                 .status = status,
+                                 .detail = "The request is not one that this gateway takes."});
+  send_whole({.status = status,
+              .content_type = http::problem_json,
+              .field_lines = on.date_line(),
+              .content = on.text,
+              .closes = true});
+}
+
+void http2_client_stream::resume_waiting() {
+  if (exchange_ && waits_for_ != room::any && has(waits_for_)) {
+    exchange_->client_resumed();
+  }
+}
+
+auto http2_client_stream::held_octets() const -> std::size_t {
+  auto const users = owner_.use_count();
+  return (exchange_ ? exchange_->waiting_octets() : 0) +
+         (users > 0 ? text_octets_ / static_cast<std::size_t>(users) : 0);
+}
+
+auto http2_client_stream::waits_for_content() const -> bool {
+  return !stream_->request_is_complete() && !(exchange_ && exchange_->is_above_high_watermark());
+}
+
+void http2_client_stream::send_interim(wire::response_head const& head) {
+  auto const lines = lines_of(connection_.worker_.http2_text, head, {}, {});
+  connection_.session_.send_interim(*stream_, head.status(), lines);
+  connection_.write_soon();
+}
+
+void http2_client_stream::send_head(wire::response_head const& head, wire::field_set const& drop,
+                                    std::string_view field_lines) {
+  auto const lines = lines_of(connection_.worker_.http2_text, head, drop, field_lines);
+  head_sent_ = true;
+  connection_.session_.send_head(*stream_, head.status(), lines,
+                                 head.body().kind == wire::body_kind::none);
+  connection_.write_soon();
+}
+
+void http2_client_stream::send_own_head(int status, std::string_view field_lines,
+                                        std::optional<std::uint64_t> length) {
+  auto& lines = connection_.worker_.http2_text;
+  lines.assign(field_lines);
+  if (length) {
+    wire::append_field(lines, "content-length", *length);
+  }
+  head_sent_ = true;
+  connection_.session_.send_head(*stream_, status, lines, false);
+  connection_.write_soon();
+}
+
+void http2_client_stream::send_body(std::string_view bytes) {
+  if (!bytes.empty()) {
+    if (stream_->waiting_octets() == 0) {
+      waiting_since_ = connection_.worker_.loop.now();
+    }
+    connection_.session_.send_content(*stream_, bytes);
+    connection_.write_soon();
+  }
+}
+
+void http2_client_stream::send_end(bool is_cut) {
+  if (is_cut) {
+    connection_.session_.reset(*stream_, wire::http2_error::internal_error);
+  } else {
+    connection_.session_.send_end(*stream_);
+  }
+  is_over();
+}
+
+void http2_client_stream::send_whole(whole_response const& response) {
+  auto& on = connection_.worker_;
+  auto& lines = on.http2_text;
+  lines.clear();
+  bool const has_type = !response.content_type.empty();
+  if (has_type && !response.content.empty()) {
+    wire::append_field(lines, "content-type", response.content_type);
+  }
+  if (has_type || (response.status != 204 && response.status != 304)) {
+    wire::append_field(lines, "content-length",
+                       response.content_begin.size() + response.content.size());
+  }
+  lines.append(response.field_lines);
+  head_sent_ = true;
+  wire::http2_content content;
+  if (!is_head_request_) {
+    content = {response.content_begin, response.content, response.owner};
+  }
+  connection_.session_.send_whole(*stream_, response.status, lines, content);
+  if (stream_->waiting_octets() > 0) {
+    waiting_since_ = on.loop.now();
+    if (content.owner) {
+      text_ = on.shedder.hold_text(content.rest);
+      owner_ = content.owner;
+      text_octets_ = content.rest.size();
+    }
+  }
+  is_over();
+}
+
+void http2_client_stream::give_up() {
+  abandon(503);
+  connection_.session_.reset(*stream_, wire::http2_error::internal_error);
+  connection_.write_soon();
+}
+
+auto http2_client_stream::is_above_high_watermark() const -> bool {
+  return !has(room::for_piece);
+}
+
+auto http2_client_stream::may_ask_directory() -> bool {
+  if (!has(room::for_page)) {
+    return false;
+  }
+  asks_ = true;
+  ++connection_.asking_;
+  return true;
+}
+
+void http2_client_stream::resume() {
+  connection_.session_.let_send(*stream_);
+  connection_.write_soon();
+}
+
+auto http2_client_stream::has(room what) const -> bool {
+  auto const waiting = stream_->waiting_octets();
+  bool there = true;
+  switch (what) {
+    case room::any: break;
+    case room::for_piece:
+      there = waiting <= waiting_octets_max &&
+              connection_.session_.pending_octets() <= waiting_octets_max &&
+              (waiting == 0 || !connection_.is_full());
+      break;
+    case room::for_answer: there = !connection_.is_full(); break;
+    case room::for_page: there = !connection_.is_full() && connection_.may_ask(); break;
+  }
+  waits_for_ = there ? room::any : what;
+  connection_.has_full_stream_ = connection_.has_full_stream_ || !there;
+  return there;
+}
+
+void http2_client_stream::is_over() {
+  has_asked();
+  if (exchange_) {
+    connection_.worker_.recycle(std::move(exchange_));
+  }
+  connection_.write_soon();
+}
+
+}  // namespace tidegate::gateway

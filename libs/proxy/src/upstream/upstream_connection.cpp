@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "upstream/upstream_connection.hpp"
+
+#include "exchange.hpp"
+#include "upstream/upstream_pool.hpp"
+#include "upstream/upstream_reports.hpp"
+#include "worker.hpp"
+
+#include <tidegate/config/values.hpp>
+
+#include <memory>
+#include <new>
+#include <system_error>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+/// What may wait to be sent before no more of a request is read: less when many clients share the
+/// memory, but never less than this.
+constexpr std::size_t out_octets_max = 256 * 1024;
+constexpr std::size_t out_octets_min = 16 * 1024;
+
+}  // namespace
+
+upstream_connection::upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
+                                         engine::transport transport)
+    : worker_(on), pool_(pool), server_(server), transport_(std::move(transport)) {}
+
+void upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
+  set(worker_.loop.timers(), worker_.loop.now() + wait);
+}
+
+void upstream_connection::start(upstream_user& user, wire::method method, std::string_view bytes) {
+  user_ = &user;
+  method_ = method;
+  started_ = worker_.loop.now();
+  answered_ = false;
+  if (phase_ == phase::connecting) {
+    out_.append(bytes);
+    count_waiting();
+    set_deadline(pool_.upstream_.settings->connect_timeout);
+    return;
+  }
+  phase_ = phase::head;
+  set_deadline(pool_.upstream_.settings->timeout);
+  send(bytes);
+}
+
+void upstream_connection::await_answer() {
+  set_deadline(pool_.upstream_.settings->timeout);
+}
+
+void upstream_connection::send(std::string_view bytes) {
+  if (phase_ == phase::closed || bytes.empty()) {
+    return;
+  }
+  if (phase_ != phase::connecting && out_.empty()) {
+    auto const [state, sent] = transport_.write(bytes);
+    bytes.remove_prefix(sent);
+    if (state == engine::io_state::failed) {
+      // The peer is gone; what it may have answered before is still to be read.
+      closing_ = true;
+      readable_ = true;
+      bytes = {};
+    }
+  }
+  if (!bytes.empty()) {
+    out_.append(bytes);
+    count_waiting();
+  }
+}
+
+auto upstream_connection::is_above_high_watermark() const noexcept -> bool {
+  return out_.size() > out_octets_min &&
+         out_.size() > worker_.share_of_buffers(out_octets_min, out_octets_max);
+}
+
+void upstream_connection::count_waiting() {
+  worker_.count_buffered(counted_, out_.size());
+}
+
+void upstream_connection::flush() {
+  if (out_.empty() || phase_ == phase::connecting) {
+    return;
+  }
+  auto const [state, sent] = transport_.write(out_);
+  if (state == engine::io_state::done) {
+    if (sent == out_.size()) {
+      (void)std::exchange(out_, {});  // with its buffer
+    } else {
+      out_.erase(0, sent);
+    }
+    count_waiting();
+    if (user_ != nullptr && !is_above_high_watermark()) {
+      user_->upstream_resumed();
+    }
+  } else if (state == engine::io_state::failed) {
+    out_.clear();
+    count_waiting();
+  }
+}
+
+void upstream_connection::ready(engine::readiness what) {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  if (phase_ == phase::connecting) {
+    if (!connected_) {
+      if (!what.writable && !what.hung_up) {
+        return;
+      }
+      if (auto const code = engine::connect_error(transport_.socket()); code != 0) {
+        fail(upstream_failure::connect_refused, std::system_category().message(code));
+        return;
+      }
+      connected_ = true;
+    }
+    auto const state = transport_.handshake();
+    if (state == engine::io_state::again) {
+      return;
+    }
+    if (state != engine::io_state::done) {
+      auto const fault = transport_.verify_fault();
+      fail(upstream_failure::connect_refused,
+           "the TLS handshake failed" + (fault.empty() ? "" : ": " + fault));
+      return;
+    }
+    what.writable = true;  // it was, and the request waits
+    phase_ = phase::head;
+    set_deadline(pool_.upstream_.settings->timeout);
+    if (user_ != nullptr) {
+      user_->upstream_connected();
+    }
+    if (phase_ == phase::closed) {
+      return;
+    }
+  }
+  closing_ = closing_ || what.closing || what.hung_up;
+  readable_ = readable_ || what.readable || what.hung_up;
+  if (what.writable) {
+    flush();
+  }
+  if (readable_ && !paused_) {
+    read();
+  }
+}
+
+void upstream_connection::resume() {
+  if (!std::exchange(paused_, false) || taking_) {
+    return;
+  }
+  if (phase_ == phase::head && !in_.text.empty()) {  // what came behind an interim answer
+    taking_ = true;
+    take({});
+    taking_ = false;
+  }
+  if (readable_ && !paused_) {
+    read();
+  }
+}
+
+void upstream_connection::read() {
+  if (user_ != nullptr) {
+    user_->prefetch();
+  }
+  while (readable_ && !paused_ && phase_ != phase::closed) {
+    auto const [state, size] = transport_.read(worker_.input);
+    if (state != engine::io_state::done) {
+      readable_ = false;
+      if (state == engine::io_state::again) {
+        return;
+      }
+      if (state == engine::io_state::closed && phase_ == phase::body && body_.may_end_here()) {
+        finish(false);
+      } else {
+        fail(answered_ || !used_before_ ? upstream_failure::closed
+                                        : upstream_failure::closed_unanswered);
+      }
+      return;
+    }
+    // A short read means that there is no more; the end of the stream has an event of its own.
+    readable_ = closing_ || size == worker_.input.size();
+    if (phase_ == phase::idle) {
+      close();  // there was no request
+      return;
+    }
+    answered_ = true;
+    taking_ = true;
+    take({worker_.input.data(), size});
+    taking_ = false;
+  }
+}
+
+void upstream_connection::take(std::string_view bytes) {
+  if (phase_ == phase::body) {
+    take_body(bytes);
+    return;
+  }
+  bool const stashed = !in_.text.empty();
+  if (stashed) {
+    in_.text.append(bytes);
+    bytes = in_.text;
+  }
+  while (phase_ == phase::head) {
+    auto const head = wire::parse_response_head(bytes, in_.seen, {}, method_, worker_.response);
+    if (head.state == wire::head_state::incomplete) {
+      in_.seen = head.size;
+      if (stashed) {
+        in_.text.erase(0, in_.text.size() - bytes.size());
+      } else {
+        in_.text.assign(bytes);
+      }
+      return;
+    }
+    in_.seen = 0;
+    if (head.state != wire::head_state::complete || worker_.response.status() == 101) {
+      fail(upstream_failure::malformed);
+      return;
+    }
+    if (worker_.response.interim()) {
+      user_->upstream_interim(worker_.response);
+      if (user_ == nullptr) {
+        return;  // the client is gone, and this connection with it
+      }
+      bytes.remove_prefix(head.size);
+      paused_ = user_->client_is_full();  // there may be any number of them
+      if (bytes.empty() || paused_) {
+        if (stashed) {
+          in_.text.erase(0, in_.text.size() - bytes.size());
+        } else {
+          in_.text.assign(bytes);
+        }
+        return;
+      }
+      continue;
+    }
+    body_ = wire::body_decoder(worker_.response.body(), wire::forbidden_trailers::left_out);
+    std::string rewritten;
+    if (auto first = body_;
+        worker_.response.body().kind == wire::body_kind::chunked &&
+        first.pass(bytes.substr(head.size), rewritten).state == wire::body_state::refused) {
+      fail(upstream_failure::malformed);  // while the client can still be told
+      return;
+    }
+    phase_ = phase::body;
+    pool_.servers_[server_].counts->latency.count(worker_.loop.now() - started_);
+    keep_alive_ = worker_.response.keep_alive();
+    user_->upstream_head(worker_.response);
+    if (user_ == nullptr) {
+      return;
+    }
+    bytes.remove_prefix(head.size);
+  }
+  if (phase_ != phase::body) {
+    return;
+  }
+  if (stashed) {
+    // What follows may stash again.
+    auto const rest = std::string(bytes);
+    in_.text.clear();
+    take_body(rest);
+  } else {
+    take_body(bytes);
+  }
+}
+
+void upstream_connection::take_body(std::string_view bytes) {
+  std::string joined;
+  if (!in_.text.empty()) {  // the beginning of a trailer line
+    joined = std::exchange(in_.text, {});
+    joined.append(bytes);
+    bytes = joined;
+  }
+  if (user_->wants_framing()) {
+    std::string rewritten;
+    auto const passed = body_.pass(bytes, rewritten);
+    if (passed.state == wire::body_state::refused) {
+      fail(upstream_failure::malformed);
+      return;
+    }
+    user_->upstream_body(passed.send, passed.content_octets);
+    if (user_ == nullptr) {
+      return;
+    }
+    bytes.remove_prefix(passed.consumed);
+  } else {
+    while (!body_.done() && !bytes.empty()) {
+      auto const fed = body_.feed(bytes);
+      if (fed.state == wire::body_state::refused) {
+        fail(upstream_failure::malformed);
+        return;
+      }
+      if (!fed.content.empty()) {
+        user_->upstream_body(fed.content, fed.content.size());
+        if (user_ == nullptr) {
+          return;
+        }
+      }
+      if (fed.consumed == 0) {
+        break;
+      }
+      bytes.remove_prefix(fed.consumed);
+    }
+  }
+  if (body_.done()) {
+    finish(bytes.empty());
+    return;
+  }
+  set_deadline(pool_.upstream_.settings->idle_timeout);
+  in_.text.assign(bytes);
+  user_->flush_client();
+  if (user_ != nullptr && user_->client_is_full()) {
+    paused_ = true;
+  }
+}
+
+void upstream_connection::finish(bool reusable) {
+  auto* const user = std::exchange(user_, nullptr);
+  pool_.note_answer(server_);
+  pool_.leave(server_);
+  auto& idle = pool_.servers_[server_].idle;
+  paused_ = false;
+  if (reusable && user->request_done() && keep_alive_ && !closing_ && out_.empty() &&
+      idle.size() < upstream_pool::idle_max) {
+    phase_ = phase::idle;
+    used_before_ = true;
+    in_.seen = 0;
+    in_.text.clear();
+    set_deadline(pool_.upstream_.settings->idle_timeout);
+    idle.push_back(this);
+  } else {
+    close();
+  }
+  user->upstream_done();
+}
+
+/// For people.
+auto upstream_connection::describe(upstream_failure why) const -> std::string {
+  auto const& settings = *pool_.upstream_.settings;
+  switch (why) {
+    case upstream_failure::connect_refused: return "the connection was refused";
+    case upstream_failure::connect_timeout:
+      return "no connection within " + format_duration(settings.connect_timeout) +
+             " (connect-timeout)";
+    case upstream_failure::closed_unanswered:
+    case upstream_failure::closed:
+      return answered_ ? "it closed the connection in the middle of an answer"
+                       : "it closed the connection without an answer";
+    case upstream_failure::malformed: return "its answer is not valid HTTP";
+    case upstream_failure::timeout:
+      return "no answer within " + format_duration(settings.timeout) + " (timeout)";
+    case upstream_failure::idle:
+      return "nothing came for " + format_duration(settings.idle_timeout) +
+             " in the middle of an answer, which was cut (idle-timeout)";
+    case upstream_failure::no_descriptor: break;  // not the server's
+  }
+  return "";
+}
+
+void upstream_connection::fail(upstream_failure why, std::string detail) {
+  auto* const user = std::exchange(user_, nullptr);
+  if (user != nullptr) {
+    pool_.leave(server_);
+    if (why == upstream_failure::closed_unanswered) {
+      pool_.note_answer(server_);
+    } else {
+      try {
+        pool_.note_failure(server_, detail.empty() ? describe(why) : detail);
+      } catch (std::bad_alloc const&) {  // its user has to know in any case
+      }
+    }
+  }
+  auto unsent = phase_ == phase::connecting ? std::move(out_) : std::string();
+  close();
+  if (user != nullptr) {
+    user->upstream_failed(why, std::move(unsent));
+  }
+}
+
+void upstream_connection::abandon() {
+  user_ = nullptr;
+  pool_.leave(server_);
+  close();
+}
+
+void upstream_connection::close() {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  std::erase(pool_.servers_[server_].idle, this);
+  std::erase(pool_.all_, this);
+  phase_ = phase::closed;
+  cancel();
+  out_.clear();
+  count_waiting();
+  transport_.close();
+  worker_.shared.connections.upstreams.fetch_sub(1, std::memory_order_relaxed);
+  worker_.loop.dispose(std::unique_ptr<watched>(this));
+}
+
+void upstream_connection::out_of_memory() {
+  taking_ = false;
+  fail(upstream_failure::closed);
+}
+
+void upstream_connection::expired() {
+  switch (phase_) {
+    case phase::connecting: fail(upstream_failure::connect_timeout); break;
+    case phase::head:
+      if (auto const more = user_->upstream_is_late()) {
+        // No failure yet: the answer is waited for, and the client was told 504.
+        pool_.servers_[server_].report->failed(describe(upstream_failure::timeout), 0, std::nullopt,
+                                               worker_.loop.now());
+        set_deadline(*more);
+      } else {
+        fail(upstream_failure::timeout);
+      }
+      break;
+    case phase::body:
+      if (paused_) {  // it is the client that is slow, and has its own time
+        set_deadline(pool_.upstream_.settings->idle_timeout);
+      } else {
+        fail(upstream_failure::idle);
+      }
+      break;
+    case phase::idle: close(); break;
+    case phase::closed: break;
+  }
+}
+
+}  // namespace tidegate::gateway

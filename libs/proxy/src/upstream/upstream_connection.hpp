@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "upstream/upstream_user.hpp"
+
+#include <tidegate/engine/loop.hpp>
+#include <tidegate/engine/transport.hpp>
+#include <tidegate/wire/http1_body.hpp>
+#include <tidegate/wire/http1_head.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tidegate::gateway {
+
+class upstream_pool;
+class worker;
+
+/// A connection to one server of an upstream. Serves one exchange at a time and rests in its pool
+/// in between.
+class upstream_connection final : public engine::watched, private engine::timer {
+ public:
+  upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
+                      engine::transport transport);
+
+  /// Sends the request of `user`: `head` and perhaps the beginning of its body.
+  void start(upstream_user& user, wire::method method, std::string_view bytes);
+  /// False until a new connection has come about.
+  [[nodiscard]] auto is_connected() const noexcept -> bool { return phase_ != phase::connecting; }
+  /// Counts the time until the head of the response from now on.
+  void await_answer();
+  /// Sends more of the body.
+  void send(std::string_view bytes);
+  /// True when more is waiting to be sent than should.
+  [[nodiscard]] auto is_above_high_watermark() const noexcept -> bool;
+  /// What waits to be sent.
+  [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t { return out_.size(); }
+  /// Goes on reading after the client has taken what there was.
+  void resume();
+  /// The exchange wants no answer any more.
+  void abandon();
+
+  [[nodiscard]] auto server() const noexcept -> std::size_t { return server_; }
+
+ private:
+  friend class upstream_pool;
+  void ready(engine::readiness what) override;
+  void out_of_memory() override;
+  void expired() override;
+
+  void flush();
+  /// Has the worker know what waits to be sent.
+  void count_waiting();
+  void read();
+  void take(std::string_view bytes);
+  void take_body(std::string_view bytes);
+  void finish(bool reusable);
+  /// `detail` says more of it than `why` does, for people.
+  void fail(upstream_failure why, std::string detail = {});
+  [[nodiscard]] auto describe(upstream_failure why) const -> std::string;
+  void close();
+  void set_deadline(std::chrono::nanoseconds wait);
+
+  /// The beginning of a head or of a line, whose rest has not come.
+  struct unparsed {
+    std::string text;
+    std::size_t seen = 0;  // of a head, by the parser
+  };
+  enum class phase : std::uint8_t { connecting, idle, head, body, closed };
+
+  worker& worker_;
+  upstream_pool& pool_;
+  std::size_t server_;
+  engine::transport transport_;
+  upstream_user* user_ = nullptr;
+  phase phase_ = phase::connecting;
+  wire::method method_ = wire::method::get;
+  bool connected_ = false;  // though a handshake may be under way
+  bool used_before_ = false;
+  bool keep_alive_ = false;
+  bool answered_ = false;  // a byte of the answer has come
+  bool readable_ = false;
+  bool closing_ = false;
+  bool paused_ = false;
+  bool taking_ = false;  // bytes are being handed on: what they lead to must not read again
+  instant started_{};    // the request that it serves
+  std::string out_;
+  std::size_t counted_ = 0;  // of it
+  unparsed in_;
+  wire::body_decoder body_;
+};
+
+}  // namespace tidegate::gateway
