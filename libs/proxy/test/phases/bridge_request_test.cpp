@@ -16,7 +16,7 @@ using subject = std::optional<bridge_subject>;
 struct row {
   std::string_view method;
   std::string_view target;
-  subject is;
+  subject wanted;
 };
 
 void expect(std::string const& options, std::vector<row> const& rows) {
@@ -24,10 +24,10 @@ void expect(std::string const& options, std::vector<row> const& rows) {
       "upstreams: {api: \"http://127.0.0.1:1\"}\n"
       "routes: [{match: {path: /**}, upstream: api, bridge: scim-cursor" +
       options + "}]\n");
-  for (auto const& [method, target, is] : rows) {
+  for (auto const& [method, target, wanted] : rows) {
     auto const context =
         with.ask(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: h\r\n\r\n");
-    EXPECT_EQ(bridge_subject_of(context), is) << method << " " << target << options;
+    EXPECT_EQ(bridge_subject_of(context), wanted) << method << " " << target << options;
   }
 }
 
