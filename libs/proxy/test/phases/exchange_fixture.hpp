@@ -124,6 +124,11 @@ class scripted_upstream {
     EXPECT_EQ(::send(connection_, text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
+  /// True when the gateway has closed the connection.
+  [[nodiscard]] auto is_left() const -> bool {
+    char octet = 0;
+    return ::recv(connection_, &octet, 1, MSG_PEEK) == 0;
+  }
   /// Closes the connection.
   void hang_up() {
     if (connection_ >= 0) {
