@@ -3,6 +3,7 @@
 
 #include "phases/quota.hpp"
 #include "request/request_context.hpp"
+#include "worker_config.hpp"
 
 #include <tidegate/config/config.hpp>
 
@@ -23,9 +24,10 @@ class phase_fixture {
     EXPECT_TRUE(read) << (read ? "" : read.error().front().message);
     auto made = active_config::make(*std::move(read), ids_, loads_);
     EXPECT_TRUE(made) << (made ? "" : made.error());
-    settings_ = *std::move(made);
-    for (auto const& each : settings_->routes) {
-      auto& route = routes_.emplace_back(&each, nullptr, &metrics.of_route(each.settings->name));
+    config.active = *std::move(made);
+    for (auto const& each : config.active->routes) {
+      auto& route = config.routes.emplace_back(
+          worker_route{&each, nullptr, &metrics.of_route(each.settings->name), {}});
       for (auto const& limit : each.limits) {
         route.policies.push_back(&metrics.of_policy(limit.policy->name));
       }
@@ -40,16 +42,18 @@ class phase_fixture {
             .path = head_.path(),
             .from = &from,
             .method = head_.method(),
-            .active = settings_.get(),
-            .route = &routes_.front(),
+            .active = config.active.get(),
+            .route = &config.routes.front(),
             .begun = now,
             .admitted_at = now};
   }
   [[nodiscard]] auto get(std::string_view field_lines = "") -> request_context {
     return ask("GET /a HTTP/1.1\r\nHost: h\r\n" + std::string(field_lines) + "\r\n");
   }
-  [[nodiscard]] auto settings() const -> active_config const& { return *settings_; }
+  [[nodiscard]] auto settings() const -> active_config const& { return *config.active; }
+  [[nodiscard]] auto texts() -> reply_texts { return {text, reply_lines}; }
 
+  worker_config config;
   instant now{std::chrono::hours(1000)};
   worker_metrics metrics;
   client_address from{*http::parse_ip_address("192.0.2.1"), "http"};
@@ -61,16 +65,21 @@ class phase_fixture {
   std::vector<std::string_view> lines;
   value_scratch values{lines};
   std::string text;
+  std::string reply_lines;
   jitter_source jitter{1};
   quota_service quotas{table, overrides, store, health, metrics, jitter, values, text};
 
  private:
   policy_ids ids_;
   upstream_loads loads_;
-  std::shared_ptr<active_config const> settings_;
-  std::vector<worker_route> routes_;
   std::string head_text_;
   wire::request_head head_;
 };
+
+/// Of a route: `alpha` may do anything, `beta` may only read. Both by their SHA-256.
+inline constexpr std::string_view auth_of_alpha_and_beta =
+    "auth: {bearer-tokens: [{name: a, sha256: "
+    "8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8}, {name: b, sha256: "
+    "f44e64e75f3948e9f73f8dfa94721c4ce8cbb4f265c4790c702b2d41cfbf2753, read-only: true}]}";
 
 }  // namespace tidegate::gateway
