@@ -51,7 +51,7 @@ using wire::known_field;
   return std::nullopt;
 }
 
-/// What Content-Digest (RFC 9530, section 2) says by SHA-256; nothing when it says nothing that we know.
+/// What Content-Digest (RFC 9530, section 2) says by SHA-256, if it does.
 [[nodiscard]] auto content_digest_of(wire::request_head const& request)
     -> std::optional<sha256_digest> {
   std::vector<std::string_view> lines;
