@@ -80,7 +80,8 @@ TEST_F(proxy_key_dispatch, passes_on_and_keeps_the_fields_that_are_of_the_answer
   ASSERT_TRUE(is_sent());
   api_.answer(
       "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nLocation: /1\r\n"
-      "Connection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nTrailer: X-T\r\n"
+      "Connection: X-Hop, ETag\r\nX-Hop: 1\r\nETag: \"e\"\r\nKeep-Alive: timeout=5\r\nTrailer: "
+      "X-T\r\n"
       "Retry-After: 7\r\nSet-Cookie: a=b\r\nContent-Type: text/plain\r\nTransfer-Encoding: "
       "chunked\r\n\r\n"
       "4\r\ndone\r\n0\r\nX-T: 1\r\n\r\n");
@@ -102,6 +103,7 @@ TEST_F(proxy_key_dispatch, passes_on_and_keeps_the_fields_that_are_of_the_answer
   EXPECT_THAT(asked.client.lines, HasSubstr("Retry-After: 7\r\n"));
   EXPECT_THAT(again.lines, Not(HasSubstr("Retry-After"))) << "it counts from the first answer";
   EXPECT_THAT(asked.client.lines, HasSubstr("Set-Cookie: a=b\r\n"));
+  EXPECT_THAT(again.lines, Not(HasSubstr("ETag"))) << "Connection names it";
   EXPECT_THAT(again.lines, Not(HasSubstr("Set-Cookie"))) << "it was for the first client";
 }
 
