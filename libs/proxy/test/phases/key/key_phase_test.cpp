@@ -240,6 +240,7 @@ TEST_F(proxy_key_phase, keeps_the_charge_of_a_replay_whatever_the_answer_was) {
   one_request replayed(with, pay(), paid);
   ASSERT_TRUE(replayed.is_answered());
   EXPECT_EQ(replayed.client.status, 404);
+  EXPECT_THAT(replayed.client.lines, HasSubstr(";r=4"));
   one_request other(with, pay("\"l\""), paid);
   ASSERT_TRUE(with.turn_until([&] { return api_.has(paid); }));
   api_.answer(created);
