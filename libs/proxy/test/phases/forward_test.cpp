@@ -231,14 +231,19 @@ TEST_F(proxy_forward_phase, sends_a_request_again_that_is_safe) {
   EXPECT_THAT(asked.client.trace, ElementsAre("head 200", "end"));
 }
 
-TEST_F(proxy_forward_phase, sends_nothing_again_that_may_have_been_done) {
-  use(", retries: 3");
-  one_request asked(*with_, post_of(4), "body");
-  ASSERT_TRUE(is_sent("body"));
-  api_.hang_up();
-  ASSERT_TRUE(asked.is_answered());
-  EXPECT_THAT(asked.client.trace, ElementsAre("whole 502"));
-  EXPECT_EQ(api_.connections(), 1);
+TEST_F(proxy_forward_phase, sends_nothing_again_that_may_have_been_done_or_has_a_body) {
+  for (std::string const method : {"POST", "PUT"}) {
+    scripted_upstream api;
+    exchange_fixture with(api.config(", retries: 3") +
+                          "routes: [{match: {path: /**}, upstream: api}]\n");
+    auto const head = method + post_of(4).substr(4);
+    one_request asked(with, head, "body");
+    ASSERT_TRUE(with.turn_until([&] { return api.has("body"); })) << method;
+    api.hang_up();
+    ASSERT_TRUE(asked.is_answered()) << method;
+    EXPECT_THAT(asked.client.trace, ElementsAre("whole 502")) << method;
+    EXPECT_EQ(api.connections(), 1) << method;
+  }
 }
 
 TEST_F(proxy_forward_phase, does_not_count_a_connection_that_had_just_been_closed) {

@@ -80,8 +80,10 @@ TEST_F(proxy_key_dispatch, passes_on_and_keeps_the_fields_that_are_of_the_answer
   ASSERT_TRUE(is_sent());
   api_.answer(
       "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nLocation: /1\r\n"
-      "Connection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nTrailer: X-T\r\n"
-      "Retry-After: 7\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "Connection: X-Hop, ETag\r\nX-Hop: 1\r\nETag: \"e\"\r\nKeep-Alive: timeout=5\r\nTrailer: "
+      "X-T\r\n"
+      "Retry-After: 7\r\nSet-Cookie: a=b\r\nContent-Type: text/plain\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n"
       "4\r\ndone\r\n0\r\nX-T: 1\r\n\r\n");
   ASSERT_TRUE(asked.is_answered());
   auto const again = retried();
@@ -92,6 +94,7 @@ TEST_F(proxy_key_dispatch, passes_on_and_keeps_the_fields_that_are_of_the_answer
     EXPECT_THAT(client->lines, HasSubstr("Location: /1\r\n"));
     EXPECT_THAT(client->lines, HasSubstr("Content-Type: text/plain\r\n"));
     EXPECT_THAT(client->lines, HasSubstr("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
+    EXPECT_EQ(client->lines.rfind("Date: "), client->lines.find("Date: ")) << "there is one";
     for (auto const* const name :
          {"X-Hop", "Keep-Alive", "Trailer", "Transfer-Encoding", "Connection", "X-T"}) {
       EXPECT_THAT(client->lines, Not(HasSubstr(name)));
@@ -99,6 +102,9 @@ TEST_F(proxy_key_dispatch, passes_on_and_keeps_the_fields_that_are_of_the_answer
   }
   EXPECT_THAT(asked.client.lines, HasSubstr("Retry-After: 7\r\n"));
   EXPECT_THAT(again.lines, Not(HasSubstr("Retry-After"))) << "it counts from the first answer";
+  EXPECT_THAT(asked.client.lines, HasSubstr("Set-Cookie: a=b\r\n"));
+  EXPECT_THAT(again.lines, Not(HasSubstr("ETag"))) << "Connection names it";
+  EXPECT_THAT(again.lines, Not(HasSubstr("Set-Cookie"))) << "it was for the first client";
 }
 
 TEST_F(proxy_key_dispatch, dates_an_answer_that_has_no_date_once) {
@@ -260,6 +266,7 @@ TEST_F(proxy_key_dispatch, passes_an_answer_through_that_is_too_large_to_keep) {
   ASSERT_TRUE(with_->turn_until([&] { return !asked.client.trace.empty(); }));
   EXPECT_THAT(asked.client.trace, ElementsAre("head 200"));
   EXPECT_EQ(asked.client.length, 10U);
+  EXPECT_EQ(with_->shared.memory.buffered.load(), std::int64_t{paid.size()}) << "of the request";
   api_.answer("0");
   ASSERT_TRUE(asked.is_answered());
   EXPECT_THAT(asked.client.trace, ElementsAre("head 200", "end"));

@@ -233,6 +233,21 @@ TEST_F(proxy_key_phase, charges_a_run_once_and_a_replay_what_it_costs) {
   }
 }
 
+TEST_F(proxy_key_phase, keeps_the_charge_of_a_replay_whatever_the_answer_was) {
+  exchange_fixture with("policies: {p: {quota: 5, window: 1h, count: successful}}\n" +
+                        keyed_route(api_, ", replay-cost: 1", ", limits: [p]"));
+  run(with, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");  // which is given back
+  one_request replayed(with, pay(), paid);
+  ASSERT_TRUE(replayed.is_answered());
+  EXPECT_EQ(replayed.client.status, 404);
+  EXPECT_THAT(replayed.client.lines, HasSubstr(";r=4"));
+  one_request other(with, pay("\"l\""), paid);
+  ASSERT_TRUE(with.turn_until([&] { return api_.has(paid); }));
+  api_.answer(created);
+  ASSERT_TRUE(other.is_answered());
+  EXPECT_THAT(other.client.lines, HasSubstr(";r=3"));
+}
+
 TEST_F(proxy_key_phase, leaves_the_key_free_when_a_quota_refuses_the_request) {
   exchange_fixture with("policies: {p: {quota: 1, window: 1h}}\n" +
                         keyed_route(api_, "", ", limits: [p]"));
@@ -255,6 +270,8 @@ TEST_F(proxy_key_phase, waits_with_the_lookup_until_the_client_has_taken_other_a
   with.turn();
   EXPECT_FALSE(api_.has(paid));
   EXPECT_EQ(with.shared.idempotency->store->used().records, 0U);
+  EXPECT_GT(with.shared.memory.buffered.load(), static_cast<std::int64_t>(sizeof(key_phase)))
+      << "what waits is counted";
   asked.client.takes = true;
   asked->client_resumed();
   ASSERT_TRUE(with.turn_until([&] { return api_.has(paid); }));
@@ -290,11 +307,38 @@ TEST_F(proxy_key_phase, sends_nothing_before_the_claim_is_made) {
   with.turn();
   EXPECT_FALSE(api_.has(paid));
   EXPECT_EQ(api_.received(), "");
+  EXPECT_EQ(with.on->current->pools.front()->in_flight(), 0) << "the connection is let go";
 }
 
-TEST_F(proxy_key_phase, gives_the_answer_when_it_cannot_be_recorded) {
-  exchange_fixture with(keyed_route(api_),
-                        std::make_unique<failing_store>(failing_store::when::recording));
+TEST_F(proxy_key_phase, gives_the_charge_back_when_the_claim_is_not_made) {
+  exchange_fixture with(
+      "policies: {p: {quota: 1, window: 1h}}\n" + keyed_route(api_, "", ", limits: [p]"),
+      std::make_unique<failing_store>(failing_store::when::claiming));
+  for (int i = 0; i < 3; ++i) {
+    one_request asked(with, pay(), paid);
+    ASSERT_TRUE(asked.is_answered());
+    EXPECT_EQ(asked.client.status, 503) << "and not 429";
+  }
+}
+
+TEST_F(proxy_key_phase, says_how_policies_stand_where_it_refuses) {
+  exchange_fixture with("policies: {p: {quota: 5, window: 1h}}\n" +
+                        keyed_route(api_, "", ", limits: [p]"));
+  run(with);
+  one_request reused(with, pay("\"k\"", "Bearer x", 3), "pai");
+  ASSERT_TRUE(reused.is_answered());
+  EXPECT_EQ(reused.client.status, 422);
+  EXPECT_THAT(reused.client.lines, HasSubstr("RateLimit: \"p\";r=4"));
+  one_request missing(with, pay(""));
+  ASSERT_TRUE(missing.is_answered());
+  EXPECT_EQ(missing.client.status, 400);
+  EXPECT_THAT(missing.client.lines, HasSubstr("RateLimit: \"p\";r=4")) << "nothing is spent";
+}
+
+TEST_F(proxy_key_phase, gives_the_answer_when_it_cannot_be_recorded_and_records_it_later) {
+  auto made = std::make_unique<failing_store>(failing_store::when::recording);
+  auto& records = *made;
+  exchange_fixture with(keyed_route(api_), std::move(made));
   one_request asked(with, pay(), paid);
   ASSERT_TRUE(with.turn_until([&] { return api_.has(paid); }));
   api_.answer(created);
@@ -305,6 +349,34 @@ TEST_F(proxy_key_phase, gives_the_answer_when_it_cannot_be_recorded) {
   ASSERT_TRUE(again.is_answered());
   EXPECT_EQ(again.client.status, 409) << "its record says that it runs";
   EXPECT_FALSE(api_.has(paid));
+  records.recover();
+  ASSERT_TRUE(with.turn_until([&] { return records.used().response_octets > 0; }));
+  one_request replayed(with, pay(), paid);
+  ASSERT_TRUE(replayed.is_answered());
+  EXPECT_EQ(replayed.client.status, 201);
+}
+
+TEST_F(proxy_key_phase, sends_nothing_again_that_it_has_under_way_when_the_store_loses_it) {
+  auto made = std::make_unique<failing_store>();
+  auto& records = *made;
+  exchange_fixture with(keyed_route(api_), std::move(made));
+  one_request first(with, pay(), paid);
+  ASSERT_TRUE(with.turn_until([&] { return api_.has(paid); }));
+  records.lose_all();
+  one_request second(with, pay(), paid);
+  ASSERT_TRUE(second.is_answered());
+  EXPECT_EQ(second.client.status, 409);
+  EXPECT_EQ(api_.connections(), 1);
+}
+
+TEST_F(proxy_key_phase, forgets_what_it_had_under_way_when_that_is_over) {
+  auto made = std::make_unique<failing_store>();
+  auto& records = *made;
+  exchange_fixture with(keyed_route(api_), std::move(made));
+  run(with);
+  records.lose_all();
+  one_request again(with, pay(), paid);
+  EXPECT_TRUE(with.turn_until([&] { return api_.has(paid); })) << "nothing is known of the key";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,18 +38,20 @@ inline constexpr std::string_view created =
          "Content-Length: " + std::to_string(length) + "\r\n\r\n";
 }
 
-/// Keeps records in memory, and fails at one step.
+/// Keeps records in memory, fails at one step, or loses them all.
 class failing_store final : public store::idempotency_store {
  public:
-  enum class when : std::uint8_t { finding, claiming, recording };
-  explicit failing_store(when at) : at_(at) {}
+  enum class when : std::uint8_t { never, finding, claiming, recording };
+  explicit failing_store(when at = when::never) : at_(at) {}
+  void recover() { at_ = when::never; }
+  void lose_all() { kept_.emplace(store::memory_idempotency_store::options{}); }
 
   void find(idempotency::lookup_key const& key,
             std::move_only_function<void(store::find_answer)> answer) override {
     if (at_ == when::finding) {
       answer(failure(store::store_error{store::store_fault::unavailable, "down"}));
     } else {
-      kept_.find(key, std::move(answer));
+      kept_->find(key, std::move(answer));
     }
   }
   void apply(idempotency::change change,
@@ -58,21 +61,21 @@ class failing_store final : public store::idempotency_store {
     if (at_ == (is_claim ? when::claiming : when::recording)) {
       answer(failure(store::store_error{store::store_fault::unavailable, "down"}));
     } else {
-      kept_.apply(std::move(change), std::move(answer));
+      kept_->apply(std::move(change), std::move(answer));
     }
   }
   void list_unknown(std::size_t records,
                     std::move_only_function<void(store::list_answer)> answer) override {
-    kept_.list_unknown(records, std::move(answer));
+    kept_->list_unknown(records, std::move(answer));
   }
   void sweep(idempotency::wall_time now, std::size_t records) override {
-    kept_.sweep(now, records);
+    kept_->sweep(now, records);
   }
-  [[nodiscard]] auto used() const -> usage override { return kept_.used(); }
+  [[nodiscard]] auto used() const -> usage override { return kept_->used(); }
 
  private:
   when at_;
-  store::memory_idempotency_store kept_{{}};
+  std::optional<store::memory_idempotency_store> kept_{store::memory_idempotency_store::options{}};
 };
 
 }  // namespace tidegate::gateway
