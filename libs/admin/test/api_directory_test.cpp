@@ -78,7 +78,6 @@ class user_list final : public store::directory_writer {
   auto count(store::directory_query const& query) -> outcome<store::directory_count> override {
     return store::directory_count{query.type->definition.type().name == "User" ? users.size() : 0};
   }
-  auto counts_cheaply(store::directory_query const& /*query*/) -> bool override { return true; }
   auto newest(scim::model_type const& /*type*/) -> outcome<std::uint64_t> override {
     return users.empty() ? 0 : users.back().rid;
   }

@@ -57,7 +57,7 @@ class proxy_scim : public testing::Test {
   /// A phase of its own, for content only.
   [[nodiscard]] auto phase_with(exchange& owner, wire::body_framing framing) -> scim_phase {
     scim_request request;
-    request.how = &*with_.on->current->active->config.routes.front().scim;
+    request.options = &*with_.on->current->active->config.routes.front().scim;
     request.method = "POST";
     request.path = "/Users";
     return {owner, std::move(request), framing};

@@ -41,7 +41,7 @@ TEST(proxy_scim_request_of, has_what_the_service_needs_of_a_request) {
   EXPECT_EQ(made.if_match, "W/\"1\"");
   EXPECT_EQ(made.if_none_match, "W/\"2\"");
   EXPECT_EQ(made.route, "users");
-  EXPECT_EQ(made.how, &*with.settings().routes[0].settings->scim);
+  EXPECT_EQ(made.options, &*with.settings().routes[0].settings->scim);
   EXPECT_FALSE(made.has_auth);
   EXPECT_TRUE(made.content.empty());
 }
