@@ -116,8 +116,9 @@ TEST(gateway_admin_address, is_refused_without_tokens_where_others_reach_it) {
   for (auto const* const command : {"check", "serve"}) {
     auto const refused = run({TIDEGATE_BINARY, command, "-c", file});
     EXPECT_EQ(refused.status, 2);
-    EXPECT_THAT(refused.err,
-                StartsWith(file + ":2:8: admin: others reach \":9901\", so it needs tokens; "));
+    EXPECT_THAT(
+        refused.err,
+        StartsWith(file + ":2:8: admin: others reach \":9901\", so it needs tokens (expected "));
     EXPECT_THAT(refused.err, HasSubstr("sha256sum"));
   }
   auto const by_flag =
