@@ -117,7 +117,7 @@ void exchange::write_lines(std::string& out, int status, response_lines const& o
   bool const has_date =
       of.has_date || (of.upstream != nullptr && of.upstream->has(known_field::date));
   if (!has_date) {
-    out.append(worker_.date_line());
+    wire::append_parts(out, worker_.date_line());
   }
   for (auto const& field : of.fields) {
     if (!of.is_replay || !is_stale(field)) {
@@ -137,7 +137,9 @@ void exchange::write_lines(std::string& out, int status, response_lines const& o
   if (of.is_replay) {
     out.append("Idempotent-Replayed: true\r\n");
   }
-  out.append(of.more);
+  if (!of.more.empty()) {
+    out.append(of.more);
+  }
 }
 
 void exchange::send_own_head(int status, response_lines const& of,
