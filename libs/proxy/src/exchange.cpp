@@ -193,8 +193,6 @@ auto exchange::enter_quota() -> step {
   question_ = std::make_shared<quota_question>();
   auto& asked = *question_;
   asked.owner = this;
-  asked.config = config_;
-  ++config_->users;
   asked.asked_at = worker_.loop.now();
   asked.charges_count = quota_.copy_charges(context_, asked.partitions, asked.charges);
   if (!keyed_) {  // which has what it needs of the head
@@ -202,6 +200,8 @@ auto exchange::enter_quota() -> step {
     context_.head = &held_->head.head();
     context_.path = held_->path;
   }
+  asked.config = config_;
+  ++config_->users;  // until the answer is there
   worker_.quotas->spend({asked.charges.data(), asked.charges_count}, asked.asked_at,
                         [&on = worker_, question = question_](store::spend_answer const& answer) {
                           auto* const config = question->config;
@@ -471,7 +471,7 @@ auto exchange::held_octets() const -> std::size_t {
     octets += bridge_->held_octets();
   }
   if (held_) {
-    octets += held_->body.size();
+    octets += held_->octets();
   }
   return octets;
 }

@@ -52,6 +52,7 @@ struct kept_response {
   std::string_view content_begin{};
   std::string_view content{};
   std::shared_ptr<void const> owner{};  ///< of `content`; without it a copy is made where it waits
+  bool closes = false;                  ///< the rest of the request is not waited for
 };
 
 /// One request and its response, from the route to the last byte. Kept for reuse by its worker.
@@ -101,8 +102,7 @@ class exchange final {
   [[nodiscard]] auto request_done() const noexcept -> bool { return request_done_; }
 
   // The answer of an upstream. `take_end` ends the exchange.
-  /// True when the head was sent.
-  [[nodiscard]] auto take_head(wire::response_head const& head) -> bool;
+  void take_head(wire::response_head const& head);
   void take_body(std::string_view bytes, std::uint64_t content_octets);
   void take_end();
   /// What came of an answer is of no use.

@@ -54,12 +54,12 @@ void exchange::answer_began(int status, wire::response_head const* head, std::st
   quota_.append_fields(limit_lines, context_, quotas_, head, status);
 }
 
-auto exchange::take_head(wire::response_head const& head) -> bool {
+void exchange::take_head(wire::response_head const& head) {
   auto const& made_again = context_.route_settings().fields_made_anew;
   if (bridge_) [[unlikely]] {
     if (bridge_->takes_answer(head, made_again)) {
       answer_began(head.status(), &head, bridge_->limit_lines());
-      return false;
+      return;
     }
     bridge_.reset();
   }
@@ -76,14 +76,15 @@ auto exchange::take_head(wire::response_head const& head) -> bool {
   }
   auto& lines = worker_.field_lines;
   write_lines(lines, context_.status, {.upstream = &head, .more = trailers});
+  forward_.head_is_sent();
   client_->send_head(head, drop, lines);
-  return true;
 }
 
 void exchange::take_body(std::string_view bytes, std::uint64_t content_octets) {
   if (bridge_) {
     if (auto const taken = bridge_->take_body(bytes); !taken) {
       forward_.abandon();
+      bridge_->drop_answer();
       respond(bridge_refusal(taken.error()));
     } else {
       count_held();
@@ -170,7 +171,7 @@ namespace {
 }  // namespace
 
 void exchange::respond() {
-  auto const& reply = *context_.reply;
+  auto& reply = *context_.reply;
   context_.status = reply.status;
   context_.reason = reply.reason;
   auto const keyed = std::exchange(keyed_, nullptr);
@@ -188,8 +189,10 @@ void exchange::respond() {
   if (reply.is_service) {
     context_.response_octets = reply.content.size();
   }
+  auto const response = response_of(reply, lines);
+  reply.owner.reset();  // an exchange that rests keeps no configuration
   auto* const client = close(reply.is_service ? 0 : reply.content.size());
-  client->send_whole(response_of(reply, lines));
+  client->send_whole(response);
 }
 
 void exchange::respond_early() {
@@ -229,7 +232,7 @@ void exchange::respond(kept_response const& response) {
   client->send_whole({.status = response.status,
                       .field_lines = lines,
                       .content = response.content,
-                      .closes = response.status == 413,  // the rest is not waited for
+                      .closes = response.closes,
                       .content_begin = response.content_begin,
                       .owner = response.owner});
 }
@@ -245,7 +248,8 @@ void exchange::respond(scim_answer answer) {
                          .lines = {.fields = answer.fields},
                          .content_begin = answer.content_begin,
                          .content = kept ? *kept : answer.content,
-                         .owner = kept};
+                         .owner = kept,
+                         .closes = answer.status == 413};
   if (bridge && !bridge->limit_lines().empty()) {
     response.lines.limit_lines = bridge->limit_lines();
   }

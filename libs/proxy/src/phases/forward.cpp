@@ -171,7 +171,7 @@ void forward_phase::upstream_interim(wire::response_head const& head) {
 }
 
 void forward_phase::upstream_head(wire::response_head const& head) {
-  head_sent_ = owner_.take_head(head);
+  owner_.take_head(head);
 }
 
 void forward_phase::upstream_body(std::string_view bytes, std::uint64_t content_octets) {

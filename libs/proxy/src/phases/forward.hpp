@@ -65,6 +65,8 @@ class forward_phase final : private upstream_user {
   [[nodiscard]] auto held_octets() const noexcept -> std::size_t {
     return octets_missing_ > 0 ? request_.size() : 0;
   }
+  /// The head of the answer goes to the client: the request is not sent again.
+  void head_is_sent() noexcept { head_sent_ = true; }
   /// How often an upstream was asked.
   [[nodiscard]] auto tries() const noexcept -> std::int64_t { return tries_; }
   void set_tries(std::int64_t tries) noexcept { tries_ = tries; }

@@ -29,6 +29,13 @@ struct held_request {
     body_is_last = is_last;
   }
 
+  /// What it takes in memory.
+  [[nodiscard]] auto octets() const noexcept -> std::size_t {
+    auto const& kept = head.head();
+    return sizeof *this + kept.target().size() + kept.field_lines().size() + path.size() +
+           body.size();
+  }
+
   wire::owned_request_head head;
   std::string path;    ///< normal
   std::string body{};  ///< framed as it came

@@ -48,6 +48,7 @@ class recorded_client final : public client_stream {
     is_over = true;
   }
   void send_whole(whole_response const& response) override {
+    closes = response.closes;
     begin("whole", response.status, response.field_lines);
     content.append(response.content_begin).append(response.content);
     is_over = true;
@@ -63,6 +64,7 @@ class recorded_client final : public client_stream {
 
   std::vector<std::string> trace;
   int status = 0;
+  bool closes = false;  // the connection is of no use after the response
   std::string lines;
   std::string content;
   std::optional<std::uint64_t> length;

@@ -482,12 +482,13 @@ void key_phase::answer(idempotency::action const& how) {
   auto const& settings = this->settings();
   bool const is_protected = run_.is_claimed();
   auto& kept = dispatch_.answer();
+  std::shared_ptr<std::string const> large;
+  if (how.kind == action_kind::answer && exchange_->client() != nullptr &&
+      kept.body.size() >= large_octets_min) {
+    large = std::make_shared<std::string const>(std::move(kept.body));
+  }
   auto& to = leave_exchange();
   if (how.kind == action_kind::answer) {
-    std::shared_ptr<std::string const> large;
-    if (kept.body.size() >= large_octets_min) {
-      large = std::make_shared<std::string const>(std::move(kept.body));
-    }
     to.respond(kept_response{.status = kept.status,
                              .lines = kept.lines(is_protected),
                              .content = large ? *large : kept.body,

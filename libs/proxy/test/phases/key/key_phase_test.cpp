@@ -59,6 +59,20 @@ TEST_F(proxy_key_phase, sends_a_request_once_and_replays_its_answer) {
   EXPECT_EQ(with.counted(keyed_outcome::replayed), 1U);
 }
 
+TEST_F(proxy_key_phase, keeps_the_connection_when_an_upstream_answers_413_to_content_that_came) {
+  exchange_fixture with(keyed_route(api_));
+  one_request first(with, pay(), paid);
+  ASSERT_TRUE(with.turn_until([&] { return api_.has(paid); }));
+  api_.answer("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno");
+  ASSERT_TRUE(first.is_answered());
+  EXPECT_EQ(first.client.status, 413);
+  EXPECT_FALSE(first.client.closes);
+  one_request again(with, pay(), paid);
+  ASSERT_TRUE(again.is_answered());
+  EXPECT_EQ(again.client.status, 413);
+  EXPECT_FALSE(again.client.closes);
+}
+
 TEST_F(proxy_key_phase, runs_other_keys_and_other_owners_by_themselves) {
   exchange_fixture with(keyed_route(api_));
   run(with);
