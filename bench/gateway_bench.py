@@ -5,7 +5,8 @@
     ./dev bench gateway                      all cases
     ./dev bench gateway 429-h1 proxied-h2c   only these
     ./dev bench gateway -s 5 -r 7 ...        seven rounds of five seconds each
-    ./dev bench gateway --instructions       instructions of a request, by callgrind
+    ./dev bench gateway --instructions       instructions of a request, by callgrind; also of POST with
+                                             and without an Idempotency-Key
 
 The gateway has one policy as its peers have, and says RateLimit and RateLimit-Policy. In each round
 gateway and peer take turns, since the speed of the machine drifts: `ratio` is the median over the
@@ -43,6 +44,15 @@ routes:
   - {match: {path: /**}, upstream: origin, limits: [default]}
 """
 
+# Where keys are while instructions are counted.
+STORES = {"memory": "memory", "sqlite": "sqlite:@RUN@/keys.db"}
+KEYED_ROUTE = """
+  - match: {path: /keyed}
+    upstream: origin
+    limits: [default]
+    idempotency: {mode: required, anonymous: allow}
+"""
+
 # What is asked of the gateway; the ratio and its bar are those to the first peer.
 CASES = {
     "proxied-h1": {"kind": "h1", "path": "/", "expect": 200, "peers": ("nginx-limit", "haproxy-limit"),
@@ -53,6 +63,15 @@ CASES = {
     "429-h2c": {"kind": "h2", "path": "/refused", "expect": 429, "peers": ("haproxy-429-h2c",), "bars": {"bar": 0.78}},
     "proxied-h2tls": {"kind": "h2", "path": "/", "expect": 200, "peers": ("haproxy-limit-h2tls",), "bars": {"bar": 0.95}},
 }
+# Requests with content, whose instructions are counted.
+POST_CASES = {
+    "proxied-post": {"kind": "post", "path": "/", "expect": 200},
+    "429-post": {"kind": "post", "path": "/refused", "expect": 429},
+    "replay": {"kind": "post", "path": "/keyed", "expect": 200, "store": "memory"},
+    "first": {"kind": "new-keys", "path": "/keyed", "expect": 200, "store": "memory"},
+    "first-sqlite": {"kind": "new-keys", "path": "/keyed", "expect": 200, "store": "sqlite"},
+}
+COUNTED = {name: case for name, case in (CASES | POST_CASES).items() if not name.endswith("tls")}
 # Octets of memory for a connection that has had one response and says nothing.
 IDLE_CASES = {
     "idle-h1": {"kind": "h1", "bar": 512, "peer": "nginx-limit"},
@@ -65,7 +84,11 @@ PEER_IDLE_CONNECTIONS = 2_000  # nginx may have 4,096, those to the origin serve
 class GatewayBench(load.Bench):
     def __init__(self, arguments, run):
         # While instructions are counted no window begins, after which a request would cost less.
-        super().__init__(arguments, run, CONFIG.replace("window: 10s", "window: 1d") if arguments.instructions else CONFIG)
+        config = CONFIG.replace("window: 10s", "window: 1d") if arguments.instructions else CONFIG
+        super().__init__(arguments, run, config)
+        for store, where in STORES.items():
+            keyed = config.replace("routes:\n", f"stores: {{idempotency: {where}}}\nroutes:{KEYED_ROUTE}")
+            self.add_gateway(store, keyed, "gateway")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
                         "-subj", "/CN=localhost", "-keyout", run / "key.pem", "-out", run / "cert.pem"],
                        check=True, capture_output=True)
@@ -91,7 +114,7 @@ class GatewayBench(load.Bench):
 
 def ask(connection, kind):
     """True when a response is there."""
-    client = {"h1": instructions.ClientHttp1, "h2": instructions.ClientHttp2}[kind]("/")
+    client = instructions.CLIENTS[kind]("/")
     connection.sendall(client.next())
     received = b""
     while piece := connection.recv(65536):
@@ -166,14 +189,15 @@ def throughput_cases(bench):
 
 def instruction_cases(bench):
     for name in bench.arguments.cases:
-        case = CASES[name]
-        counted = round(instructions.count(bench, case["path"], case["kind"], bench.arguments.requests, case["expect"]))
+        case = COUNTED[name]
+        counted = round(instructions.count(bench, case.get("store", GATEWAY), case["path"], case["kind"], bench.arguments.requests,
+                                           case["expect"]))
         yield name, {"instructions": counted}, f"{name:14} {counted:7} instructions"
 
 
 def main():
     counts = "--instructions" in sys.argv
-    names = [name for name in CASES if not name.endswith("tls")] if counts else [*CASES, *IDLE_CASES]
+    names = [*COUNTED] if counts else [*CASES, *IDLE_CASES]
     parser = load.parser_of("gateway", __doc__, names, secs=3, rounds=5, conns=64, keys=1000, tries=3, quiet=20)
     parser.add_argument("--instructions", action="store_true", help="count instructions by callgrind and nothing else")
     parser.add_argument("--requests", type=int, default=100, help="that a long block has more than a short one (%(default)s)")

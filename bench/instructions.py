@@ -13,7 +13,7 @@ import sys
 import time
 
 import load
-from load import GATEWAY, address
+from load import address
 
 WARM_UP = 500
 # Short and long blocks of requests take turns, so many of each. The second least of a kind has
@@ -51,6 +51,28 @@ class ClientHttp1:
         return octets.startswith(b"HTTP/1.1 %d " % expect)
 
 
+class ClientPost(ClientHttp1):
+    """Sends content with an Idempotency-Key: always the same, so that all but the first are replays."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.path = path
+        self.number = 0
+
+    def next(self):
+        return (f"POST {self.path} HTTP/1.1\r\nHost: a.example\r\nX-API-Key: key-000001\r\nAuthorization: Bearer key-000001\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {len(BODY)}\r\n"
+                f"Idempotency-Key: \"key-{self.number:08}\"\r\n\r\n").encode() + BODY
+
+
+class ClientNewKeys(ClientPost):
+    """The same, each with a key of its own."""
+
+    def next(self):
+        self.number += 1
+        return super().next()
+
+
 class ClientHttp2:
     """Sends names and values of fields once, and then their numbers in HPACK's table."""
 
@@ -74,6 +96,9 @@ class ClientHttp2:
         return any(kind in (0, 1) and flags & 1 and stream == self.stream for kind, flags, stream in frames_in(octets))
 
 
+CLIENTS = {"h1": ClientHttp1, "h2": ClientHttp2, "post": ClientPost, "new-keys": ClientNewKeys}
+
+
 def read_callgrind(dump):
     return int(re.search(r"(?m)^totals: (\d+)$", dump)[1])
 
@@ -81,12 +106,12 @@ def read_callgrind(dump):
 class Counter:
     """A gateway under callgrind, with one connection to it and one from it."""
 
-    def __init__(self, bench, path, kind):
+    def __init__(self, bench, gateway, path, kind):
         self.run = bench.run
         self.vgdb = f"--vgdb-prefix={self.run}/vgdb"
         self.dumps = 0
         self.next = 0
-        command, _, _ = bench.commands[GATEWAY]
+        command, _, _ = bench.commands[gateway]
         out = self.run / "callgrind.out"
         for old in self.run.glob("callgrind.out*"):
             old.unlink()
@@ -97,7 +122,7 @@ class Counter:
         bench.commands["callgrind"] = (["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", self.vgdb, *command],
                                        None, "admin")
         self.gateway = bench.restart("callgrind")
-        self.client = {"h1": ClientHttp1, "h2": ClientHttp2}[kind](path)
+        self.client = CLIENTS[kind](path)
         self.connection = load.connect(address("gateway"))
 
     def close(self):
@@ -118,18 +143,24 @@ class Counter:
             for each in ready:
                 if each is self.listener:
                     self.accepted.append(self.listener.accept()[0])
-                elif each.recv(65536).endswith(b"\r\n\r\n"):
+                elif not (octets := each.recv(65536)):  # replays need no connection, so it was idle
+                    self.accepted.remove(each)
+                    each.close()
+                elif octets.endswith((b"\r\n\r\n", BODY)):
                     each.sendall(RESPONSE)
                 else:
-                    sys.exit("the gateway sent no whole request")
+                    sys.exit(f"the gateway sent no whole request: {octets[-300:]!r}")
             self.settle()
 
     def ask(self, expect):
         time.sleep(max(0, self.next - time.monotonic()))
         self.next = time.monotonic() + PAUSE
         self.connection.sendall(self.client.next())
-        self.settle()
-        self.serve()
+        end = time.monotonic() + 10
+        # A thread of the gateway that waits for its turn with callgrind sleeps, too.
+        while not select.select([self.connection], [], [], 0)[0] and time.monotonic() < end:
+            self.settle()
+            self.serve()
         octets = self.connection.recv(1 << 20)
         if expect and not self.client.is_response(octets, expect):
             sys.exit(f"expected a response with {expect}, got {octets[:300]!r}")
@@ -159,8 +190,8 @@ class Counter:
         return (many - few) / requests
 
 
-def count(bench, path, kind, requests, expect):
-    counter = Counter(bench, path, kind)
+def count(bench, gateway, path, kind, requests, expect):
+    counter = Counter(bench, gateway, path, kind)
     try:
         return counter.count(requests, expect)
     finally:

@@ -56,6 +56,12 @@ class Writing(unittest.TestCase):
         self.assertFalse(client.is_response(instructions.frame(1, 4, 3), 200))
         self.assertTrue(client.is_response(instructions.frame(1, 4, 3) + instructions.frame(0, 1, 3, b"{}"), 200))
 
+    def test_sends_one_key_again_or_each_key_once(self):
+        again, others = instructions.ClientPost("/keyed"), instructions.ClientNewKeys("/keyed")
+        self.assertEqual(again.next(), again.next())
+        self.assertNotEqual(others.next(), others.next())
+        self.assertTrue(others.next().endswith(b'Idempotency-Key: "key-00000003"\r\n\r\n' + instructions.BODY))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -7,6 +7,8 @@
 // - by HTTP/2 a client gets the same, with names in lower case.
 #include "check.hpp"
 
+#include <tidegate/base/ascii.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/idempotency/record.hpp>
 #include <tidegate/wire/http1_write.hpp>
 #include <tidegate/wire/http2_session.hpp>
@@ -24,7 +26,6 @@ namespace {
 
 using namespace tidegate;
 using fuzz::check;
-using idempotency::response_field;
 using idempotency::stored_response;
 
 constexpr std::string_view marker = "Idempotent-Replayed";
@@ -32,18 +33,10 @@ constexpr std::string_view marker = "Idempotent-Replayed";
 /// What a client has got.
 struct received {
   int status = 0;
-  std::vector<response_field> fields;
+  std::vector<http::field> fields;
   std::string content;
   bool is_complete = false;
 };
-
-auto lower(std::string_view text) -> std::string {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
 
 auto has_content(stored_response const& response) -> bool {
   return response.status != 204 && response.status != 304;
@@ -53,11 +46,11 @@ auto has_content(stored_response const& response) -> bool {
 /// is none.
 auto is_stored(stored_response const& response) -> bool {
   return response.body_kept && (has_content(response) || response.body.empty()) &&
-         std::ranges::all_of(response.fields, [](response_field const& field) {
+         std::ranges::all_of(response.fields, [](http::field const& field) {
            auto const is_trimmed =
                field.value.empty() || (field.value.front() > ' ' && field.value.back() > ' ');
            return idempotency::is_kept_field(field.name, {}) && is_trimmed &&
-                  lower(field.name) != "content-length";
+                  lower_case(field.name) != "content-length";
          });
 }
 
@@ -74,13 +67,14 @@ void compare(stored_response const& stored, received got) {
   check(got.is_complete, "it has an end");
   check(got.status == stored.status, "the same status");
   check(got.content == stored.body, "the same content");
-  check(!got.fields.empty() && lower(got.fields.back().name) == lower(marker), "it is marked");
+  check(!got.fields.empty() && lower_case(got.fields.back().name) == lower_case(marker),
+        "it is marked");
   got.fields.pop_back();
   std::erase_if(got.fields,
-                [](response_field const& f) { return lower(f.name) == "content-length"; });
+                [](http::field const& f) { return lower_case(f.name) == "content-length"; });
   check(std::ranges::equal(got.fields, stored.fields,
-                           [](response_field const& a, response_field const& b) {
-                             return lower(a.name) == lower(b.name) && a.value == b.value;
+                           [](http::field const& a, http::field const& b) {
+                             return lower_case(a.name) == lower_case(b.name) && a.value == b.value;
                            }),
         "the same fields in the same order");
 }
@@ -157,7 +151,7 @@ auto on_header(nghttp2_session* /*session*/, nghttp2_frame const* /*frame*/,
                std::uint8_t const* name, std::size_t name_size, std::uint8_t const* value,
                std::size_t value_size, std::uint8_t /*flags*/, void* user) -> int {
   auto& got = *static_cast<received*>(user);
-  auto field = response_field{text_of(name, name_size), text_of(value, value_size)};
+  auto field = http::field{text_of(name, name_size), text_of(value, value_size)};
   if (field.name == ":status") {
     got.status = std::stoi(field.value);
   } else {

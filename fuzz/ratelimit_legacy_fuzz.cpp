@@ -10,6 +10,7 @@
 //   time from now does not.
 #include "check.hpp"
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
 
 #include <algorithm>
@@ -82,7 +83,7 @@ extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t si
     values.emplace_back(colon == std::string_view::npos ? std::string_view()
                                                         : line.substr(colon + 1));
   }
-  std::vector<field_line> lines;
+  std::vector<tidegate::http::field_view> lines;
   for (std::size_t i = 0; i < names.size(); ++i) {
     lines.push_back({names[i], values[i]});
     check_reset(values[i]);

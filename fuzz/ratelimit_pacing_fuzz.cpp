@@ -8,6 +8,7 @@
 //   is always a time to wait for: after a few waits a request goes.
 #include "check.hpp"
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/ratelimit/pacing.hpp>
 
 #include <cstddef>
@@ -99,7 +100,7 @@ class script {
       return;
     }
     auto const which = static_cast<unsigned char>(text_.empty() ? 0 : take());
-    std::vector<field_line> fields;
+    std::vector<tidegate::http::field_view> fields;
     for (int i = which % 8; i > 0 && !text_.empty(); --i) {
       auto const line = take_line();
       auto const colon = std::min(line.find(':'), line.size());

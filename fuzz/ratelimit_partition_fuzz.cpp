@@ -10,6 +10,7 @@
 // - a hashed key has 16 bytes, a plain one is the values, and none is empty.
 #include "check.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/ratelimit/partition.hpp>
 
 #include <algorithm>
@@ -22,14 +23,6 @@ namespace {
 using namespace tidegate::ratelimit;
 using tidegate::fuzz::check;
 
-auto lower_case(std::string_view text) -> std::string {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
-
 void check_source(std::string_view text, std::vector<partition_source>& sources) {
   auto const source = parse_partition_source(text);
   if (!source) {
@@ -38,7 +31,8 @@ void check_source(std::string_view text, std::vector<partition_source>& sources)
     return;
   }
   auto const written = to_string(*source);
-  check(written == (source->kind == partition_source_kind::header ? lower_case(text) : text));
+  check(written ==
+        (source->kind == partition_source_kind::header ? tidegate::lower_case(text) : text));
   check(parse_partition_source(written) == *source);
   sources.push_back(*source);
 }

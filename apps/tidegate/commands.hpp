@@ -12,6 +12,12 @@ class App;
 /// `operands` are the arguments that came after "--".
 namespace tidegate::app {
 
+// What every subcommand exits with.
+inline constexpr int exit_success = 0;
+inline constexpr int exit_failure = 1;        ///< the answer is no, or the work is not all done
+inline constexpr int exit_usage = 2;          ///< the command line or the configuration is wrong
+inline constexpr int exit_interrupted = 130;  ///< ended by Ctrl-C
+
 /// What this program is, for metrics.
 struct program_version {
   std::string version;

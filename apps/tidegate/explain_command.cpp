@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.hpp"
 
-#include "exit_status.hpp"
 #include "terminal.hpp"
 
 #include <tidegate/explain.hpp>
@@ -12,7 +11,6 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tidegate::app {
@@ -82,14 +80,12 @@ void add_explain_command(CLI::App& app, std::vector<std::string> const& operands
       "A field, 'NAME: VALUE'; any number of them; -: header lines from standard input");
   command->add_flag("--json", settings->json, "One JSON object");
   command->footer(
-      "Knows RateLimit and RateLimit-Policy (draft-09 and draft-07), Retry-After, X-RateLimit-* "
-      "and its\n"
-      "relatives, and Idempotency-Key. Fields that are given together are explained together:\n"
-      "  tidegate explain 'RateLimit: \"a\";r=38;t=12' 'RateLimit-Policy: \"a\";q=100;w=60'\n"
-      "  curl -sI https://api.example.com/ | tidegate explain -\n"
-      "Exit status: 0 nothing is wrong with them; 1 an error or a warning was found; 2 the command "
-      "line is\n"
-      "wrong.");
+      R"(Knows RateLimit and RateLimit-Policy (draft-09 and draft-07), Retry-After, X-RateLimit-* and its
+relatives, and Idempotency-Key. Fields that are given together are explained together:
+  tidegate explain 'RateLimit: "a";r=38;t=12' 'RateLimit-Policy: "a";q=100;w=60'
+  curl -sI https://api.example.com/ | tidegate explain -
+Exit status: 0 nothing is wrong with them; 1 an error or a warning was found; 2 the command line is
+wrong.)");
   command->callback([settings, &operands, &status] {
     settings->lines.insert(settings->lines.end(), operands.begin(), operands.end());
     if (settings->lines.empty()) {

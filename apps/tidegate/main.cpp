@@ -3,7 +3,6 @@
 // The one binary: takes the command line apart and hands over to a subcommand. It wires; it does
 // not decide.
 #include "commands.hpp"
-#include "exit_status.hpp"
 #include "tidegate_version.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.hpp"
 
-#include "exit_status.hpp"
-
 #include <tidegate/sf.hpp>
 
 #include <CLI/CLI.hpp>
@@ -112,10 +110,9 @@ auto add_options(CLI::App& command) -> std::shared_ptr<sf_options> {
 void add_parse(CLI::App& sf, std::vector<std::string> const& operands, int& status) {
   auto* const command = sf.add_subcommand("parse", "Print a field value as JSON");
   auto const options = add_options(*command);
-  command->footer(
-      "With values: tidegate sf parse --type TYPE [OPTIONS] [VALUE...]\n"
-      "VALUE...: field lines, combined as the specification says; without any, each line of\n"
-      "standard input is one. Exits with 1 when the value is not valid.");
+  command->footer(R"(With values: tidegate sf parse --type TYPE [OPTIONS] [VALUE...]
+VALUE...: field lines, combined as the specification says; without any, each line of
+standard input is one. Exits with 1 when the value is not valid.)");
   // Values may begin with "-", as negative numbers do: what is not an option of ours is one.
   command->allow_extras();
   command->callback([command, options, &operands, &status] {
@@ -140,9 +137,8 @@ void add_format(CLI::App& sf, std::vector<std::string> const& operands, int& sta
       sf.add_subcommand("format", "Print JSON from standard input as a field value");
   auto const options = add_options(*command);
   command->footer(
-      "Reads the JSON that 'tidegate sf parse' prints. An empty list or dictionary prints "
-      "nothing.\n"
-      "Exits with 1 when there is no such field value.");
+      R"(Reads the JSON that 'tidegate sf parse' prints. An empty list or dictionary prints nothing.
+Exits with 1 when there is no such field value.)");
   command->callback([command, options, &operands, &status] {
     if (!operands.empty()) {
       throw CLI::ExtrasError(command->get_name(), operands);

@@ -8,6 +8,7 @@
 //
 // Sends COUNT times a POST, each with an Idempotency-Key of its own, and prints how each of them ended. Exits
 // with 1 when one of them got no answer below 400.
+#include <tidegate/http/field.hpp>
 #include <tidegate/http/retry_after.hpp>
 #include <tidegate/idempotency/make_key.hpp>
 #include <tidegate/idempotency/retry.hpp>
@@ -200,7 +201,7 @@ class polite_client {
       paces_.failed(ticket, steady_now());
       return;
     }
-    std::vector<ratelimit::field_line> lines;
+    std::vector<tidegate::http::field_view> lines;
     for (auto const& field : ended.answer) {
       lines.push_back({standard(field.name_string()), standard(field.value())});
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway.hpp"
 
+#include <tidegate/base/ascii.hpp>
+
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
@@ -48,15 +50,6 @@ auto address_of(std::string const& ip, std::uint16_t port) -> sockaddr_in {
   return out;
 }
 
-auto equal_names(std::string_view a, std::string_view b) -> bool {
-  return std::ranges::equal(a, b, {}, ::tolower, ::tolower);
-}
-
-auto trim(std::string_view text) -> std::string_view {
-  auto const begin = std::min(text.find_first_not_of(" \t"), text.size());
-  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
-}
-
 auto number(std::string_view text, int base = 10) -> std::size_t {
   std::size_t out = 0;
   std::from_chars(text.data(), text.data() + text.size(), out, base);
@@ -94,13 +87,13 @@ auto message::status() const -> int {
 
 auto message::count(std::string_view name) const -> std::size_t {
   return static_cast<std::size_t>(std::ranges::count_if(
-      fields, [&](auto const& field) { return equal_names(field.first, name); }));
+      fields, [&](auto const& field) { return equal_ignoring_case(field.first, name); }));
 }
 
 auto message::field(std::string_view name) const -> std::string {
   std::optional<std::string> out;
   for (auto const& [each, value] : fields) {
-    if (equal_names(each, name)) {
+    if (equal_ignoring_case(each, name)) {
       out = out ? *out + ", " + value : value;
     }
   }
@@ -162,7 +155,8 @@ auto connection::read_head() -> message {
   out.start_line = read_line();
   for (auto line = read_line(); !line.empty(); line = read_line()) {
     auto const colon = std::min(line.find(':'), line.size() - 1);
-    out.fields.emplace_back(line.substr(0, colon), trim(std::string_view(line).substr(colon + 1)));
+    out.fields.emplace_back(line.substr(0, colon),
+                            trimmed(std::string_view(line).substr(colon + 1)));
   }
   return out;
 }
@@ -568,7 +562,7 @@ auto gateway::own_memory() const -> std::size_t {
   std::ifstream file("/proc/" + std::to_string(process_) + "/smaps_rollup");
   for (std::string line; std::getline(file, line);) {
     if (std::string_view const name = "Private_Dirty:"; line.starts_with(name)) {
-      return number(trim(std::string_view(line).substr(name.size()))) * 1024;
+      return number(trimmed(std::string_view(line).substr(name.size()))) * 1024;
     }
   }
   throw std::runtime_error("the system does not tell how much memory the gateway uses");

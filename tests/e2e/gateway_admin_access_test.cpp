@@ -4,6 +4,7 @@
 #include "gateway.hpp"
 #include "process.hpp"
 
+#include <tidegate/base/hex.hpp>
 #include <tidegate/base/sha256.hpp>
 
 #include <gmock/gmock.h>
@@ -30,13 +31,7 @@ std::string const as_ops = "Authorization: Bearer secret\r\n";
 std::string const as_reader = "Authorization: Bearer reader\r\n";
 
 auto digest_of(std::string_view token) -> std::string {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (auto const octet : sha256::of(token)) {
-    text += digits[std::to_integer<unsigned>(octet) >> 4U];
-    text += digits[std::to_integer<unsigned>(octet) & 15U];
-  }
-  return text;
+  return to_hex(sha256::of(token));
 }
 
 auto admin_with_tokens(std::string const& address = "127.0.0.1:0") -> std::string {

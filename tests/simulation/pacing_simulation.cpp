@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pacing_simulation.hpp"
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/ratelimit/limiter.hpp>
 #include <tidegate/ratelimit/write.hpp>
 
@@ -167,7 +168,7 @@ class world {
     auto const& reply = replies_[who];
     auto next = now;
     if (run_.clients_are == behaviour::paced) {
-      std::vector<ratelimit::field_line> fields{{"RateLimit", reply.limit}};
+      std::vector<http::field_view> fields{{"RateLimit", reply.limit}};
       if (!reply.policy.empty()) {
         fields.push_back({"RateLimit-Policy", reply.policy});
       }

@@ -2,34 +2,26 @@
 #include "commands.hpp"
 
 #include "client/client_settings.hpp"
+#include "client/completion_queue.hpp"
 #include "client/progress.hpp"
-#include "exit_status.hpp"
 
 #include <tidegate/client/session.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/json/string.hpp>
+#include <tidegate/json/writer.hpp>
 
 #include <CLI/CLI.hpp>
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace tidegate::app {
 
@@ -37,7 +29,6 @@ namespace {
 
 using client::client_error;
 using client::response;
-using client::session;
 using std::chrono::nanoseconds;
 using clock = std::chrono::steady_clock;
 
@@ -56,35 +47,13 @@ struct call_settings : client_settings {
   bool json = false;
 };
 
-[[noreturn]] void refuse(std::string const& option, std::string const& why) {
-  throw CLI::ValidationError(option, why);
-}
-
-[[nodiscard]] auto read_data(std::string const& data) -> std::string {
-  if (!data.starts_with('@')) {
-    return data;
-  }
-  auto const name = data.substr(1);
-  auto const all_of = [](std::istream& from) {
-    return std::string(std::istreambuf_iterator<char>(from), std::istreambuf_iterator<char>());
-  };
-  if (name == "-") {
-    return all_of(std::cin);
-  }
-  std::ifstream file(name, std::ios::binary);
-  if (!file) {
-    refuse("-d", "cannot read " + name);
-  }
-  return all_of(file);
-}
-
 void take_request(call_settings& settings) {
   auto& wanted = settings.wanted;
-  wanted.fields = fields_of(settings);
+  wanted.fields = fields_of(settings.field_lines);
   if (settings.data) {
-    wanted.body = read_data(*settings.data);
+    wanted.body = read_content("-d", *settings.data);
     // As curl does, since people know it from there.
-    auto const is_type = [](client::field const& each) {
+    auto const is_type = [](http::field const& each) {
       return CLI::detail::to_lower(each.name) == "content-type";
     };
     if (std::ranges::none_of(wanted.fields, is_type)) {
@@ -102,66 +71,43 @@ void take_request(call_settings& settings) {
   return text.data();
 }
 
-/// One line of JSON, member by member.
-class json_line {
- public:
-  void text(std::string_view name, std::string_view value) {
-    begin(name);
-    json::append_string(out_, value);
-  }
-  /// A number, a truth value or JSON that is made already.
-  void raw(std::string_view name, std::string_view value) {
-    begin(name);
-    out_.append(value);
-  }
-  [[nodiscard]] auto finish() -> std::string { return out_ + "}\n"; }
-
- private:
-  void begin(std::string_view name) {
-    out_.append(out_.size() == 1 ? "" : ",");
-    json::append_string(out_, name);
-    out_.push_back(':');
-  }
-  std::string out_ = "{";
-};
-
 [[nodiscard]] auto to_json(std::uint64_t number, response const& answer) -> std::string {
-  json_line line;
-  line.raw("number", std::to_string(number));
-  line.raw("ok", answer.status < 400 ? "true" : "false");
-  line.raw("status", std::to_string(answer.status));
-  line.raw("attempts", std::to_string(answer.attempts));
-  line.raw("took_ms", milliseconds_of(answer.took));
-  line.raw("waited_ms", milliseconds_of(answer.waited));
+  std::string line;
+  json::writer out(line);
+  out.begin_object()
+      .member("number", number)
+      .member("ok", answer.status < 400)
+      .member("status", answer.status)
+      .member("attempts", answer.attempts)
+      .member_raw("took_ms", milliseconds_of(answer.took))
+      .member_raw("waited_ms", milliseconds_of(answer.waited));
   if (!answer.key.empty()) {
-    line.text("key", answer.key);
-    line.raw("replayed", answer.fields.find("idempotent-replayed") == "true" ? "true" : "false");
+    out.member("key", answer.key);
+    out.member("replayed", answer.fields.find("idempotent-replayed") == "true");
   }
-  std::string fields = "[";
+  out.begin_array("fields");
   for (std::size_t i = 0; i < answer.fields.size(); ++i) {
-    fields.append(i == 0 ? "[" : ",[");
-    json::append_string(fields, answer.fields[i].name);
-    fields.push_back(',');
-    json::append_string(fields, answer.fields[i].value);
-    fields.push_back(']');
+    out.begin_array().value(answer.fields[i].name).value(answer.fields[i].value).end_array();
   }
-  line.raw("fields", fields + "]");
-  line.text("body", answer.body);
-  return line.finish();
+  out.end_array().member("body", answer.body).end_object();
+  return line + "\n";
 }
 
 [[nodiscard]] auto to_json(std::uint64_t number, client_error const& error) -> std::string {
-  json_line line;
-  line.raw("number", std::to_string(number));
-  line.raw("ok", "false");
-  line.text("fault", client::name_of(error.fault));
-  line.text("error", client::to_string(error));
-  line.raw("attempts", std::to_string(error.attempts));
-  line.raw("may_have_run", error.may_have_run ? "true" : "false");
+  std::string line;
+  json::writer out(line);
+  out.begin_object()
+      .member("number", number)
+      .member("ok", false)
+      .member("fault", client::name_of(error.fault))
+      .member("error", client::to_string(error))
+      .member("attempts", error.attempts)
+      .member("may_have_run", error.may_have_run);
   if (!error.key.empty()) {
-    line.text("key", error.key);
+    out.member("key", error.key);
   }
-  return line.finish();
+  out.end_object();
+  return line + "\n";
 }
 
 /// How long the last attempt took, and what was waited for before it: a turn, and other attempts.
@@ -194,84 +140,57 @@ class caller {
  public:
   caller(call_settings settings, nanoseconds time)
       : settings_(std::move(settings)), began_(clock::now()), ends_(began_ + time) {}
-  caller(caller const&) = delete;
-  auto operator=(caller const&) -> caller& = delete;
-  ~caller() {
-    ::close(finished_);
-    ::close(signals_);
-  }
 
   [[nodiscard]] auto run(client::session_options options) -> int {
-    sigset_t ending;
-    sigemptyset(&ending);
-    sigaddset(&ending, SIGINT);
-    sigaddset(&ending, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &ending, nullptr);
-    signals_ = ::signalfd(-1, &ending, SFD_CLOEXEC);
-    finished_ = ::eventfd(0, EFD_CLOEXEC);
-    auto opened = session::open(std::move(options));
-    if (signals_ < 0 || finished_ < 0 || !opened) {
-      std::cerr << "error: "
-                << (opened ? "cannot make a descriptor for signals" : to_string(opened.error()))
-                << '\n';
+    auto opened = completion_queue::open(std::move(options));
+    if (!opened) {
+      std::cerr << "error: " << opened.error() << '\n';
       return exit_failure;
     }
-    session_ = *std::move(opened);
-    if (auto const begun = begin(); !begun) {
-      std::cerr << "error: " << to_string(begun.error()) << '\n';
-      return exit_usage;
+    queue_ = *std::move(opened);
+    while (sent_ < settings_.repeat && sent_ < outstanding_max) {
+      if (auto const sent = send_next(); !sent) {
+        std::cerr << "error: " << to_string(sent.error()) << '\n';
+        return exit_usage;
+      }
     }
-    bool const interrupted = wait();
-    if (interrupted) {
-      // A second signal ends the program at once.
-      pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
+    while (!stopping_ && done_ < sent_ && !queue_->is_interrupted()) {
+      if (auto const came = queue_->wait(progress::tick)) {
+        take(*came);
+      }
+      progress_.show(done_, settings_.repeat, queue_->activity());
     }
-    auto const retries = session_->activity().retries;
-    session_.reset();  // from here on there is only this thread
+    bool const interrupted = queue_->is_interrupted();
+    stopping_ = true;
+    while (auto const came = queue_->wait(std::chrono::milliseconds(0))) {
+      take(*came);  // what was there already
+    }
     progress_.clear();
-    summarize(retries);
+    summarize(queue_->activity().retries);
     return interrupted ? exit_interrupted : ok_ == settings_.repeat ? exit_success : exit_failure;
   }
 
  private:
-  /// Sends as many as may be outstanding; what ends then sends the next.
-  [[nodiscard]] auto begin() -> result<void, client_error> {
-    std::lock_guard const lock(mutex_);
-    while (sent_ < settings_.repeat && sent_ < outstanding_max) {
-      TIDEGATE_TRY_VOID(send_next());
-    }
+  [[nodiscard]] auto send_next() -> result<void, client_error> {
+    auto wanted = settings_.wanted;
+    wanted.time_max = ends_ - clock::now();
+    TIDEGATE_TRY_VOID(queue_->send(std::move(wanted), sent_ + 1));
+    ++sent_;
     return {};
   }
 
-  [[nodiscard]] auto send_next() -> result<client::request_id, client_error> {
-    auto wanted = settings_.wanted;
-    wanted.time_max = ends_ - clock::now();
-    auto sent = session_->send(
-        std::move(wanted),
-        [this, number = sent_ + 1](result<response, client_error> what) { ended(number, what); });
-    sent_ += sent ? 1U : 0U;
-    return sent;
-  }
-
-  /// On the thread of the session.
-  void ended(std::uint64_t number, result<response, client_error> const& what) {
-    std::lock_guard const lock(mutex_);
+  /// What ends sends the next.
+  void take(completion const& came) {
     ++done_;
-    bool const is_ok = what && what->status < 400;
+    bool const is_ok = came.answer && came.answer->status < 400;
     ok_ += is_ok ? 1U : 0U;
-    bool const is_cancelled = !what && what.error().fault == client::client_fault::cancelled;
-    if (!is_cancelled) {
-      failed_ += is_ok ? 0U : 1U;
-      print(number, what);
-    }
+    failed_ += is_ok ? 0U : 1U;
+    print(came.tag, came.answer);
     if (!std::cout) {
       stopping_ = true;  // standard output is closed
     }
     if (!stopping_ && sent_ < settings_.repeat && clock::now() < ends_ && !send_next()) {
       stopping_ = true;
-    }
-    if (stopping_ || done_ == sent_) {
-      ::eventfd_write(finished_, 1);
     }
   }
 
@@ -309,50 +228,22 @@ class caller {
     }
   }
 
-  /// Until all is done. True when a signal ended the wait.
-  [[nodiscard]] auto wait() -> bool {
-    for (;;) {
-      std::array<pollfd, 2> polled{{{finished_, POLLIN, 0}, {signals_, POLLIN, 0}}};
-      ::poll(polled.data(), polled.size(), static_cast<int>(progress::tick.count()));
-      bool const finished = polled[0].revents != 0;
-      bool const interrupted = !finished && polled[1].revents != 0;
-      if (interrupted) {
-        signalfd_siginfo taken{};
-        (void)!::read(signals_, &taken, sizeof taken);
-      }
-      auto const activity = session_->activity();
-      std::lock_guard const lock(mutex_);
-      if (finished) {
-        return false;
-      }
-      if (interrupted) {
-        stopping_ = true;
-        return true;
-      }
-      progress_.show({.done = done_,
-                      .total = settings_.repeat,
-                      .under_way = activity.under_way,
-                      .retries = activity.retries,
-                      .next_in = activity.under_way == 0 ? activity.next_in : std::nullopt},
-                     clock::now());
-    }
-  }
-
   void summarize(std::uint64_t retries) {
     auto const seconds = std::chrono::duration<double>(clock::now() - began_).count();
     if (settings_.json) {
-      json_line counts;
-      counts.raw("wanted", std::to_string(settings_.repeat));
-      counts.raw("ok", std::to_string(ok_));
-      counts.raw("failed", std::to_string(failed_));
-      counts.raw("unfinished", std::to_string(settings_.repeat - ok_ - failed_));
-      counts.raw("retries", std::to_string(retries));
-      counts.raw("seconds", std::to_string(seconds));
-      auto text = counts.finish();
-      text.pop_back();
-      json_line line;
-      line.raw("summary", text);
-      std::cout << line.finish();
+      std::string line;
+      json::writer(line)
+          .begin_object()
+          .begin_object("summary")
+          .member("wanted", settings_.repeat)
+          .member("ok", ok_)
+          .member("failed", failed_)
+          .member("unfinished", settings_.repeat - ok_ - failed_)
+          .member("retries", retries)
+          .member_raw("seconds", std::to_string(seconds))
+          .end_object()
+          .end_object();
+      std::cout << line << '\n';
     } else if (settings_.repeat > 1) {
       auto const unfinished = settings_.repeat - ok_ - failed_;
       std::cerr << ok_ << " ok, " << failed_ << " failed, "
@@ -364,32 +255,27 @@ class caller {
   call_settings const settings_;
   clock::time_point const began_;
   clock::time_point const ends_;
-  int finished_ = -1;
-  int signals_ = -1;
-
-  std::mutex mutex_;  // of what follows
   progress progress_;
   std::uint64_t sent_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t ok_ = 0;
   std::uint64_t failed_ = 0;
   bool stopping_ = false;
-
-  std::unique_ptr<session> session_;  // the last one: its end calls `ended`
+  std::unique_ptr<completion_queue> queue_;
 };
 
 auto call(call_settings settings) -> int {
   take_request(settings);
   settings.wanted.url = with_scheme(settings.wanted.url);
   if ((settings.include || !settings.output.empty()) && (settings.repeat > 1 || settings.json)) {
-    refuse(settings.include ? "-i" : "-o", "is for one request without --json");
+    throw CLI::ValidationError(settings.include ? "-i" : "-o", "is for one request without --json");
   }
   auto time = longest;
   if (!settings.max_time.empty()) {
     auto const given = parse_duration(settings.max_time);
     if (!given) {
-      refuse("--max-time",
-             "invalid duration \"" + settings.max_time + "\" (expected e.g. 500ms, 10s, 5m)");
+      throw CLI::ValidationError("--max-time", "invalid duration \"" + settings.max_time +
+                                                   "\" (expected e.g. 500ms, 10s, 5m)");
     }
     time = *given;
   }
@@ -425,16 +311,12 @@ void add_call_command(CLI::App& app, int& status) {
   command->add_flag("--json", settings->json,
                     "One JSON object a line: each request, then a summary");
   command->footer(
-      "Obeys RateLimit (draft-09 and draft-07), X-RateLimit-* and Retry-After. Sends again only "
-      "what is\n"
-      "safe: idempotent methods, requests with a key, and what was never sent.\n"
-      "One request prints the content of its answer, --repeat one line for each: number, status, "
-      "how "
-      "long\n"
-      "it took, and how long it waited for its turn before; progress is on standard error.\n"
-      "Exit status: 0 all answers were below 400; 1 some were not, or did not come; 2 the command "
-      "line\n"
-      "is wrong; 130 interrupted.");
+      R"(Obeys RateLimit (draft-09 and draft-07), X-RateLimit-* and Retry-After. Sends again only what is
+safe: idempotent methods, requests with a key, and what was never sent.
+One request prints the content of its answer, --repeat one line for each: number, status, how long
+it took, and how long it waited for its turn before; progress is on standard error.
+Exit status: 0 all answers were below 400; 1 some were not, or did not come; 2 the command line
+is wrong; 130 interrupted.)");
   command->callback([settings, &status] { status = call(*settings); });
 }
 

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client_settings.hpp"
 
+#include <tidegate/http/field.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
 #include <utility>
 
 namespace tidegate::app {
@@ -71,11 +77,25 @@ auto with_scheme(std::string const& url) -> std::string {
   return (is_here ? "http://" : "https://") + url;
 }
 
-void add_client_options(CLI::App& command, client_settings& settings) {
-  command
-      .add_option("-H,--header", settings.field_lines, "A field, 'NAME: VALUE'; any number of them")
+void add_field_option(CLI::App& command, std::vector<std::string>& lines) {
+  command.add_option("-H,--header", lines, "A field, 'NAME: VALUE'; any number of them")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_ca_option(CLI::App& command, std::string& file) {
+  command.add_option("--cacert", file, "Trust these certificates (PEM) instead of the system's");
+}
+
+void add_token_options(CLI::App& command, token_settings& settings) {
+  command.add_option("--token", settings.token,
+                     "Bearer token; others can see it in the list of processes");
+  command.add_option("--token-file", settings.token_file, "The file that has the bearer token")
+      ->excludes("--token");
+}
+
+void add_client_options(CLI::App& command, client_settings& settings) {
+  add_field_option(command, settings.field_lines);
   command
       .add_option("--rate", settings.rate,
                   "At most such as 10/s, 100/m or 500/10m; auto: as the server says")
@@ -88,13 +108,12 @@ void add_client_options(CLI::App& command, client_settings& settings) {
       ->capture_default_str();
   command.add_option("--timeout", settings.timeout, "Of one attempt, such as 500ms, 10s or 5m")
       ->capture_default_str();
-  command.add_option("--cacert", settings.ca_file,
-                     "Trust these certificates (PEM) instead of the system's");
+  add_ca_option(command, settings.ca_file);
 }
 
-auto fields_of(client_settings const& settings) -> std::vector<client::field> {
-  std::vector<client::field> fields;
-  for (auto const& line : settings.field_lines) {
+auto fields_of(std::vector<std::string> const& lines) -> std::vector<http::field> {
+  std::vector<http::field> fields;
+  for (auto const& line : lines) {
     auto const colon = line.find(':');
     if (colon == std::string::npos || colon == 0) {
       throw CLI::ValidationError("-H", "invalid field \"" + line + "\" (expected NAME: VALUE)");
@@ -103,6 +122,36 @@ auto fields_of(client_settings const& settings) -> std::vector<client::field> {
     fields.push_back({line.substr(0, colon), line.substr(begin)});
   }
   return fields;
+}
+
+auto token_of(token_settings const& settings, char const* variable) -> std::string {
+  auto token = settings.token;
+  if (!settings.token_file.empty()) {
+    std::ifstream file(settings.token_file);
+    if (!std::getline(file, token)) {
+      throw CLI::ValidationError("--token-file", "cannot read " + settings.token_file);
+    }
+  } else if (auto const* const value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)
+             token.empty() && value != nullptr) {
+    token = value;
+  }
+  return token;
+}
+
+auto read_content(std::string const& option, std::string const& data) -> std::string {
+  if (!data.starts_with('@')) {
+    return data;
+  }
+  auto const name = data.substr(1);
+  std::ifstream file;
+  if (name != "-") {
+    file.open(name, std::ios::binary);
+    if (!file) {
+      throw CLI::ValidationError(option, "cannot read " + name);
+    }
+  }
+  std::istream& from = name == "-" ? std::cin : file;
+  return {std::istreambuf_iterator<char>(from), std::istreambuf_iterator<char>()};
 }
 
 auto session_options_of(client_settings const& settings, std::size_t in_flight_max)
@@ -115,9 +164,8 @@ auto session_options_of(client_settings const& settings, std::size_t in_flight_m
   if (settings.rate != "auto") {
     auto const interval = parse_rate(settings.rate);
     if (!interval) {
-      throw CLI::ValidationError("--rate", "'" + settings.rate +
-                                               "' is neither auto nor such as 10/s, 100/m or "
-                                               "500/10m");
+      throw CLI::ValidationError(
+          "--rate", "'" + settings.rate + "' is neither auto nor such as 10/s, 100/m or 500/10m");
     }
     options.pacing.interval_min = *interval;
   }

@@ -19,9 +19,9 @@ auto completion_queue::open(client::session_options options)
   sigaddset(&made->ending_, SIGINT);
   sigaddset(&made->ending_, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &made->ending_, nullptr);
-  made->signals_ = ::signalfd(-1, &made->ending_, SFD_CLOEXEC);
-  made->came_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (made->signals_ < 0 || made->came_ < 0) {
+  made->signals_ = engine::descriptor(::signalfd(-1, &made->ending_, SFD_CLOEXEC));
+  made->came_ = engine::descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!made->signals_.is_open() || !made->came_.is_open()) {
     return failure(std::string("cannot make a descriptor for signals"));
   }
   auto opened = client::session::open(std::move(options));
@@ -32,33 +32,27 @@ auto completion_queue::open(client::session_options options)
   return made;
 }
 
-completion_queue::~completion_queue() {
-  session_.reset();
-  ::close(signals_);
-  ::close(came_);
-}
-
 auto completion_queue::send(client::request wanted, std::uint64_t tag)
     -> result<void, client::client_error> {
   TIDEGATE_TRY_VOID(session_->send(
       std::move(wanted), [this, tag](result<client::response, client::client_error> answer) {
         std::lock_guard const lock(mutex_);
         queue_.push_back({tag, std::move(answer)});
-        ::eventfd_write(came_, 1);
+        ::eventfd_write(came_.get(), 1);
       }));
   return {};
 }
 
 void completion_queue::take_signal() {
   signalfd_siginfo taken{};
-  (void)!::read(signals_, &taken, sizeof taken);
+  (void)!::read(signals_.get(), &taken, sizeof taken);
   interrupted_ = true;
   // A second signal ends the program at once.
   pthread_sigmask(SIG_UNBLOCK, &ending_, nullptr);
 }
 
 auto completion_queue::is_interrupted_now() -> bool {
-  pollfd polled{signals_, POLLIN, 0};
+  pollfd polled{signals_.get(), POLLIN, 0};
   if (!interrupted_ && ::poll(&polled, 1, 0) > 0) {
     take_signal();
   }
@@ -67,8 +61,9 @@ auto completion_queue::is_interrupted_now() -> bool {
 
 auto completion_queue::wait(std::chrono::milliseconds time, int input)
     -> std::optional<completion> {
-  std::array<pollfd, 3> polled{
-      {{came_, POLLIN, 0}, {interrupted_ ? -1 : signals_, POLLIN, 0}, {input, POLLIN, 0}}};
+  std::array<pollfd, 3> polled{{{came_.get(), POLLIN, 0},
+                                {interrupted_ ? -1 : signals_.get(), POLLIN, 0},
+                                {input, POLLIN, 0}}};
   {
     std::lock_guard const lock(mutex_);
     time = queue_.empty() ? time : std::chrono::milliseconds(0);
@@ -80,7 +75,7 @@ auto completion_queue::wait(std::chrono::milliseconds time, int input)
     return std::nullopt;
   }
   eventfd_t count = 0;
-  (void)::eventfd_read(came_, &count);
+  (void)::eventfd_read(came_.get(), &count);
   std::lock_guard const lock(mutex_);
   if (queue_.empty()) {
     return std::nullopt;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/client/session.hpp>
+#include <tidegate/engine/socket.hpp>
 
 #include <chrono>
 #include <csignal>
@@ -30,7 +31,7 @@ class completion_queue {
       -> result<std::unique_ptr<completion_queue>, std::string>;
   completion_queue(completion_queue const&) = delete;
   auto operator=(completion_queue const&) -> completion_queue& = delete;
-  ~completion_queue();
+  ~completion_queue() = default;
 
   [[nodiscard]] auto send(client::request wanted, std::uint64_t tag)
       -> result<void, client::client_error>;
@@ -50,8 +51,8 @@ class completion_queue {
   void take_signal();
 
   sigset_t ending_{};
-  int signals_ = -1;
-  int came_ = -1;
+  engine::descriptor signals_;
+  engine::descriptor came_;
   bool interrupted_ = false;
   bool has_input_ = false;
   std::mutex mutex_;

@@ -2,11 +2,9 @@
 #include "commands.hpp"
 
 #include "client/client_settings.hpp"
-#include "exit_status.hpp"
 #include "terminal.hpp"
 
 #include <tidegate/client/session.hpp>
-#include <tidegate/explain/header_text.hpp>
 #include <tidegate/idempotency/make_key.hpp>
 #include <tidegate/lint.hpp>
 
@@ -14,14 +12,11 @@
 
 #include <sys/random.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <future>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -52,17 +47,6 @@ struct lint_settings {
   bool json = false;
   bool rules = false;
 };
-
-[[nodiscard]] auto read_content(std::string const& option, std::string const& data) -> std::string {
-  if (!data.starts_with('@')) {
-    return data;
-  }
-  std::ifstream file(data.substr(1), std::ios::binary);
-  if (!file) {
-    throw CLI::ValidationError(option, "cannot read " + data.substr(1));
-  }
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 [[nodiscard]] auto fresh_key() -> std::string {
   std::array<std::uint8_t, 10> randomness{};
@@ -97,12 +81,8 @@ void take_write(lint_settings const& settings, lint::probe_settings& wanted) {
 [[nodiscard]] auto take_settings(lint_settings const& settings) -> lint::probe_settings {
   lint::probe_settings wanted{
       .url = settings.url, .samples = settings.requests, .make_key = fresh_key};
-  for (auto const& line : settings.field_lines) {
-    auto const field = explain::parse_field_line(line);
-    if (!field) {
-      throw CLI::ValidationError("-H", "invalid field \"" + line + "\" (expected NAME: VALUE)");
-    }
-    wanted.fields.push_back({std::string(field->name), std::string(field->value)});
+  for (auto& [name, value] : fields_of(settings.field_lines)) {
+    wanted.fields.push_back({std::move(name), std::move(value)});
   }
   wanted.scim = settings.scim      ? lint::scim_choice::always
                 : settings.no_scim ? lint::scim_choice::never
@@ -220,11 +200,7 @@ void add_lint_command(CLI::App& app, int& status) {
   command->add_option(
       "URL", settings->url,
       "With http:// or https://; without either: http for this machine, else https");
-  command
-      ->add_option("-H,--header", settings->field_lines,
-                   "A field, 'NAME: VALUE'; any number of them")
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_field_option(*command, settings->field_lines);
   command
       ->add_option("--requests", settings->requests,
                    "GETs of the URL itself; they end with the first 429")
@@ -244,8 +220,7 @@ void add_lint_command(CLI::App& app, int& status) {
       command->add_flag("--scim", settings->scim,
                         "URL is a SCIM server or one of its endpoints; seen by itself otherwise");
   command->add_flag("--no-scim", settings->no_scim, "Do not look for SCIM")->excludes(scim);
-  command->add_option("--cacert", settings->ca_file,
-                      "Trust these certificates (PEM) instead of the system's");
+  add_ca_option(*command, settings->ca_file);
   command
       ->add_option("--fail-on", settings->fail_on,
                    "What makes the exit status 1: error, warning or advice, and what is above it")

@@ -24,11 +24,29 @@ constexpr auto between_lines = 10s;
   return text.data();
 }
 
-[[nodiscard]] auto bar(progress_state const& state) -> std::string {
+[[nodiscard]] auto bar(std::uint64_t done, std::uint64_t total) -> std::string {
   constexpr std::size_t width = 24;
-  auto const full =
-      state.total == 0 ? 0 : std::min<std::size_t>(width, width * state.done / state.total);
+  auto const full = total == 0 ? 0 : std::min<std::size_t>(width, width * done / total);
   return "[" + std::string(full, '#') + std::string(width - full, '-') + "] ";
+}
+
+/// `12 of 100 done, 3 under way, 4.0/s, 2 retries, next in 3.2 s`
+[[nodiscard]] auto describe(std::uint64_t done, std::uint64_t total,
+                            client::session_activity const& activity,
+                            std::chrono::nanoseconds elapsed) -> std::string {
+  auto const seconds = std::chrono::duration<double>(elapsed).count();
+  auto out = std::to_string(done) + (total > 0 ? " of " + std::to_string(total) : "") + " done, " +
+             std::to_string(activity.under_way) + " under way, " +
+             with_one_digit(seconds > 0 ? static_cast<double>(done) / seconds : 0) + "/s";
+  if (activity.retries > 0) {
+    out +=
+        ", " + std::to_string(activity.retries) + (activity.retries == 1 ? " retry" : " retries");
+  }
+  if (activity.under_way == 0 && activity.next_in && *activity.next_in >= 1s) {
+    out += ", next in " + with_one_digit(std::chrono::duration<double>(*activity.next_in).count()) +
+           " s";
+  }
+  return out;
 }
 
 }  // namespace
@@ -37,34 +55,20 @@ auto counted(std::uint64_t number, std::string_view one) -> std::string {
   return std::to_string(number) + " " + std::string(one) + (number == 1 ? "" : "s");
 }
 
-auto describe(progress_state const& state, std::chrono::nanoseconds elapsed) -> std::string {
-  auto const seconds = std::chrono::duration<double>(elapsed).count();
-  auto out = std::to_string(state.done) +
-             (state.total > 0 ? " of " + std::to_string(state.total) : "") + " done, " +
-             std::to_string(state.under_way) + " under way, " +
-             with_one_digit(seconds > 0 ? static_cast<double>(state.done) / seconds : 0) + "/s";
-  if (state.retries > 0) {
-    out += ", " + std::to_string(state.retries) + (state.retries == 1 ? " retry" : " retries");
-  }
-  if (state.next_in && *state.next_in >= 1s) {
-    out +=
-        ", next in " + with_one_digit(std::chrono::duration<double>(*state.next_in).count()) + " s";
-  }
-  return out;
-}
-
 progress::progress()
     : is_terminal_(::isatty(STDERR_FILENO) == 1), began_(clock::now()), shown_(began_) {}
 
-void progress::show(progress_state const& state, clock::time_point now) {
+void progress::show(std::uint64_t done, std::uint64_t total,
+                    client::session_activity const& activity) {
+  auto const now = clock::now();
   std::chrono::nanoseconds const between = is_terminal_ ? tick / 2 : between_lines;
   if (now - began_ < quiet_at_first || now - shown_ < between) {
     return;
   }
   shown_ = now;
-  auto const text = describe(state, now - began_);
+  auto const text = describe(done, total, activity, now - began_);
   if (is_terminal_) {
-    std::cerr << "\r\x1b[K" << bar(state) << text << std::flush;
+    std::cerr << "\r\x1b[K" << bar(done, total) << text << std::flush;
     is_drawn_ = true;
   } else {
     std::cerr << text << '\n' << std::flush;

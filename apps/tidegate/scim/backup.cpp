@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scim/backup.hpp"
+#include "scim/settings.hpp"
 
 #include "client/progress.hpp"
-#include "exit_status.hpp"
+#include "commands.hpp"
 #include "serve/config_file.hpp"
 
 #include <tidegate/config/config.hpp>
 #include <tidegate/store_sqlite/directory_backup.hpp>
 
-#include <chrono>
 #include <csignal>
 #include <iostream>
 
@@ -49,10 +48,7 @@ auto run_scim_backup(backup_settings const& settings) -> int {
   progress shown;
   auto const copied = store_sqlite::back_up_directory(*from, settings.to,
                                                       [&](std::uint64_t done, std::uint64_t all) {
-                                                        progress_state state;
-                                                        state.done = done;
-                                                        state.total = all;
-                                                        shown.show(state, progress::clock::now());
+                                                        shown.show(done, all);
                                                         return is_interrupted == 0;
                                                       });
   shown.clear();

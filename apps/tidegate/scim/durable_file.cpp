@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 namespace tidegate::app {
 
@@ -29,29 +30,20 @@ constexpr std::size_t read_octets = std::size_t{1} << 18;
 [[nodiscard]] auto sync_folder_of(std::string const& name) -> result<void, error_text> {
   auto folder = std::filesystem::path(name).parent_path().string();
   folder = folder.empty() ? "." : folder;
-  int const descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  bool const is_synced = descriptor >= 0 && ::fsync(descriptor) == 0;
-  auto const why = errno;
-  ::close(descriptor);
-  errno = why;
-  return is_synced ? result<void, error_text>() : fault("cannot write", folder);
+  engine::descriptor const opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return opened.is_open() && ::fsync(opened.get()) == 0 ? result<void, error_text>()
+                                                        : fault("cannot write", folder);
 }
 
 }  // namespace
 
-durable_file::~durable_file() {
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
-  }
-}
-
 auto durable_file::open(std::string name) -> result<durable_file, error_text> {
   durable_file made;
-  made.descriptor_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (made.descriptor_ < 0) {
+  made.file_ = engine::descriptor(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!made.file_.is_open()) {
     return fault("cannot open", name);
   }
-  if (::flock(made.descriptor_, LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(made.file_.get(), LOCK_EX | LOCK_NB) != 0) {
     return failure("another process writes to " + name);
   }
   made.name_ = std::move(name);
@@ -62,8 +54,8 @@ auto durable_file::temporary() -> result<durable_file, error_text> {
   auto const* const folder = std::getenv("TMPDIR");
   durable_file made;
   made.name_ = (folder == nullptr ? "/tmp" : std::string(folder)) + "/tidegate-XXXXXX";
-  made.descriptor_ = ::mkostemp(made.name_.data(), O_CLOEXEC);
-  if (made.descriptor_ < 0) {
+  made.file_ = engine::descriptor(::mkostemp(made.name_.data(), O_CLOEXEC));
+  if (!made.file_.is_open()) {
     return fault("cannot open", made.name_);
   }
   ::unlink(made.name_.c_str());
@@ -72,7 +64,7 @@ auto durable_file::temporary() -> result<durable_file, error_text> {
 
 auto durable_file::write(std::string_view octets) -> result<void, error_text> {
   while (!octets.empty()) {
-    auto const written = ::write(descriptor_, octets.data(), octets.size());
+    auto const written = ::write(file_.get(), octets.data(), octets.size());
     if (written < 0 && errno != EINTR) {
       return fault("cannot write", name_);
     }
@@ -82,7 +74,7 @@ auto durable_file::write(std::string_view octets) -> result<void, error_text> {
 }
 
 auto durable_file::sync() -> result<void, error_text> {
-  return ::fdatasync(descriptor_) == 0 ? result<void, error_text>() : fault("cannot write", name_);
+  return ::fdatasync(file_.get()) == 0 ? result<void, error_text>() : fault("cannot write", name_);
 }
 
 auto durable_file::truncate(std::uint64_t octets) -> result<void, error_text> {
@@ -90,8 +82,8 @@ auto durable_file::truncate(std::uint64_t octets) -> result<void, error_text> {
   if (have < octets) {
     return failure(name_ + " is shorter than it was");
   }
-  if (::ftruncate(descriptor_, static_cast<off_t>(octets)) != 0 ||
-      ::lseek(descriptor_, 0, SEEK_END) < 0) {
+  if (::ftruncate(file_.get(), static_cast<off_t>(octets)) != 0 ||
+      ::lseek(file_.get(), 0, SEEK_END) < 0) {
     return fault("cannot write", name_);
   }
   return {};
@@ -99,7 +91,7 @@ auto durable_file::truncate(std::uint64_t octets) -> result<void, error_text> {
 
 auto durable_file::size() const -> result<std::uint64_t, error_text> {
   struct stat found {};
-  if (::fstat(descriptor_, &found) != 0) {
+  if (::fstat(file_.get(), &found) != 0) {
     return fault("cannot read", name_);
   }
   return static_cast<std::uint64_t>(found.st_size);
@@ -111,7 +103,7 @@ auto durable_file::read(std::uint64_t from, std::size_t octets_max) const
   std::size_t have = 0;
   while (have < octets_max) {
     auto const got =
-        ::pread(descriptor_, out.data() + have, octets_max - have, static_cast<off_t>(from + have));
+        ::pread(file_.get(), out.data() + have, octets_max - have, static_cast<off_t>(from + have));
     if (got < 0 && errno != EINTR) {
       return fault("cannot read", name_);
     }

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/engine/socket.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace tidegate::app {
 
@@ -17,16 +17,6 @@ using error_text = std::string;
 /// A file that is written from its beginning to its end. Errors name the file.
 class durable_file {
  public:
-  durable_file() = default;
-  durable_file(durable_file&& other) noexcept
-      : name_(std::move(other.name_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
-  auto operator=(durable_file&& other) noexcept -> durable_file& {
-    std::swap(name_, other.name_);
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~durable_file();
-
   /// Opens or makes a file, and locks it against a second one that does so.
   [[nodiscard]] static auto open(std::string name) -> result<durable_file, error_text>;
   /// One without a name, which is gone when it is closed.
@@ -45,7 +35,7 @@ class durable_file {
 
  private:
   std::string name_;
-  int descriptor_ = -1;
+  engine::descriptor file_;
 };
 
 /// Puts a file in the place of another, or of none, so that after a crash there is the one or the

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scim/export.hpp"
+#include "scim/settings.hpp"
 
 #include "client/completion_queue.hpp"
 #include "client/progress.hpp"
-#include "exit_status.hpp"
+#include "commands.hpp"
 #include "scim/durable_file.hpp"
 
 #include <tidegate/client/scim_range.hpp>
@@ -60,14 +60,6 @@ struct export_state {
   return made.size() <= state_octets_max
              ? result<std::string, error_text>(std::move(made))
              : failure(error_text("cannot keep the position: it is too long"));
-}
-
-[[nodiscard]] auto number_of(json::value const& from, std::string_view name)
-    -> std::optional<std::uint64_t> {
-  auto const* const value = from.find(name);
-  auto const* const number = value == nullptr ? nullptr : value->if_integer();
-  return number == nullptr || *number < 0 ? std::nullopt
-                                          : std::optional(static_cast<std::uint64_t>(*number));
 }
 
 [[nodiscard]] auto parse_state(std::string_view text) -> std::optional<export_state> {
@@ -279,13 +271,7 @@ class exporter {
         walk_.take(came->answer.error());
         return true;
       }
-      auto const activity = queue_->activity();
-      progress_.show({.done = state_.resources,
-                      .total = state_.total,
-                      .under_way = activity.under_way,
-                      .retries = activity.retries,
-                      .next_in = activity.under_way == 0 ? activity.next_in : std::nullopt},
-                     clock::now());
+      progress_.show(state_.resources, state_.total, queue_->activity());
     }
   }
 

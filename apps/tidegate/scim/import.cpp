@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scim/import.hpp"
+#include "scim/settings.hpp"
 
 #include "client/completion_queue.hpp"
 #include "client/progress.hpp"
-#include "exit_status.hpp"
+#include "commands.hpp"
 #include "scim/import_journal.hpp"
 #include "scim/import_requests.hpp"
-#include "scim/import_summary.hpp"
 #include "scim/records.hpp"
 
+#include <tidegate/base/ascii.hpp>
+#include <tidegate/base/hex.hpp>
 #include <tidegate/base/sha256.hpp>
 #include <tidegate/client/scim_walk.hpp>
 #include <tidegate/json/parse.hpp>
-#include <tidegate/scim/case_fold.hpp>
+#include <tidegate/json/writer.hpp>
 #include <tidegate/scim/error.hpp>
 #include <tidegate/scim/list_response.hpp>
 
@@ -62,7 +63,7 @@ struct batch {
 [[nodiscard]] auto is_of_key(response const& answer) -> bool {
   constexpr std::string_view problem = "application/problem+json";
   auto const type = answer.fields.find("content-type").value_or("");
-  return answer.attempts > 1 || scim::equal_names(type.substr(0, problem.size()), problem);
+  return answer.attempts > 1 || equal_ignoring_case(type.substr(0, problem.size()), problem);
 }
 
 /// Whether a request that was refused may have been carried out all the same.
@@ -97,9 +98,13 @@ struct batch {
 
 /// The file that is imported.
 struct source_file {
-  int descriptor = -1;
+  engine::descriptor opened;  // of standard input none
   std::string digest;
   std::uint64_t lines = 0;  // about as many
+
+  [[nodiscard]] auto descriptor() const -> int {
+    return opened.is_open() ? opened.get() : STDIN_FILENO;
+  }
 };
 
 /// Reads it once, for its digest. `is_interrupted` is asked now and then.
@@ -109,7 +114,7 @@ template <class F>
   sha256 hash;
   std::string piece(std::size_t{1} << 18, '\0');
   for (;;) {
-    auto const got = ::read(file.descriptor, piece.data(), piece.size());
+    auto const got = ::read(file.descriptor(), piece.data(), piece.size());
     if (got < 0) {
       return failure("cannot read " + name + ": " + std::strerror(errno));
     }
@@ -124,7 +129,7 @@ template <class F>
     file.lines += static_cast<std::uint64_t>(std::ranges::count(octets, '\n'));
   }
   file.digest = to_hex(hash.finish());
-  return ::lseek(file.descriptor, 0, SEEK_SET) == 0
+  return ::lseek(file.descriptor(), 0, SEEK_SET) == 0
              ? result<void, error_text>()
              : failure("cannot read " + name + " twice: " + std::strerror(errno));
 }
@@ -134,13 +139,6 @@ class importer {
  public:
   explicit importer(import_settings const& settings)
       : settings_(settings), requests_(settings), journal_(settings), began_(clock::now()) {}
-  importer(importer const&) = delete;
-  auto operator=(importer const&) -> importer& = delete;
-  ~importer() {
-    if (has_file() && file_.descriptor >= 0) {
-      ::close(file_.descriptor);
-    }
-  }
 
   [[nodiscard]] auto run() -> int {
     auto opened = completion_queue::open(session_options_of(settings_, settings_.parallel));
@@ -175,10 +173,9 @@ class importer {
     identity_.seed = to_hex(fresh);
     identity_.began =
         std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-    file_.descriptor = STDIN_FILENO;
     if (has_file()) {
-      file_.descriptor = ::open(settings_.file.c_str(), O_RDONLY | O_CLOEXEC);
-      if (file_.descriptor < 0) {
+      file_.opened = engine::descriptor(::open(settings_.file.c_str(), O_RDONLY | O_CLOEXEC));
+      if (!file_.opened.is_open()) {
         return failure("cannot read " + settings_.file + ": " + std::strerror(errno));
       }
       TIDEGATE_TRY_VOID(
@@ -218,7 +215,7 @@ class importer {
   /// Until all is settled, an error ends it, or a signal comes.
   [[nodiscard]] auto work() -> result<void, error_text> {
     result<void, error_text> waited;
-    scim_record_reader reader(file_.descriptor, settings_.format, [&] {
+    scim_record_reader reader(file_.descriptor(), settings_.format, [&] {
       waited = wait_for_input();
       return waited && !is_ending();
     });
@@ -266,7 +263,7 @@ class importer {
   /// Until there is something to read, or no use in it; answers are taken meanwhile.
   [[nodiscard]] auto wait_for_input() -> result<void, error_text> {
     do {
-      TIDEGATE_TRY_VOID(pass(file_.descriptor));
+      TIDEGATE_TRY_VOID(pass(file_.descriptor()));
     } while (!queue_->has_input() && !is_ending());
     return {};
   }
@@ -277,13 +274,7 @@ class importer {
       TIDEGATE_TRY_VOID(take(came->tag, std::move(came->answer)));
     }
     TIDEGATE_TRY_VOID(journal_.sync_sometimes());
-    auto const activity = queue_->activity();
-    progress_.show({.done = journal_.counts().all,
-                    .total = file_.lines,
-                    .under_way = activity.under_way,
-                    .retries = activity.retries,
-                    .next_in = activity.under_way == 0 ? activity.next_in : std::nullopt},
-                   clock::now());
+    progress_.show(journal_.counts().all, file_.lines, queue_->activity());
     return {};
   }
 
@@ -501,28 +492,57 @@ class importer {
 
   [[nodiscard]] auto summarize(result<void, error_text> const& done) -> int {
     auto const& counts = journal_.counts();
-    import_summary const summary{
-        .counts = counts,
-        .replayed = replayed_,
-        .retries = queue_->activity().retries,
-        .took = clock::now() - began_,
-        .rejects = journal_.close_rejects(),
-        .error = done ? std::nullopt : std::optional(done.error()),
-        .is_ok = done && is_complete_ && counts.count(settled::rejected) == 0 &&
-                 counts.count(settled::conflict) == 0,
-        .is_interrupted = queue_->is_interrupted() && !is_complete_,
-        // When nothing can have happened there is nothing to resume.
-        .is_resumable = journal_.is_open() && !is_complete_ &&
-                        (counts.all > 0 || may_have_run_ || under_way() > 0)};
-    if (journal_.is_open() && !summary.is_resumable) {
+    bool const is_ok = done && is_complete_ && counts.count(settled::rejected) == 0 &&
+                       counts.count(settled::conflict) == 0;
+    bool const is_interrupted = queue_->is_interrupted() && !is_complete_;
+    // When nothing can have happened there is nothing to resume.
+    bool const is_resumable =
+        journal_.is_open() && !is_complete_ && (counts.all > 0 || may_have_run_ || under_way() > 0);
+    auto const rejects = journal_.close_rejects();
+    if (journal_.is_open() && !is_resumable) {
       journal_.remove();
     }
-    if (settings_.json) {
-      std::cout << to_json(summary);
+    if (!settings_.json) {
+      print_summary(done, rejects, is_resumable);
     } else {
-      std::cerr << to_text(summary);
+      std::string line;
+      json::writer out(line);
+      out.begin_object()
+          .member("ok", is_ok)
+          .member("created", counts.count(settled::created))
+          .member("replaced", counts.count(settled::replaced))
+          .member("skipped", counts.count(settled::skipped))
+          .member("conflicts", counts.count(settled::conflict))
+          .member("rejected", counts.count(settled::rejected))
+          .member("replayed", replayed_)
+          .member("retries", queue_->activity().retries)
+          .member_raw(
+              "seconds",
+              to_string(json::value(std::chrono::duration<double>(clock::now() - began_).count())));
+      if (!rejects.empty()) {
+        out.member("rejects", rejects);
+      }
+      if (!done) {
+        out.member("error", done.error());
+      }
+      out.member("interrupted", is_interrupted).member("resumable", is_resumable).end_object();
+      std::cout << line << '\n';
     }
-    return summary.is_interrupted ? exit_interrupted : summary.is_ok ? exit_success : exit_failure;
+    return is_interrupted ? exit_interrupted : is_ok ? exit_success : exit_failure;
+  }
+
+  void print_summary(result<void, error_text> const& done, std::string const& rejects,
+                     bool is_resumable) const {
+    auto const& counts = journal_.counts();
+    auto const retries = queue_->activity().retries;
+    std::cerr << (done ? "" : "error: " + done.error() + "\n") << counts.count(settled::created)
+              << " created, " << counts.count(settled::replaced) << " replaced, "
+              << counts.count(settled::skipped) << " skipped, "
+              << counted(counts.count(settled::conflict), "conflict") << ", "
+              << counts.count(settled::rejected) << " rejected, " << retries
+              << (retries == 1 ? " retry\n" : " retries\n")
+              << (rejects.empty() ? "" : "rejected lines are in " + rejects + "\n")
+              << (is_resumable ? "not complete; use --resume to continue\n" : "");
   }
 
   import_settings const& settings_;

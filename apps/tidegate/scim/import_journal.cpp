@@ -36,14 +36,12 @@ constexpr auto between_syncs = 1s;
 }
 
 [[nodiscard]] auto text_member(json::value const& from, std::string_view name) -> std::string {
-  auto const* const value = from.find(name);
-  auto const* const found = value == nullptr ? nullptr : value->if_string();
+  auto const* const found = from.find<std::string>(name);
   return found == nullptr ? std::string() : *found;
 }
 
 [[nodiscard]] auto size_member(json::value const& from, std::string_view name) -> std::size_t {
-  auto const* const value = from.find(name);
-  auto const* const found = value == nullptr ? nullptr : value->if_integer();
+  auto const* const found = from.find<std::int64_t>(name);
   return found == nullptr || *found < 0 ? 0 : static_cast<std::size_t>(*found);
 }
 
@@ -102,8 +100,7 @@ auto import_journal::check_rejects() const -> result<void, error_text> {
   if (auto const size = std::filesystem::file_size(rejects, none);
       !none && size > 0 && !settings_.resume) {
     return failure(rejects +
-                   " exists and would be overwritten: remove it, or name another by "
-                   "--rejects");
+                   " exists and would be overwritten: remove it, or name another by --rejects");
   }
   return {};
 }
@@ -112,8 +109,8 @@ auto import_journal::open(import_identity fresh) -> result<import_identity, erro
   bool const is_there = exists();
   if (is_there && !settings_.resume) {
     return failure(name() +
-                   " exists, of an import that is not complete: use --resume to continue "
-                   "it, or remove the file to start again");
+                   " exists, of an import that is not complete: use --resume to continue it, or "
+                   "remove the file to start again");
   }
   if (!is_there && settings_.resume) {
     return failure("nothing to resume: " + name() + " does not exist");

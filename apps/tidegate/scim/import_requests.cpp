@@ -2,6 +2,7 @@
 #include "scim/import_requests.hpp"
 
 #include <tidegate/base/sha256.hpp>
+#include <tidegate/http/query.hpp>
 #include <tidegate/idempotency/make_key.hpp>
 #include <tidegate/json/parse.hpp>
 #include <tidegate/json/string.hpp>
@@ -45,16 +46,6 @@ constexpr std::size_t bulk_octets_max = std::size_t{1} << 20;
 }
 
 }  // namespace
-
-auto to_hex(std::span<std::byte const> octets) -> std::string {
-  std::string out;
-  for (auto const each : octets) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    out += digits[std::to_integer<unsigned>(each) >> 4];
-    out += digits[std::to_integer<unsigned>(each) & 15];
-  }
-  return out;
-}
 
 auto parse_bulk_limits(std::string_view config, std::size_t operations_max) -> bulk_limits {
   auto const read = json::parse(config);
@@ -143,11 +134,7 @@ auto import_requests::find(json::value const& resource) const -> std::optional<c
 auto import_requests::replace(std::string_view id, json::value const& resource) const
     -> client::request {
   auto url = url_ + "/";
-  for (auto const each : id) {
-    bool const is_plain = (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
-                          (each >= '0' && each <= '9') || std::string_view("-._~").contains(each);
-    url += is_plain ? std::string(1, each) : "%" + to_hex(std::array{static_cast<std::byte>(each)});
-  }
+  http::append_query_encoded(url, id);
   return request("PUT", std::move(url), body_of(resource));
 }
 

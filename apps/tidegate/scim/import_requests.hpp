@@ -5,6 +5,7 @@
 #include "scim/settings.hpp"
 
 #include <tidegate/client/message.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/json/value.hpp>
 
 #include <cstddef>
@@ -21,9 +22,6 @@ namespace tidegate::app {
 inline constexpr std::size_t bulk_frame_octets = 128;
 /// So long are answers of the server at most.
 inline constexpr std::size_t answer_octets_max = std::size_t{16} << 20;
-
-/// In lower case.
-[[nodiscard]] auto to_hex(std::span<std::byte const> octets) -> std::string;
 
 /// What ServiceProviderConfig says about /Bulk, `operations_max` operations at most. Nothing where
 /// it does not say that there is one.
@@ -60,7 +58,7 @@ class import_requests {
   std::string given_url_;
   std::string url_;     // without a query
   std::string schema_;  // of resources that do not say theirs
-  std::vector<client::field> fields_;
+  std::vector<http::field> fields_;
 };
 
 }  // namespace tidegate::app

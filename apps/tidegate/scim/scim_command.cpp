@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.hpp"
 
-#include "scim/backup.hpp"
-#include "scim/export.hpp"
-#include "scim/import.hpp"
 #include "scim/settings.hpp"
+
+#include <tidegate/http/field.hpp>
 
 #include <CLI/CLI.hpp>
 
-#include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <string_view>
 
@@ -17,7 +14,6 @@ namespace tidegate::app {
 
 namespace {
 
-/// `text` is one of the names that the option lets through.
 [[nodiscard]] auto format_named(std::string_view text) -> scim_format {
   return text == "csv" ? scim_format::csv : scim_format::jsonl;
 }
@@ -33,10 +29,7 @@ void add_common_options(CLI::App& command, scim_settings& settings) {
       .add_option("URL", settings.url,
                   "Of the resources, such as https://example.com/scim/v2/Users")
       ->required();
-  command.add_option("--token", settings.token,
-                     "Bearer token; others can see it in the list of processes");
-  command.add_option("--token-file", settings.token_file, "The file that has the bearer token")
-      ->excludes("--token");
+  add_token_options(command, settings);
   command.add_flag("--resume", settings.resume, "Go on with what was interrupted");
   command.add_flag("--json", settings.json, "The summary as one JSON object");
   add_client_options(command, settings);
@@ -70,15 +63,12 @@ void add_export(CLI::App& scim, int& status) {
       ->type_name("N")
       ->capture_default_str();
   command->footer(
-      "Walks by cursor, or by index where the server has none, at the pace that the server "
-      "allows.\n"
-      "With --output, resources are kept in FILE.partial and the place in FILE.state until all "
-      "are\n"
-      "there; after Ctrl-C, an error or a crash --resume goes on, with nothing lost or twice.\n"
-      "The token: --token, --token-file, or the variable TIDEGATE_TOKEN.\n"
-      "Exit status: 0 all is there; 1 it is not, as far as can be known, and standard error says "
-      "why;\n"
-      "2 the command line is wrong, or there is nothing to resume; 130 interrupted.");
+      R"(Walks by cursor, or by index where the server has none, at the pace that the server allows.
+With --output, resources are kept in FILE.partial and the place in FILE.state until all are
+there; after Ctrl-C, an error or a crash --resume goes on, with nothing lost or twice.
+The token: --token, --token-file, or the variable TIDEGATE_TOKEN.
+Exit status: 0 all is there; 1 it is not, as far as can be known, and standard error says why;
+2 the command line is wrong, or there is nothing to resume; 130 interrupted.)");
   command->callback([settings, format, &status] {
     settings->format = format_named(*format);
     status = run_scim_export(*settings);
@@ -129,7 +119,7 @@ void add_import(CLI::App& scim, int& status) {
       "command line is wrong, a file is in the way, or there is nothing to resume; 130 "
       "interrupted.");
   command->callback([settings, format, conflict, &status] {
-    for (auto const& each : fields_of(*settings)) {
+    for (auto const& each : fields_of(settings->field_lines)) {
       if (CLI::detail::to_lower(each.name) == "idempotency-key") {
         throw CLI::ValidationError("-H", "each line has an Idempotency-Key of its own");
       }
@@ -152,12 +142,10 @@ void add_backup(CLI::App& scim, int& status) {
       command->add_option("--from", settings->from, "The file of the directory itself");
   from->excludes(config);
   command->footer(
-      "The copy is the directory at one moment, and a file of SQLite that a gateway can open. "
-      "While\n"
-      "it is made, the log of the directory cannot begin again.\n"
-      "Exit status: 0 the copy is there; 1 it is not, and standard error says why; 2 the command "
-      "line\n"
-      "or the configuration is wrong; 130 interrupted.");
+      R"(The copy is the directory at one moment, and a file of SQLite that a gateway can open. While
+it is made, the log of the directory cannot begin again.
+Exit status: 0 the copy is there; 1 it is not, and standard error says why; 2 the command line
+or the configuration is wrong; 130 interrupted.)");
   command->callback([settings, config, from, &status] {
     if (config->count() + from->count() == 0) {
       throw CLI::RequiredError("--config or --from");
@@ -168,19 +156,9 @@ void add_backup(CLI::App& scim, int& status) {
 
 }  // namespace
 
-auto scim_fields_of(scim_settings const& settings) -> std::vector<client::field> {
-  auto fields = fields_of(settings);
-  auto token = settings.token;
-  if (!settings.token_file.empty()) {
-    std::ifstream file(settings.token_file);
-    if (!std::getline(file, token)) {
-      throw CLI::ValidationError("--token-file", "cannot read " + settings.token_file);
-    }
-  } else if (auto const* const variable = std::getenv("TIDEGATE_TOKEN");
-             token.empty() && variable != nullptr) {
-    token = variable;
-  }
-  if (!token.empty()) {
+auto scim_fields_of(scim_settings const& settings) -> std::vector<http::field> {
+  auto fields = fields_of(settings.field_lines);
+  if (auto const token = token_of(settings, "TIDEGATE_TOKEN"); !token.empty()) {
     fields.push_back({"Authorization", "Bearer " + token});
   }
   return fields;

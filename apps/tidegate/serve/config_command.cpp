@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.hpp"
 
-#include "exit_status.hpp"
 #include "serve/config_file.hpp"
 #include "serve/stores.hpp"
 
 #include <tidegate/config/config.hpp>
 #include <tidegate/gateway/server.hpp>
-#include <tidegate/json/string.hpp>
+#include <tidegate/json/writer.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -69,28 +68,24 @@ auto look_at(check_settings const& settings, std::string const& text) -> check_o
   return out;
 }
 
-void append_faults(std::string& json, std::string_view name,
+void append_faults(json::writer& out, std::string_view name,
                    std::vector<gateway::config_fault> const& faults) {
-  json.append(",\"").append(name).append("\":[");
-  auto const* between = "";
+  out.begin_array(name);
   for (auto const& fault : faults) {
-    json::append_string(json.append(between).append("{\"file\":"), fault.file);
-    json.append(",\"line\":").append(std::to_string(fault.line));
-    json.append(",\"column\":").append(std::to_string(fault.column));
-    json::append_string(json.append(",\"message\":"), fault.message);
-    json.append("}");
-    between = ",";
+    out.begin_object().member("file", fault.file).member("line", fault.line);
+    out.member("column", fault.column).member("message", fault.message).end_object();
   }
-  json.append("]");
+  out.end_array();
 }
 
 auto in_json(std::string const& file_name, check_outcome const& found) -> std::string {
-  std::string json = "{\"file\":";
-  json::append_string(json, file_name);
-  json.append(",\"ok\":").append(found.errors.empty() ? "true" : "false");
-  append_faults(json, "errors", found.errors);
-  append_faults(json, "warnings", found.warnings);
-  return json.append("}\n");
+  std::string text;
+  json::writer out(text);
+  out.begin_object().member("file", file_name).member("ok", found.errors.empty());
+  append_faults(out, "errors", found.errors);
+  append_faults(out, "warnings", found.warnings);
+  out.end_object();
+  return text + "\n";
 }
 
 auto check(check_settings const& settings) -> int {
@@ -136,8 +131,8 @@ void add_config_commands(CLI::App& app, int& status) {
                           "One JSON object on standard output, and nothing else: file, ok, errors "
                           "and warnings, each of these with file, line, column and message");
   check_command->footer(
-      "Each fault is one line: FILE:LINE:COLUMN: what is wrong and what is allowed. Exits with 2\n"
-      "when there is one. What is allowed and most likely not meant is a warning.");
+      R"(Each fault is one line: FILE:LINE:COLUMN: what is wrong and what is allowed. Exits with 2
+when there is one. What is allowed and most likely not meant is a warning.)");
   check_command->callback([settings, &status] { status = check(*settings); });
 
   auto* const schema_command =

@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/secrets.hpp"
 
+#include <tidegate/engine/socket.hpp>
+
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
 namespace tidegate::app {
 
 namespace {
-
-/// A descriptor that is closed at the end.
-struct open_file {
-  int number;
-  ~open_file() {
-    if (number >= 0) {
-      ::close(number);
-    }
-  }
-};
 
 auto why() -> std::string {
   return std::system_category().message(errno);
@@ -34,10 +25,11 @@ auto write_new(int file, master_secret const& secret) -> bool {
          ::fsync(file) == 0;
 }
 
-auto sync_folder_of(std::string const& file) -> bool {
+auto sync_parent_of(std::string const& file) -> bool {
   auto const above = std::filesystem::path(file).parent_path();
-  open_file const folder{::open(above.empty() ? "." : above.c_str(), O_RDONLY | O_CLOEXEC)};
-  return folder.number >= 0 && ::fsync(folder.number) == 0;
+  engine::descriptor const folder(
+      ::open(above.empty() ? "." : above.c_str(), O_RDONLY | O_CLOEXEC));
+  return folder.is_open() && ::fsync(folder.get()) == 0;
 }
 
 /// Written under another name first: a crash leaves no half of it behind.
@@ -47,8 +39,8 @@ auto make_secret(std::string const& file) -> result<void, std::string> {
     return failure("cannot get random numbers from the system");
   }
   auto const draft = file + "." + std::to_string(::getpid());
-  open_file const to{::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
-  if (to.number < 0 || !write_new(to.number, fresh)) {
+  engine::descriptor const to(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!to.is_open() || !write_new(to.get(), fresh)) {
     auto const text = "cannot write " + draft + ": " + why();
     ::unlink(draft.c_str());
     return failure(text);
@@ -56,7 +48,7 @@ auto make_secret(std::string const& file) -> result<void, std::string> {
   // A link does not take the place of one that another process has made meanwhile. It is there
   // after a loss of power when its folder is on the disk.
   bool const made =
-      (::link(draft.c_str(), file.c_str()) == 0 || errno == EEXIST) && sync_folder_of(file);
+      (::link(draft.c_str(), file.c_str()) == 0 || errno == EEXIST) && sync_parent_of(file);
   auto const text = "cannot write " + file + ": " + why();
   ::unlink(draft.c_str());
   if (!made) {
@@ -83,9 +75,9 @@ auto read_secret(std::string const& file) -> result<master_secret, std::string> 
   if (::access(file.c_str(), F_OK) != 0) {
     TIDEGATE_TRY_VOID(make_secret(file));
   }
-  open_file const from{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  engine::descriptor const from(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat is {};
-  if (from.number < 0 || ::fstat(from.number, &is) != 0) {
+  if (!from.is_open() || ::fstat(from.get(), &is) != 0) {
     return failure("cannot read " + file + ": " + why());
   }
   // A group may read it: so secrets are mounted for containers that do not run as root.
@@ -94,8 +86,8 @@ auto read_secret(std::string const& file) -> result<master_secret, std::string> 
   }
   master_secret secret{};
   std::byte more{};
-  if (::read(from.number, secret.data(), secret.size()) != static_cast<ssize_t>(secret.size()) ||
-      ::read(from.number, &more, 1) != 0) {
+  if (::read(from.get(), secret.data(), secret.size()) != static_cast<ssize_t>(secret.size()) ||
+      ::read(from.get(), &more, 1) != 0) {
     return failure(file + " does not have 32 octets");
   }
   return secret;

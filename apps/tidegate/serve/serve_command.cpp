@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.hpp"
 
-#include "exit_status.hpp"
 #include "serve/config_file.hpp"
 #include "serve/stores.hpp"
 
 #include <tidegate/config/config.hpp>
-#include <tidegate/engine/activation.hpp>
+#include <tidegate/engine/listening.hpp>
 #include <tidegate/engine/memory_wait.hpp>
 #include <tidegate/gateway/server.hpp>
 #include <tidegate/proxy/event_log.hpp>
@@ -327,13 +326,11 @@ void add_serve_command(CLI::App& app, program_version const& version, int& statu
                    "What is said on standard error: error, warning, info or debug")
       ->check(CLI::IsMember({"error", "warning", "info", "debug"}));
   file->excludes(upstream);
-  command->footer(
-      "Examples:\n"
-      "  tidegate serve --upstream http://127.0.0.1:3000 --limit '100/m by header:x-api-key'\n"
-      "  tidegate serve --upstream http://127.0.0.1:3000 --idempotency optional --admin "
-      "127.0.0.1:9901\n"
-      "  tidegate serve gateway.yaml\n"
-      "SIGHUP reads the configuration again, SIGTERM ends what is under way and stops.");
+  command->footer(R"(Examples:
+  tidegate serve --upstream http://127.0.0.1:3000 --limit '100/m by header:x-api-key'
+  tidegate serve --upstream http://127.0.0.1:3000 --idempotency optional --admin 127.0.0.1:9901
+  tidegate serve gateway.yaml
+SIGHUP reads the configuration again, SIGTERM ends what is under way and stops.)");
   command->callback([settings, version, &status] {
     if (settings->file.empty() && settings->flags.upstream.empty()) {
       std::cerr << "error: serve needs -c FILE or --upstream URL\n";

@@ -3,6 +3,7 @@
 
 #include "serve/secrets.hpp"
 
+#include <tidegate/base/hex.hpp>
 #include <tidegate/base/sha256.hpp>
 #include <tidegate/http/date.hpp>
 #include <tidegate/store/memory_idempotency_store.hpp>
@@ -26,9 +27,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -95,9 +94,9 @@ auto open_sqlite_keys(std::string const& file, master_secret const& secret, std:
   if (opened && (*opened)->newest() > now + std::chrono::minutes(1)) {
     std::string newest;
     http::append_rfc3339(newest, std::chrono::floor<std::chrono::seconds>((*opened)->newest()));
-    events.warning(file + " has records of " + newest +
-                   ", which is yet to come: the clock was set back, and keys are remembered that "
-                   "much longer");
+    events.warning(
+        file + " has records of " + newest +
+        ", which is yet to come: the clock was set back, and keys are remembered that much longer");
   }
   if (opened && (*opened)->is_new()) {
     events.info(file + ": a new store of idempotency keys was made, without any key");
@@ -164,15 +163,15 @@ auto open_idempotency(config const& settings, std::function<idempotency::wall_ti
       options.secret_digest = digest_of(parts.secret);
       options.replicas_min = static_cast<std::uint32_t>(settings.stores.idempotency_replicas);
       TIDEGATE_TRY(parts.store, as_store<store::idempotency_store>(
-                                    store_redis::idempotency_store::open(std::move(options))));
+                                    store_redis::open_idempotency_store(std::move(options))));
       break;
     }
     case store_kind::postgres: {
       auto opened = open_when_ready([&] {
-        return store_postgres::idempotency_store::open({.url = place.where,
-                                                        .seal_keys = {seal},
-                                                        .clock = clock,
-                                                        .secret_digest = digest_of(parts.secret)});
+        return store_postgres::open_idempotency_store({.url = place.where,
+                                                       .seal_keys = {seal},
+                                                       .clock = clock,
+                                                       .secret_digest = digest_of(parts.secret)});
       });
       TIDEGATE_TRY(parts.store, as_store<store::idempotency_store>(std::move(opened)));
       break;
@@ -190,13 +189,13 @@ auto open_directory(config const& settings, std::shared_ptr<scim::model const> m
   TIDEGATE_TRY(parts.secret, secret_of(settings, place));
   if (place.kind == store_kind::postgres) {
     auto opened = open_when_ready(
-        [&] { return store_postgres::directory::open({.url = place.where}, model); });
+        [&] { return store_postgres::open_directory({.url = place.where}, model); });
     TIDEGATE_TRY(parts.directory, as_store<store::directory>(std::move(opened)));
   } else {
     auto const loops = settings.workers.value_or(std::max(std::thread::hardware_concurrency(), 1U));
     store_sqlite::directory_options options{.file = place.where};
     options.readers_here = static_cast<std::size_t>(loops);
-    TIDEGATE_TRY(parts.directory, as_store<store::directory>(store_sqlite::directory::open(
+    TIDEGATE_TRY(parts.directory, as_store<store::directory>(store_sqlite::open_directory(
                                       std::move(options), std::move(model))));
   }
   return parts;
@@ -214,13 +213,7 @@ auto gateway_name() -> result<std::string, std::string> {
   if (::getrandom(octets.data(), octets.size(), 0) != static_cast<ssize_t>(octets.size())) {
     return failure(std::string("cannot get random numbers from the system"));
   }
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string name;
-  for (auto const octet : octets) {
-    name += digits[octet >> 4U];
-    name += digits[octet & 15U];
-  }
-  return name;
+  return to_hex(std::as_bytes(std::span(octets)));
 }
 
 }  // namespace
@@ -328,31 +321,31 @@ auto check_state(config const& settings) -> result<void, state_fault> {
     has_directory = has_directory || route.scim.has_value();
     has_bridge = has_bridge || route.bridge.has_value();
   }
-  if (auto const checked = check_certificates(settings.stores.quota); !checked) {
-    return failure(state_fault{"stores.quota", "quota: " + checked.error()});
-  }
+  // Says which option it is about, by its path and its key.
+  auto const about = [](std::string const& option, std::string const& key,
+                        result<void, std::string> const& checked) -> result<void, state_fault> {
+    if (!checked) {
+      return failure(state_fault{option, key + ": " + checked.error()});
+    }
+    return {};
+  };
+  TIDEGATE_TRY_VOID(about("stores.quota", "quota", check_certificates(settings.stores.quota)));
   if (!has_keys && !has_directory && !has_bridge) {
     return {};
   }
-  if (auto const checked = check_folder(settings.data); !checked) {
-    return failure(state_fault{"data", "data: " + checked.error()});
-  }
+  TIDEGATE_TRY_VOID(about("data", "data", check_folder(settings.data)));
   if (::access(settings.secrets.c_str(), F_OK) == 0) {
-    if (auto const secret = read_secret(settings.secrets); !secret) {
-      return failure(state_fault{"secrets", "secrets: " + secret.error()});
-    }
-  } else if (auto const checked = check_folder_of(settings.secrets, settings); !checked) {
-    return failure(state_fault{
-        "secrets", "secrets: cannot make " + settings.secrets + ": " + checked.error()});
+    auto const secret = read_secret(settings.secrets);
+    TIDEGATE_TRY_VOID(about("secrets", "secrets",
+                            secret ? result<void, std::string>() : failure(secret.error())));
+  } else {
+    TIDEGATE_TRY_VOID(about("secrets", "secrets: cannot make " + settings.secrets,
+                            check_folder_of(settings.secrets, settings)));
   }
   if (has_keys) {
     auto const& place = settings.stores.idempotency;
-    if (auto const checked = check_place(place, settings); !checked) {
-      return failure(state_fault{"stores.idempotency", "idempotency: " + checked.error()});
-    }
-    if (auto const checked = check_secret_of_keys(settings); !checked) {
-      return failure(state_fault{"secrets", "secrets: " + checked.error()});
-    }
+    TIDEGATE_TRY_VOID(about("stores.idempotency", "idempotency", check_place(place, settings)));
+    TIDEGATE_TRY_VOID(about("secrets", "secrets", check_secret_of_keys(settings)));
     if (place.kind == store_kind::sqlite && ::access(place.where.c_str(), F_OK) != 0 &&
         ::access((place.where + ".commits").c_str(), F_OK) == 0) {
       return failure(
@@ -362,12 +355,9 @@ auto check_state(config const& settings) -> result<void, state_fault> {
                                                 "to begin with an empty store"});
     }
   }
-  if (has_directory) {
-    if (auto const checked = check_place(settings.stores.directory, settings); !checked) {
-      return failure(state_fault{"stores.directory", "directory: " + checked.error()});
-    }
-  }
-  return {};
+  return has_directory ? about("stores.directory", "directory",
+                               check_place(settings.stores.directory, settings))
+                       : result<void, state_fault>();
 }
 
 auto check_stores(config const& settings) -> result<void, std::string> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "top/snapshot.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/json/parse.hpp>
 
 #include <algorithm>
@@ -148,22 +149,14 @@ void take_sample(sample const& line, snapshot& out) {
   }
 }
 
-[[nodiscard]] auto text_of(json::value const& object, std::string_view name) -> std::string {
-  auto const* const member = object.find(name);
-  auto const* const text = member == nullptr ? nullptr : member->if_string();
-  return text == nullptr ? std::string() : *text;
-}
-
 [[nodiscard]] auto integer_of(json::value const& object, std::string_view name)
     -> std::optional<std::int64_t> {
-  auto const* const member = object.find(name);
-  auto const* const number = member == nullptr ? nullptr : member->if_integer();
+  auto const* const number = object.find<std::int64_t>(name);
   return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
 [[nodiscard]] auto decimal_of(json::value const& object, std::string_view name) -> double {
-  auto const* const member = object.find(name);
-  auto const* const number = member == nullptr ? nullptr : member->if_decimal();
+  auto const* const number = object.find<double>(name);
   return number != nullptr ? *number : static_cast<double>(integer_of(object, name).value_or(0));
 }
 
@@ -182,12 +175,14 @@ void take_sample(sample const& line, snapshot& out) {
 /// Its sources with their values, or the beginning of its key in their place.
 [[nodiscard]] auto partition_words(json::value const& partition) -> std::string {
   std::string text;
-  auto const* const sources = partition.find("partition");
-  if (sources != nullptr && sources->if_array() != nullptr) {
-    for (auto const& source : *sources->if_array()) {
-      text += (text.empty() ? "" : " ") + text_of(source, "source") + "=";
-      text += source.find("value") != nullptr ? text_of(source, "value")
-                                              : "#" + text_of(partition, "key").substr(0, 8);
+  if (auto const* const sources = partition.find<json::array>("partition")) {
+    for (auto const& source : *sources) {
+      text.append(text.empty() ? "" : " ").append(text_of(source, "source")).append("=");
+      if (source.find("value") != nullptr) {
+        text += text_of(source, "value");
+      } else {
+        text.append("#").append(text_of(partition, "key").substr(0, 8));
+      }
     }
   }
   return text.empty() ? "everybody" : text;
@@ -198,23 +193,20 @@ void take_sample(sample const& line, snapshot& out) {
 auto read_snapshot(admin_texts const& texts, instant taken) -> result<snapshot, std::string> {
   snapshot out{.taken = taken};
   for (auto rest = texts.metrics; !rest.empty();) {
-    auto const end = std::min(rest.find('\n'), rest.size());
-    if (auto const line = read_sample(rest.substr(0, end))) {
+    if (auto const line = read_sample(take_until(rest, '\n'))) {
       take_sample(*line, out);
     }
-    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   constexpr json::limits limits{.octets_max = std::size_t{4} << 20};
   auto const policies = json::parse(texts.policies, limits);
   TIDEGATE_TRY(auto const* const known, array_of(policies, "policies"));
   for (auto const& each : *known) {
-    if (auto* const policy = entry(out.policies, text_of(each, "name"))) {
+    if (auto* const policy = entry(out.policies, std::string(text_of(each, "name")))) {
       policy->quota = integer_of(each, "quota").value_or(0);
       policy->window = integer_of(each, "window");
       policy->unit = text_of(each, "unit");
-      auto const* const enforced = each.find("enforced");
-      policy->enforced =
-          enforced == nullptr || enforced->if_bool() == nullptr || *enforced->if_bool();
+      auto const* const enforced = each.find<bool>("enforced");
+      policy->enforced = enforced == nullptr || *enforced;
     }
   }
   auto const partitions = json::parse(texts.partitions, limits);
@@ -224,7 +216,7 @@ auto read_snapshot(admin_texts const& texts, instant taken) -> result<snapshot, 
     if (out.partitions.size() == entries_max) {
       break;
     }
-    out.partitions.push_back({.policy = text_of(each, "policy"),
+    out.partitions.push_back({.policy = std::string(text_of(each, "policy")),
                               .text = partition_words(each),
                               .requests = decimal_of(each, "requests"),
                               .refused = decimal_of(each, "refused"),

@@ -2,27 +2,27 @@
 #include "commands.hpp"
 
 #include "client/client_settings.hpp"
-#include "exit_status.hpp"
 #include "terminal.hpp"
-#include "top/full_screen.hpp"
 #include "top/snapshot.hpp"
 #include "top/view.hpp"
 
 #include <tidegate/client/session.hpp>
+#include <tidegate/http/field.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
 #include <future>
 #include <iostream>
 #include <memory>
@@ -39,12 +39,10 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-struct top_settings {
+struct top_settings : token_settings {
   std::string admin = "http://127.0.0.1:9901";
   std::string interval = "2s";
   std::string ca_file;
-  std::string token;
-  std::string token_file;
   bool once = false;
   bool json = false;
 };
@@ -156,24 +154,13 @@ class admin_reader {
  private:
   std::unique_ptr<client::session> session_;
   std::string base_;
-  std::vector<client::field> fields_;
+  std::vector<http::field> fields_;
 };
 
-/// The token by the command line or the environment; empty where there is none.
-[[nodiscard]] auto token_of(top_settings const& settings) -> std::string {
-  auto token = settings.token;
-  if (!settings.token_file.empty()) {
-    std::ifstream file(settings.token_file);
-    if (!std::getline(file, token)) {
-      throw CLI::ValidationError("--token-file", "cannot read " + settings.token_file);
-    }
-    if (token.ends_with('\r')) {
-      token.pop_back();
-    }
-  } else if (auto const* const variable =
-                 std::getenv("TIDEGATE_ADMIN_TOKEN");  // NOLINT(concurrency-mt-unsafe)
-             token.empty() && variable != nullptr) {
-    token = variable;
+[[nodiscard]] auto checked_token(top_settings const& settings) -> std::string {
+  auto token = token_of(settings, "TIDEGATE_ADMIN_TOKEN");
+  if (token.ends_with('\r')) {
+    token.pop_back();
   }
   if (!std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; })) {
     throw CLI::ValidationError("--token",
@@ -196,6 +183,85 @@ class admin_reader {
   options.ca_file = settings.ca_file;
   return options;
 }
+
+void write_all(std::string_view text) noexcept {
+  while (!text.empty()) {
+    auto const written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written <= 0) {
+      return;  // the terminal is gone
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+/// The terminal of standard output while something is drawn over all of it: the other screen,
+/// without a cursor, and keys as they are pressed. The destructor gives it back as it was.
+class full_screen {
+ public:
+  full_screen() { enter(); }
+  full_screen(full_screen const&) = delete;
+  auto operator=(full_screen const&) -> full_screen& = delete;
+  ~full_screen() { leave(); }
+
+  /// Gives it back for a while, as before the program is stopped, and takes it again.
+  void leave() noexcept {
+    if (!is_entered_) {
+      return;
+    }
+    is_entered_ = false;
+    write_all("\x1b[?25h\x1b[?1049l");
+    if (keys_before_) {
+      ::tcsetattr(STDIN_FILENO, TCSADRAIN, &*keys_before_);
+      keys_before_.reset();
+    }
+  }
+
+  void enter() noexcept {
+    if (is_entered_) {
+      return;
+    }
+    is_entered_ = true;
+    termios keys{};
+    if (::tcgetattr(STDIN_FILENO, &keys) == 0) {
+      keys_before_ = keys;
+      keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+      ::tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
+    }
+    write_all("\x1b[?1049h\x1b[?25l");
+  }
+
+  /// Draws lines in place of those that are there.
+  void draw(std::string_view text) const {
+    std::string out = "\x1b[H";
+    for (bool is_first = true; !text.empty(); is_first = false) {
+      auto const end = std::min(text.find('\n'), text.size());
+      // A line feed behind the last line would move all of them up.
+      out.append(is_first ? "" : "\r\n").append(text.substr(0, end)).append("\x1b[K");
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    write_all(out.append("\x1b[J"));
+  }
+
+  struct extent {
+    std::size_t columns = 80;
+    std::size_t rows = 24;
+  };
+  [[nodiscard]] static auto size() noexcept -> extent {
+    winsize window{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col == 0 ||
+        window.ws_row == 0) {
+      return {};
+    }
+    return {window.ws_col, window.ws_row};
+  }
+
+ private:
+  bool is_entered_ = false;
+  std::optional<termios> keys_before_;  // while they are not as they were
+};
 
 /// Draws a snapshot each interval until a key or a signal ends it.
 class viewer {
@@ -349,7 +415,7 @@ auto watch(top_settings const& settings) -> int {
     throw CLI::ValidationError(
         "--interval", "invalid duration \"" + settings.interval + "\" (expected 100ms to 1h)");
   }
-  auto const token = token_of(settings);
+  auto const token = checked_token(settings);
   bool const is_live = !settings.once && !settings.json && ::isatty(STDOUT_FILENO) == 1;
   command_source from(is_live);
   auto session = client::session::open(session_options_of(settings));
@@ -376,18 +442,13 @@ void add_top_command(CLI::App& app, int& status) {
       ->capture_default_str();
   command->add_flag("--once", settings->once, "Print one snapshot and end");
   command->add_flag("--json", settings->json, "One JSON object a line, one for each interval");
-  command->add_option("--cacert", settings->ca_file,
-                      "Trust these certificates (PEM) instead of the system's");
-  command->add_option("--token", settings->token,
-                      "Bearer token; others can see it in the list of processes");
-  command->add_option("--token-file", settings->token_file, "The file that has the bearer token")
-      ->excludes("--token");
+  add_ca_option(*command, settings->ca_file);
+  add_token_options(*command, *settings);
   command->footer(
       "The token, where the address needs one: --token, --token-file, or the variable "
       "TIDEGATE_ADMIN_TOKEN.\n"
       "On a terminal it is drawn again each interval; q or Ctrl-C ends it, ? shows help. Elsewhere "
-      "it prints one "
-      "snapshot.\n"
+      "it prints one snapshot.\n"
       "Exit status: 0 it was shown; 1 the admin address gives no answer; 2 the command line is "
       "wrong; 130\n"
       "interrupted.");

@@ -2,7 +2,7 @@
 #include "top/view.hpp"
 
 #include <tidegate/http/date.hpp>
-#include <tidegate/json/string.hpp>
+#include <tidegate/json/writer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -320,79 +320,65 @@ template <class Figures>
 
 // ── JSON ──
 
-void member(std::string& out, std::string_view name, std::string_view raw) {
-  out.append(out.ends_with('{') ? "\"" : ",\"").append(name).append("\":").append(raw);
-}
-
-void text_member(std::string& out, std::string_view name, std::string_view text) {
-  member(out, name, "");
-  json::append_string(out, text);
-}
-
-void rate_member(std::string& out, std::string_view name, difference const& since,
+void rate_member(json::writer& out, std::string_view name, difference const& since,
                  std::uint64_t now, std::uint64_t before) {
   if (since.has_rates()) {
-    member(out, name, fixed_words(since.rate(now, before), 3));
+    out.member_raw(name, fixed_words(since.rate(now, before), 3));
   }
 }
 
-void append_json(std::string& out, std::string const& name, route_figures const& route,
+void append_json(json::writer& out, std::string const& name, route_figures const& route,
                  difference const& since) {
   auto const before = since.old(&snapshot::routes, name);
   auto const took = latency_of(route, before);
-  out += "{";
-  text_member(out, "name", name);
-  member(out, "requests", std::to_string(route.requests));
+  out.begin_object().member("name", name).member("requests", route.requests);
   for (std::size_t i = 1; i < route.by_class.size(); ++i) {
-    member(out, std::to_string(i) + "xx", std::to_string(route.by_class[i]));
+    out.member(std::to_string(i) + "xx", route.by_class[i]);
   }
-  member(out, "throttled", std::to_string(route.throttled));
-  member(out, "replayed", std::to_string(route.replayed));
-  member(out, "key-conflicts", std::to_string(route.conflicts));
+  out.member("throttled", route.throttled).member("replayed", route.replayed);
+  out.member("key-conflicts", route.conflicts);
   rate_member(out, "requests-per-second", since, route.requests, before.requests);
   rate_member(out, "throttled-per-second", since, route.throttled, before.throttled);
   rate_member(out, "replayed-per-second", since, route.replayed, before.replayed);
   if (took.mean) {
-    member(out, "mean-ms", fixed_words(*took.mean, 3));
+    out.member_raw("mean-ms", fixed_words(*took.mean, 3));
   }
   if (took.most) {
-    member(out, "p99-ms", fixed_words(*took.most, 3));
+    out.member_raw("p99-ms", fixed_words(*took.most, 3));
   }
-  out += "}";
+  out.end_object();
 }
 
-void append_json(std::string& out, std::string const& name, policy_figures const& policy,
+void append_json(json::writer& out, std::string const& name, policy_figures const& policy,
                  difference const& since) {
   auto const before = since.old(&snapshot::policies, name);
-  out += "{";
-  text_member(out, "name", name);
-  member(out, "quota", std::to_string(policy.quota));
+  out.begin_object().member("name", name).member("quota", policy.quota);
   if (policy.window) {
-    member(out, "window", std::to_string(*policy.window));
+    out.member("window", *policy.window);
   }
-  text_member(out, "unit", policy.unit);
-  member(out, "enforced", policy.enforced ? "true" : "false");
-  member(out, "admitted", std::to_string(policy.admitted));
-  member(out, "refused", std::to_string(policy.refused));
-  member(out, "shadow-refused", std::to_string(policy.shadow_refused));
-  member(out, "blocked", std::to_string(policy.blocked));
+  out.member("unit", policy.unit)
+      .member("enforced", policy.enforced)
+      .member("admitted", policy.admitted)
+      .member("refused", policy.refused)
+      .member("shadow-refused", policy.shadow_refused)
+      .member("blocked", policy.blocked);
   rate_member(out, "admitted-per-second", since, policy.admitted, before.admitted);
   rate_member(out, "refused-per-second", since, policy.refused, before.refused);
-  out += "}";
+  out.end_object();
 }
 
-void append_json(std::string& out, partition_figures const& each) {
-  out += "{";
-  text_member(out, "policy", each.policy);
-  text_member(out, "partition", each.text);
-  member(out, "requests", fixed_words(each.requests, 1));
-  member(out, "refused", fixed_words(each.refused, 1));
-  member(out, "quota", std::to_string(each.quota));
-  member(out, "remaining", std::to_string(each.remaining));
+void append_json(json::writer& out, partition_figures const& each) {
+  out.begin_object()
+      .member("policy", each.policy)
+      .member("partition", each.text)
+      .member_raw("requests", fixed_words(each.requests, 1))
+      .member_raw("refused", fixed_words(each.refused, 1))
+      .member("quota", each.quota)
+      .member("remaining", each.remaining);
   if (each.reset) {
-    member(out, "reset", std::to_string(*each.reset));
+    out.member("reset", *each.reset);
   }
-  out += "}";
+  out.end_object();
 }
 
 }  // namespace
@@ -429,30 +415,31 @@ auto to_text(snapshot const& now, snapshot const* before, view_options const& ho
 auto to_json(snapshot const& now, snapshot const* before, std::chrono::sys_seconds time)
     -> std::string {
   difference const since(now, before);
-  std::string out = "{";
   std::string moment;
   http::append_rfc3339(moment, time);
-  text_member(out, "time", moment);
-  member(out, "seconds", since.has_rates() ? fixed_words(since.seconds(), 3) : "null");
-  member(out, "connections", std::to_string(now.connections));
-  member(out, "memory", std::to_string(now.memory_octets));
-  member(out, "cpu-seconds", fixed_words(now.cpu_seconds, 3));
+  std::string line;
+  json::writer out(line);
+  out.begin_object()
+      .member("time", moment)
+      .member_raw("seconds", since.has_rates() ? fixed_words(since.seconds(), 3) : "null")
+      .member("connections", now.connections)
+      .member("memory", now.memory_octets)
+      .member_raw("cpu-seconds", fixed_words(now.cpu_seconds, 3));
   auto const list = [&](std::string_view name, auto const& of) {
-    member(out, name, "[");
+    out.begin_array(name);
     for (auto const& [key, figures] : of) {
-      out += out.ends_with('[') ? "" : ",";
       append_json(out, key, figures, since);
     }
-    out += "]";
+    out.end_array();
   };
   list("routes", now.routes);
   list("policies", now.policies);
-  member(out, "partitions", "[");
+  out.begin_array("partitions");
   for (auto const& each : now.partitions) {
-    out += out.ends_with('[') ? "" : ",";
     append_json(out, each);
   }
-  return out + "]}\n";
+  out.end_array().end_object();
+  return line + "\n";
 }
 
 }  // namespace tidegate::app::top

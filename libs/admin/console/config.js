@@ -1,7 +1,7 @@
 "use strict";
 // SPDX-License-Identifier: Apache-2.0
 // The view of the configuration: what is in force and where it comes from, and what a reload would change.
-(globalThis.consoleViews ??= []).push(({ $, make, ask, failed, table, caller }) => {
+(globalThis.consoleViews ??= []).push(({ $, make, ask, attempt, table, caller }) => {
   let options = [];
   let truncated = false;
 
@@ -32,44 +32,29 @@
     ...(faults.length ? [make("ul", {}, ...faults.map((each) => make("li", {}, typeof each === "string" ? each : `${each.place}: ${each.message}`)))] : []),
   ];
 
-  async function look() {
-    try {
-      const seen = await ask("/api/v1/config/reload");
-      $("config-changes").replaceChildren(...(seen.possible ? showChanges(seen.changes) : showFaults(seen.faults, seen.reason)));
-    } catch (error) {
-      failed($("config-changes"), error);
-    }
-  }
+  const look = () => attempt($("config-changes"), async () => {
+    const seen = await ask("/api/v1/config/reload");
+    $("config-changes").replaceChildren(...(seen.possible ? showChanges(seen.changes) : showFaults(seen.faults, seen.reason)));
+  });
 
-  async function showAll() {
-    try {
-      ({ options, truncated } = await ask("/api/v1/config"));
-      showOptions();
-    } catch (error) {
-      failed($("config-changes"), error);
-    }
-  }
+  const showAll = () => attempt($("config-changes"), async () => {
+    ({ options, truncated } = await ask("/api/v1/config"));
+    showOptions();
+  });
 
-  async function show() {
-    await Promise.all([showAll(), look()]);
-  }
+  const show = () => Promise.all([showAll(), look()]);
 
   $("config-filter").addEventListener("input", showOptions);
   $("config-look").addEventListener("click", show);
   $("config-reload").disabled = caller["read-only"];
-  $("config-reload").addEventListener("click", async () => {
-    if (!window.confirm("The gateway reads its configuration again, as with SIGHUP.")) {
-      return;
-    }
-    try {
+  $("config-reload").addEventListener("click", () => attempt($("config-changes"), async () => {
+    if (window.confirm("The gateway reads its configuration again, as with SIGHUP.")) {
       const { changes } = await ask("/api/v1/config/reload", { method: "POST" });
       const count = changes.filter((each) => each["takes-effect"] === "on reload").length;
       await showAll();
       $("config-changes").replaceChildren(make("p", {}, `Reloaded: ${count === 1 ? "1 change" : `${count} changes`} taken over.`));
-    } catch (error) {
-      failed($("config-changes"), error);
     }
-  });
+  }));
 
   return { configuration: show };
 });

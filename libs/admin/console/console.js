@@ -205,6 +205,24 @@
     return value;
   }
   const failed = (into, error) => into.replaceChildren(make("p", { class: "error" }, String(error.message || error)));
+  /** Does something, and shows why where it fails. */
+  const attempt = async (into, work) => {
+    try {
+      await work();
+    } catch (error) {
+      failed(into, error);
+    }
+  };
+  const button = (label, attributes, act) => {
+    const made = make("button", { type: "button", ...attributes }, label);
+    made.addEventListener("click", act);
+    return made;
+  };
+  /** Does something with the form when it is sent. */
+  const onSubmit = (form, into, work) => form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(into, () => work(new FormData(form)));
+  });
 
   const overviewParts = [];
   const views = {
@@ -218,7 +236,7 @@
   const caller = JSON.parse($("who").textContent);
   // Views in files of their own come before this one and wait here for what they need.
   const kit = {
-    $, make, number, percent, sums, one, table, ask, failed, draw, caller,
+    $, make, button, number, percent, sums, one, table, ask, failed, attempt, onSubmit, draw, caller,
     /** Sends a value as JSON. */
     post: (path, value) => ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value) }),
     /** What was last heard: {at, metrics}, or null. */

@@ -1,7 +1,7 @@
 "use strict";
 // SPDX-License-Identifier: Apache-2.0
 // The view of the directory: what the service says of users, groups and other resources, and changes of them where they are allowed.
-(globalThis.consoleViews ??= []).push(({ $, make, ask, caller }) => {
+(globalThis.consoleViews ??= []).push(({ $, make, button, ask, caller }) => {
   const pageSize = 25;
   const form = $("directory-form");
   const { route, tenant, type, filter } = form.elements;
@@ -78,21 +78,18 @@
   function heading([title, by]) {
     const { search } = place;
     const isSorted = search.by === by;
-    const button = make("button", { type: "button", class: "sort" }, title, make("span", { "aria-hidden": "true" }, isSorted ? (search.descending ? " ▼" : " ▲") : ""));
-    button.addEventListener("click", async () => {
+    const sort = button(title, { class: "sort", "data-by": by }, async () => {
       await turn("", 0, { ...search, by, descending: isSorted && !search.descending });
       [...$("directory-list").querySelectorAll("button.sort")].find((each) => each.dataset.by === by)?.focus();
     });
-    button.dataset.by = by;
-    return make("th", { scope: "col", "aria-sort": isSorted ? (search.descending ? "descending" : "ascending") : "none" }, button);
+    sort.append(make("span", { "aria-hidden": "true" }, isSorted ? (search.descending ? " ▼" : " ▲") : ""));
+    return make("th", { scope: "col", "aria-sort": isSorted ? (search.descending ? "descending" : "ascending") : "none" }, sort);
   }
 
   function row(columns, resource) {
     const [[, , first], ...others] = columns;
-    const button = make("button", { type: "button", class: "link" }, first(resource) || text(resource.id));
-    button.dataset.id = resource.id;
-    button.addEventListener("click", () => open(resource.id));
-    return make("tr", {}, make("td", {}, button), ...others.map(([, , cell]) => make("td", {}, cell(resource))));
+    const link = button(first(resource) || text(resource.id), { class: "link", "data-id": resource.id }, () => open(resource.id));
+    return make("tr", {}, make("td", {}, link), ...others.map(([, , cell]) => make("td", {}, cell(resource))));
   }
 
   function show(list) {
@@ -155,9 +152,9 @@
     mark();
   }
   function close() {
-    const button = openedButton();
+    const link = openedButton();
     forget();
-    button?.focus();
+    link?.focus();
   }
 
   async function change(options, question, id) {
@@ -182,11 +179,7 @@
     if (!mayChange()) {
       return [];
     }
-    const act = (label, kind, options, question) => {
-      const button = make("button", { type: "button", class: kind }, label);
-      button.addEventListener("click", () => change(options, question, resource.id));
-      return button;
-    };
+    const act = (label, kind, options, question) => button(label, { class: kind }, () => change(options, question, resource.id));
     const active = (value) => ({
       method: "PATCH",
       headers: { "Content-Type": "application/scim+json" },
@@ -221,8 +214,7 @@
       opened = id;
       mark();
       const title = columnsOf(chosenType())[0][2](resource) || text(resource.id);
-      const closing = make("button", { type: "button", class: "plain" }, "Close");
-      closing.addEventListener("click", close);
+      const closing = button("Close", { class: "plain" }, close);
       const head = make("h3", { tabindex: "-1" }, title);
       into.replaceChildren(make("article", { class: "card" }, head,
         ...(note ? [make("p", { class: "note" }, note)] : []),
@@ -282,10 +274,10 @@
     turn("", 0, { ...place.search, filter: filter.value.trim() });
   });
   /** A button that can go no further would lose the focus; the other one gets it. */
-  function pages(button, other, go) {
-    button.addEventListener("click", async () => {
+  function pages(pressed, other, go) {
+    pressed.addEventListener("click", async () => {
       await go();
-      if (button.disabled) {
+      if (pressed.disabled) {
         other.focus();
       }
     });

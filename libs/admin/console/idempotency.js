@@ -1,7 +1,7 @@
 "use strict";
 // SPDX-License-Identifier: Apache-2.0
 // Idempotency keys: what became of them, and what is to become of those that nobody knows.
-(globalThis.consoleViews ??= []).push(({ $, make, table, ask, post, failed, last, isShown }) => {
+(globalThis.consoleViews ??= []).push(({ $, make, button, table, ask, post, failed, onSubmit, last, isShown }) => {
 
   function showOutcomes() {
     const heard = last();
@@ -22,21 +22,17 @@
   /** What can be done about a record. `done` is told what was. */
   function actions(record, done, wrong) {
     const path = `/api/v1/idempotency/${encodeURIComponent(record.id)}`;
-    const act = (label, question, change) => {
-      const button = make("button", { type: "button", class: "plain", "data-id": `${label} ${record.id}` }, label);
-      button.addEventListener("click", async () => {
-        if (!window.confirm(question)) {
-          return;
-        }
-        try {
-          await change();
-          done(label);
-        } catch (error) {
-          wrong(error);
-        }
-      });
-      return button;
-    };
+    const act = (label, question, change) => button(label, { class: "plain", "data-id": `${label} ${record.id}` }, async () => {
+      if (!window.confirm(question)) {
+        return;
+      }
+      try {
+        await change();
+        done(label);
+      } catch (error) {
+        wrong(error);
+      }
+    });
     const resolve = (outcome) => () => post(`${path}/resolve`, { outcome });
     return [
       ...(record.state === "unknown" ? [act("It was carried out", "Retries will be told that it was carried out.", resolve("executed")),
@@ -84,16 +80,10 @@
     }
   }
 
-  $("key-form").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const asked = new FormData(event.target);
-    try {
-      // Not in the URL, which others may keep.
-      const scope = asked.get("scope").split("\n").map((line) => line.replace(/\r$/, ""));
-      showRecord(await post("/api/v1/idempotency/lookup", { scope, key: asked.get("key") }));
-    } catch (error) {
-      failed($("key-answer"), error);
-    }
+  onSubmit($("key-form"), $("key-answer"), async (asked) => {
+    // Not in the URL, which others may keep.
+    const scope = asked.get("scope").split("\n").map((line) => line.replace(/\r$/, ""));
+    showRecord(await post("/api/v1/idempotency/lookup", { scope, key: asked.get("key") }));
   });
 
   let turns = 0;

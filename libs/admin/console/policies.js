@@ -1,7 +1,7 @@
 "use strict";
 // SPDX-License-Identifier: Apache-2.0
 // Policies and their partitions: what they are, what is left, and what can be done about it.
-(globalThis.consoleViews ??= []).push(({ $, make, percent, table, ask, post, failed, draw, forgetChart, isShown }) => {
+(globalThis.consoleViews ??= []).push(({ $, make, button, percent, table, ask, post, failed, attempt, onSubmit, draw, forgetChart, isShown }) => {
   const chartsMax = 20; // policies with a chart of their own
   const units = { requests: "requests", "content-bytes": "octets of content", "concurrent-requests": "requests at a time" };
 
@@ -68,32 +68,19 @@
     $("partition-answer").replaceChildren(make("p", kind ? { class: kind } : {}, text));
   }
 
-  function button(label, id, act) {
-    const made = make("button", { type: "button", class: "plain", "data-id": id }, label);
-    made.addEventListener("click", act);
-    return made;
-  }
+  const act = (label, id, work) => button(label, { class: "plain", "data-id": id }, () => attempt($("partition-answer"), work));
 
   async function reset(each) {
-    if (!window.confirm(`Forget what ${nameOf(each)} has used of ${each.policy}?`)) {
-      return;
-    }
-    try {
+    if (window.confirm(`Forget what ${nameOf(each)} has used of ${each.policy}?`)) {
       showPartition(await post("/api/v1/partitions/reset", { policy: each.policy, key: each.key }), "It was reset.");
       await refresh();
-    } catch (error) {
-      failed($("partition-answer"), error);
     }
   }
 
   async function takeBack(each) {
-    try {
-      await ask(`/api/v1/partitions/overrides?policy=${encodeURIComponent(each.policy)}&key=${each.key}`, { method: "DELETE" });
-      say(`${nameOf(each)} has the quota of ${each.policy} again.`);
-      await refresh();
-    } catch (error) {
-      failed($("partition-answer"), error);
-    }
+    await ask(`/api/v1/partitions/overrides?policy=${encodeURIComponent(each.policy)}&key=${each.key}`, { method: "DELETE" });
+    say(`${nameOf(each)} has the quota of ${each.policy} again.`);
+    await refresh();
   }
 
   /** What is known of a partition, and what can be done about it. */
@@ -107,18 +94,13 @@
     const quota = make("input", { name: "quota", type: "number", min: "0", max: "999999999999999", value: String(Math.min(2 * each.quota, 999999999999999)), required: "" });
     const minutes = make("input", { name: "minutes", type: "number", min: "1", max: "43200", value: "60", required: "" });
     const form = make("form", { id: "raise-form", class: "row" }, make("label", {}, "Quota", quota), make("label", {}, "Minutes", minutes), make("button", {}, "Give it this quota"));
-    form.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      try {
-        showPartition(await post("/api/v1/partitions/quota", { policy: each.policy, key: each.key, quota: Number(quota.value), seconds: Number(minutes.value) * 60 }), "It has another quota for a while.");
-        await refresh();
-      } catch (error) {
-        failed($("partition-answer"), error);
-      }
+    onSubmit(form, $("partition-answer"), async () => {
+      showPartition(await post("/api/v1/partitions/quota", { policy: each.policy, key: each.key, quota: Number(quota.value), seconds: Number(minutes.value) * 60 }), "It has another quota for a while.");
+      await refresh();
     });
-    const actions = make("p", {}, button("Reset", "reset", () => reset(each)));
+    const actions = make("p", {}, act("Reset", "reset", () => reset(each)));
     if (each["usual-quota"] !== undefined) {
-      actions.append(" ", button("Take the temporary quota back", "take-back", () => takeBack(each)));
+      actions.append(" ", act("Take the temporary quota back", "take-back", () => takeBack(each)));
     }
     $("partition-answer").replaceChildren(...(note ? [make("p", { class: "good" }, note)] : []),
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The partition" },
@@ -126,12 +108,8 @@
   }
 
   async function raise(each) {
-    try {
-      showPartition(await post("/api/v1/partitions/lookup", { policy: each.policy, key: each.key }));
-      $("raise-form").quota.focus();
-    } catch (error) {
-      failed($("partition-answer"), error);
-    }
+    showPartition(await post("/api/v1/partitions/lookup", { policy: each.policy, key: each.key }));
+    $("raise-form").quota.focus();
   }
 
   // ---- looking one up ----
@@ -154,14 +132,8 @@
     showSources();
   }
   $("partition-policy").addEventListener("change", showSources);
-  $("partition-form").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    try {
-      showPartition(await post("/api/v1/partitions/lookup", { policy: $("partition-policy").value, values: new FormData(event.target).getAll("value") }));
-    } catch (error) {
-      failed($("partition-answer"), error);
-    }
-  });
+  onSubmit($("partition-form"), $("partition-answer"), async (given) =>
+    showPartition(await post("/api/v1/partitions/lookup", { policy: $("partition-policy").value, values: given.getAll("value") })));
 
   // ---- all of it ----
 
@@ -174,11 +146,11 @@
     table($("partitions"), [["Policy"], ["Partition"], ["Requests", true], ["Refused", true], ["Left", true], ["Resets in", true], ["Do"]],
       partitions.map((each) => [each.policy, nameOf(each), Math.round(each.requests).toLocaleString("en"), Math.round(each.refused).toLocaleString("en"),
         `${each.remaining} of ${each.quota}`, wait(each.reset),
-        make("span", { class: "actions" }, button("Reset", id("reset", each), () => reset(each)), button("Raise", id("raise", each), () => raise(each)))]),
+        make("span", { class: "actions" }, act("Reset", id("reset", each), () => reset(each)), act("Raise", id("raise", each), () => raise(each)))]),
       "No partition was used lately.");
     table($("overrides"), [["Policy"], ["Partition"], ["Quota", true], ["Usually", true], ["Ends in", true], ["Do"]],
       overrides.map((each) => [each.policy, nameOf(each), each.quota.toLocaleString("en"), each["usual-quota"] === undefined ? "–" : each["usual-quota"].toLocaleString("en"), wait(each.seconds),
-        button("Take back", id("take", each), () => takeBack(each))]),
+        act("Take back", id("take", each), () => takeBack(each))]),
       "No partition has one.");
   }
 

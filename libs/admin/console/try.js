@@ -1,7 +1,7 @@
 "use strict";
 // SPDX-License-Identifier: Apache-2.0
 // Try it: sends requests through the gateway and explains the fields of what comes back, or of what is pasted.
-(globalThis.consoleViews ??= []).push(({ $, make, table, post, ask, failed }) => {
+(globalThis.consoleViews ??= []).push(({ $, make, table, post, ask, attempt, onSubmit }) => {
   const kept = 50; // answers in the table
   const beside = 4; // in full, side by side
   const timesMax = 50;
@@ -13,18 +13,10 @@
 
   // ---- explain ----
 
-  $("explain-form").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const into = $("explain-answer");
-    try {
-      const told = await ask("/api/v1/explain", { method: "POST", headers: { "Content-Type": "text/plain" }, body: $("explain-text").value });
-      into.replaceChildren(...findings(told.findings));
-      if (told.findings.length === 0) {
-        into.replaceChildren(make("p", { class: "is-empty" }, "There is no field here that says something about quotas or keys."));
-      }
-    } catch (error) {
-      failed(into, error);
-    }
+  onSubmit($("explain-form"), $("explain-answer"), async () => {
+    const told = await ask("/api/v1/explain", { method: "POST", headers: { "Content-Type": "text/plain" }, body: $("explain-text").value });
+    $("explain-answer").replaceChildren(...(told.findings.length > 0 ? findings(told.findings)
+      : [make("p", { class: "is-empty" }, "There is no field here that says something about quotas or keys.")]));
   });
 
   // ---- send ----
@@ -76,7 +68,7 @@
       return;
     }
     isSending = true;
-    try {
+    await attempt($("try-state"), async () => {
       const made = request();
       $("try-state").replaceChildren();
       for (let i = 0; i < Math.min(times, timesMax); ++i) {
@@ -86,16 +78,11 @@
         showAnswers();
       }
       $("try-state").replaceChildren(make("p", {}, `Sent ${Math.min(times, timesMax)}: ${limits(answers[0].got)}`));
-    } catch (error) {
-      failed($("try-state"), error);
-    }
+    });
     isSending = false;
   }
 
-  $("try-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    send(1);
-  });
+  onSubmit($("try-form"), $("try-state"), () => send(1));
   $("try-many").addEventListener("click", () => {
     if ($("try-form").reportValidity()) {
       send(Number($("try-times").value));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "access.hpp"
 
-#include <tidegate/http/field_name.hpp>
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/proxy/control.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -36,13 +35,6 @@ using namespace std::chrono_literals;
   return request.method() == wire::method::get || request.method() == wire::method::head;
 }
 
-[[nodiscard]] auto equal_ignoring_case(std::string_view a, std::string_view b) -> bool {
-  constexpr auto lower = [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-  };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
 /// What a browser says of where the request was made: `none` is by its user.
 enum class request_site : std::uint8_t { not_said, same_origin, none, elsewhere };
 
@@ -50,13 +42,13 @@ enum class request_site : std::uint8_t { not_said, same_origin, none, elsewhere 
 [[nodiscard]] auto site_of(wire::request_head const& request) -> request_site {
   auto found = request_site::not_said;
   for (auto const& field : request.fields()) {
-    if (!http::equal_names(field.name, "sec-fetch-site")) {
+    if (!equal_ignoring_case(field.name, "sec-fetch-site")) {
       continue;
     }
     bool const is_first = found == request_site::not_said;
-    found = is_first && http::equal_names(field.value, "same-origin") ? request_site::same_origin
-            : is_first && http::equal_names(field.value, "none")      ? request_site::none
-                                                                      : request_site::elsewhere;
+    found = is_first && equal_ignoring_case(field.value, "same-origin") ? request_site::same_origin
+            : is_first && equal_ignoring_case(field.value, "none")      ? request_site::none
+                                                                        : request_site::elsewhere;
   }
   return found;
 }
@@ -82,9 +74,7 @@ enum class request_site : std::uint8_t { not_said, same_origin, none, elsewhere 
       continue;
     }
     for (std::string_view rest = field.value; !rest.empty();) {
-      auto const end = std::min(rest.find(';'), rest.size());
-      auto pair = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
+      auto pair = take_until(rest, ';');
       pair.remove_prefix(std::min(pair.find_first_not_of(' '), pair.size()));
       if (pair.starts_with(name) && pair.substr(name.size()).starts_with('=')) {
         return pair.substr(name.size() + 1);
@@ -113,7 +103,7 @@ auto asks_by_token(wire::request_head const& request) -> bool {
   constexpr std::string_view scheme = "bearer";
   return std::ranges::any_of(request.fields(), [&](auto const& field) {
     return field.known == wire::known_field::authorization &&
-           http::equal_names(std::string_view(field.value).substr(0, scheme.size()), scheme);
+           equal_ignoring_case(std::string_view(field.value).substr(0, scheme.size()), scheme);
   });
 }
 

@@ -2,17 +2,21 @@
 #include "connection.hpp"
 
 #include "console.hpp"
-#include "peer.hpp"
 
-#include <tidegate/http/field_name.hpp>
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <new>
+#include <span>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -29,6 +33,55 @@ constexpr auto closing_timeout = 2s;
 /// A console that has not read the last event is sent no other; after so many it is closed.
 constexpr int events_missed_max = 30;
 
+/// Whether the client connected to a loopback address.
+[[nodiscard]] auto is_loopback(engine::descriptor const& socket) -> bool {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return false;
+  }
+  if (address.ss_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, &address, sizeof v4);
+    return ntohl(v4.sin_addr.s_addr) >> 24U == 127;
+  }
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, &address, sizeof v6);
+  bool const is_v4_mapped = IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) && v6.sin6_addr.s6_addr[12] == 127;
+  return address.ss_family == AF_INET6 && (IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) || is_v4_mapped);
+}
+
+/// `127.0.0.1:4711`
+[[nodiscard]] auto peer_name(engine::descriptor const& socket) -> std::string {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+      ::getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host.data(), host.size(),
+                    port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "an unknown client";
+  }
+  return std::string(host.data()) + ":" + port.data();
+}
+
+/// 0.0.0.0 for a client that connected to a path.
+[[nodiscard]] auto peer_ip(engine::descriptor const& socket) -> http::ip_address {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&storage), &size) != 0) {
+    return {};
+  }
+  auto const address = engine::socket_address::from_bytes(&storage, size);
+  auto const ip = address.ip_bytes();
+  auto const* const octets = reinterpret_cast<std::uint8_t const*>(ip.data());
+  switch (ip.size()) {
+    case 4: return http::ip_address::from_v4(std::span<std::uint8_t const, 4>(octets, 4));
+    case 16: return http::ip_address::from_v6(std::span<std::uint8_t const, 16>(octets, 16));
+    default: return {};
+  }
+}
+
 /// Browsers send the cookies of a host to all of its ports, and several gateways may be on one.
 [[nodiscard]] auto cookie_name(engine::descriptor const& socket) -> std::string {
   auto const local = engine::local_address(socket);
@@ -41,7 +94,7 @@ constexpr int events_missed_max = 30;
     return true;
   }
   auto const host = authority.substr(0, authority.find(':'));
-  return http::equal_names(host, "localhost") ||
+  return equal_ignoring_case(host, "localhost") ||
          host.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
@@ -251,8 +304,7 @@ void admin_connection::note_refusal() {
   }
 }
 
-auto admin_connection::note_function() const
-    -> std::move_only_function<void(std::string_view words, int status)> {
+auto admin_connection::note_function() const -> admin_note {
   auto by = peer_name(socket_) + (caller_.token.empty() ? "" : " (token " + caller_.token + ")");
   return
       [events = router_.seen().events(), by = std::move(by)](std::string_view words, int status) {

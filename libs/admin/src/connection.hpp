@@ -46,8 +46,7 @@ class admin_connection final : public engine::watched, private engine::timer {
   void refuse_content();
   /// Logs that a change was refused, if the request asks for one.
   void note_refusal();
-  [[nodiscard]] auto note_function() const
-      -> std::move_only_function<void(std::string_view words, int status)>;
+  [[nodiscard]] auto note_function() const -> admin_note;
   void answer();
   void respond(admin_answer const& answer);
   void send_event();

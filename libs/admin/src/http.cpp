@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http.hpp"
 
-#include <tidegate/http/field_name.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/http/problem.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
@@ -15,6 +15,10 @@ auto admin_problem(int status, std::string_view detail) -> admin_answer {
   return answer;
 }
 
+auto admin_json(std::string content) -> admin_answer {
+  return {200, "application/json", std::move(content) + "\n"};
+}
+
 auto method_not_allowed(std::string_view allow) -> admin_answer {
   auto answer = admin_problem(405, "Allowed here: " + std::string(allow) + ".");
   answer.allow = allow;
@@ -22,11 +26,7 @@ auto method_not_allowed(std::string_view allow) -> admin_answer {
 }
 
 auto is_json(std::string_view content_type) -> bool {
-  auto type = content_type.substr(0, content_type.find(';'));
-  while (type.ends_with(' ') || type.ends_with('\t')) {
-    type.remove_suffix(1);
-  }
-  return type.empty() || http::equal_names(type, "application/json");
+  return http::media_type(content_type).empty() || http::is_json(content_type);
 }
 
 }  // namespace tidegate::gateway

@@ -3,6 +3,7 @@
 
 #include <tidegate/wire/http1_head.hpp>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,8 +31,17 @@ struct admin_answer {
   bool streams = false;  ///< events follow until the client leaves, in place of `content`
 };
 
+/// Answers. To be called once, on the thread of the loop.
+using admin_reply = std::move_only_function<void(admin_answer)>;
+/// Logs what was asked for, in words without secrets, and the status of its answer, before that is
+/// given.
+using admin_note = std::move_only_function<void(std::string_view words, int status)>;
+
 /// A problem without a type of its own; the detail is for people.
 [[nodiscard]] auto admin_problem(int status, std::string_view detail) -> admin_answer;
+
+/// 200 with JSON, to which the end of the line is added.
+[[nodiscard]] auto admin_json(std::string content) -> admin_answer;
 
 /// 405 for a path that has only the methods of `allow`, a literal such as `GET, HEAD`.
 [[nodiscard]] auto method_not_allowed(std::string_view allow) -> admin_answer;

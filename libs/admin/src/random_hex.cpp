@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "random_hex.hpp"
 
+#include <tidegate/base/hex.hpp>
+
 #include <sys/random.h>
 
 #include <array>
-#include <string_view>
 
 namespace tidegate::gateway {
 
@@ -13,12 +14,7 @@ auto random_hex() -> std::string {
   if (::getrandom(octets.data(), octets.size(), 0) != static_cast<ssize_t>(octets.size())) {
     return {};
   }
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (auto const octet : octets) {
-    text += {digits[octet >> 4U], digits[octet & 15U]};
-  }
-  return text;
+  return to_hex(std::as_bytes(std::span(octets)));
 }
 
 }  // namespace tidegate::gateway

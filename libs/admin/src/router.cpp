@@ -39,8 +39,7 @@ constexpr std::string_view plain_text = "text/plain; charset=utf-8";
 }
 
 /// Answers, and has it logged when it was a change.
-[[nodiscard]] auto noted_reply(admin_exchange& exchange)
-    -> std::move_only_function<void(admin_answer)> {
+[[nodiscard]] auto noted_reply(admin_exchange& exchange) -> admin_reply {
   return [words = change_in_words(exchange.request), note = std::move(exchange.note),
           reply = std::move(exchange.reply)](admin_answer answer) mutable {
     if (words) {
@@ -98,16 +97,20 @@ auto admin_router::find(std::string_view path) -> route const* {
       {"/api/v1/events", exact, reads, writer, &self::get_events},
       {"/api/v1/policies", exact, reads, writer, &self::get_quotas},
       {"/api/v1/partitions", exact, reads, writer, &self::get_quotas},
-      {"/api/v1/partitions/lookup", exact, "", reader, &self::use_partition},
-      {"/api/v1/partitions", below, "", writer, &self::use_partition},
-      {"/api/v1/idempotency/lookup", exact, "", reader, &self::use_keys},
+      {"/api/v1/partitions/lookup", exact, "POST", reader, &self::use_partition},
+      {"/api/v1/partitions/reset", exact, "POST", writer, &self::use_partition},
+      {"/api/v1/partitions/quota", exact, "POST", writer, &self::use_partition},
+      {"/api/v1/partitions/overrides", exact, "GET, HEAD, DELETE", writer, &self::use_partition},
+      {"/api/v1/idempotency", exact, reads, writer, &self::use_keys},
+      {"/api/v1/idempotency/lookup", exact, "POST", reader, &self::use_keys},
+      {"/api/v1/idempotency/unknown", exact, reads, writer, &self::use_keys},
       {"/api/v1/idempotency", below, "", writer, &self::use_keys},
       {"/api/v1/directory", below, "", writer, &self::use_directory},
-      {"/api/v1/config", exact, "", writer, &self::use_config},
-      {"/api/v1/config/reload", exact, "", writer, &self::use_config},
+      {"/api/v1/config", exact, reads, writer, &self::use_config},
+      {"/api/v1/config/reload", exact, "GET, HEAD, POST", writer, &self::use_config},
       {"/api/v1/session", exact, "GET, HEAD, POST, DELETE", reader, &self::use_session},
       {"/api/v1/explain", exact, "POST", reader, &self::explain},
-      {"/api/v1/try", exact, "", writer, &self::try_request},
+      {"/api/v1/try", exact, "POST", writer, &self::try_request},
   });
   auto const* const found =
       std::ranges::find_if(routes, [&](route const& each) { return each.has(path); });

@@ -34,9 +34,9 @@ struct admin_exchange {
   admin_caller& caller;
   session_cookie const& cookie;
   /// Logs a change, in words without secrets, and the status of its answer.
-  std::move_only_function<void(std::string_view words, int status)> note;
+  admin_note note;
   /// Answers, if the client is still there. To be called once, on the thread of the loop.
-  std::move_only_function<void(admin_answer)> reply;
+  admin_reply reply;
 };
 
 /// The change that a request asks for, for the log: `POST /api/v1/config/reload`. Nothing for what

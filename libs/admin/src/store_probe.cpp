@@ -137,9 +137,7 @@ void store_probe::try_keys(bool bounded) {
   // No answer owns the store, which gives its last ones while it goes.
   auto removed = [probed = idempotency_, &keys = *control_.keys,
                   &on = control_.loop](store::apply_answer const& answer) {
-    if (answer || answer.error().fault != store::store_fault::stopped) {
-      keys.note(answer ? nullptr : &answer.error());
-    }
+    keys.note(answer ? nullptr : &answer.error());
     on.post([probed] { probed->is_asked = false; });
   };
   control_.keys->store->apply(

@@ -5,12 +5,7 @@
 
 #include <tidegate/engine/loop.hpp>
 
-#include <array>
-#include <chrono>
-#include <cstddef>
 #include <memory>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 namespace tidegate::gateway {

@@ -66,33 +66,6 @@ class admin_api_partitions : public testing::Test {
   std::vector<std::string> notes;
 };
 
-TEST_F(admin_api_partitions, knows_no_other_paths) {
-  for (auto const* const path : {"/api/v1/partitions/", "/api/v1/partitions/other",
-                                 "/api/v1/partitions/lookup/", "/api/v1/partitions/overrides/x"}) {
-    SCOPED_TRACE(path);
-    expect_problem(ask(post, path), 404, "There is nothing at this path.");
-  }
-}
-
-TEST_F(admin_api_partitions, names_the_methods_of_each_path) {
-  struct row {
-    wire::method method;
-    std::string_view action;
-    std::string_view allow;
-  };
-  for (auto const& [method, action, allow] : {
-           row{get, "lookup", "POST"},
-           row{head, "reset", "POST"},
-           row{put, "quota", "POST"},
-           row{post, "overrides", "GET, HEAD, DELETE"},
-           row{patch, "overrides", "GET, HEAD, DELETE"},
-       }) {
-    SCOPED_TRACE(action);
-    expect_not_allowed(ask(method, "/api/v1/partitions/" + std::string(action)), allow);
-  }
-  EXPECT_EQ(ask(head, "/api/v1/partitions/overrides").status, 200);
-}
-
 TEST_F(admin_api_partitions, refuses_contents_that_it_does_not_understand) {
   struct row {
     std::string_view action;

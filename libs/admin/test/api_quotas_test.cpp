@@ -4,6 +4,7 @@
 #include "control_fixture.hpp"
 
 #include <tidegate/json/parse.hpp>
+#include <tidegate/json/writer.hpp>
 #include <tidegate/ratelimit/partition.hpp>
 
 #include <chrono>
@@ -84,7 +85,8 @@ TEST_F(admin_api_quotas, shows_no_value_of_a_field_unless_clients_see_it) {
        }) {
     SCOPED_TRACE(partition);
     std::string out;
-    append_partition(out, policies[policy].partition, partition);
+    json::writer writer(out);
+    append_partition(writer, policies[policy].partition, partition);
     EXPECT_THAT(out, StartsWith(shown_as));
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service.hpp"
+#include <tidegate/admin/server.hpp>
 
 #include "control_fixture.hpp"
 
@@ -83,7 +83,7 @@ class admin_connections : public testing::Test {
   config_reloader reloader_{[](reload_mode) { return reload_outcome{}; }};
   program_facts about_;
   std::optional<engine::socket_address> address_;
-  std::optional<admin_service> service_;
+  std::optional<admin_server> service_;
 };
 
 TEST_F(admin_connections, answer_one_request_each) {

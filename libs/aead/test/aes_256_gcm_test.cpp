@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/aead/aes_256_gcm.hpp>
 
+#include <tidegate/base/hex.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,15 +30,7 @@ auto opens(material const& m, std::string_view data, std::string_view sealed) ->
 
 // Test cases 13 and 14 of "The Galois/Counter Mode of Operation" by McGrew and Viega.
 TEST(aead_aes_256_gcm, has_the_published_vectors) {
-  auto const hex = [](std::string_view text) {
-    std::string out;
-    for (char const signed_c : text) {
-      auto const c = static_cast<unsigned char>(signed_c);
-      out += "0123456789abcdef"[c / 16];
-      out += "0123456789abcdef"[c % 16];
-    }
-    return out;
-  };
+  auto const hex = [](std::string_view text) { return to_hex(std::as_bytes(std::span(text))); };
   EXPECT_EQ(hex(sealed_by({}, "", "")), "530f8afbc74536b9a963b4f1c4cb738b");
   EXPECT_EQ(hex(sealed_by({}, "", std::string(16, '\0'))),
             "cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919");

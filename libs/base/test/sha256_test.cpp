@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/base/sha256.hpp>
 
+#include <tidegate/base/hex.hpp>
+
 #include "sha256_compress.hpp"
 
 #include <gtest/gtest.h>
@@ -9,17 +11,6 @@
 
 namespace tidegate {
 namespace {
-
-auto hex(std::span<std::byte const> bytes) -> std::string {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out;
-  for (auto byte : bytes) {
-    auto const value = std::to_integer<std::size_t>(byte);
-    out += digits[value / 16];
-    out += digits[value % 16];
-  }
-  return out;
-}
 
 /// Bytes that do not repeat with the size of a block.
 auto message_of(std::size_t size) -> std::string {
@@ -59,7 +50,7 @@ TEST(base_sha256, gives_the_digests_that_nist_publishes) {
            {std::string(1005, 'U'),
             "f4d62ddec0f3dd90ea1380fa16a5ff8dc4c54b21740650f24afc4120903552b0"},
        }) {
-    EXPECT_EQ(hex(sha256::of(message)), digest) << message.size() << " bytes";
+    EXPECT_EQ(to_hex(sha256::of(message)), digest) << message.size() << " bytes";
   }
 }
 
@@ -70,7 +61,8 @@ TEST(base_sha256, takes_a_million_bytes_in_pieces_of_any_size) {
     size = (size * 3 + 1) % 1009;
     hash.update(std::string_view(message).substr(begin, size));
   }
-  EXPECT_EQ(hex(hash.finish()), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  EXPECT_EQ(to_hex(hash.finish()),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 TEST(base_sha256, does_not_depend_on_where_a_message_is_split) {
@@ -154,11 +146,11 @@ TEST(base_hmac_sha256, gives_the_codes_of_rfc_4231) {
             "The key needs to be hashed before being used by the HMAC algorithm.",
             "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2"},
        }) {
-    EXPECT_EQ(hex(hmac_sha256::of(key, message)), code);
+    EXPECT_EQ(to_hex(hmac_sha256::of(key, message)), code);
   }
   // Test case 5 publishes the first 16 bytes only.
   auto const truncated = hmac_sha256::of(std::string(20, '\x0c'), "Test With Truncation");
-  EXPECT_EQ(hex(std::span(truncated).first(16)), "a3b6167473100ee06e0c796c2955552b");
+  EXPECT_EQ(to_hex(std::span(truncated).first(16)), "a3b6167473100ee06e0c796c2955552b");
 }
 
 TEST(base_hmac_sha256, is_what_rfc_2104_writes_it_as_for_keys_of_every_size) {

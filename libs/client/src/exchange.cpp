@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange.hpp"
 
+#include <tidegate/base/ascii.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/idempotency/make_key.hpp>
 
@@ -18,30 +20,11 @@ constexpr std::size_t url_octets_max = 64 * 1024;
 constexpr std::size_t key_octets_max = 255;
 constexpr std::string_view key_name = "idempotency-key";
 
-[[nodiscard]] auto lower(char c) noexcept -> char {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-/// A token (RFC 9110, section 5.6.2).
-[[nodiscard]] auto is_token(std::string_view text) noexcept -> bool {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
-}
-
-/// A field value (RFC 9110, section 5.5): nothing in it ends the line.
-[[nodiscard]] auto is_value(std::string_view text) noexcept -> bool {
-  return std::ranges::all_of(text, [](char c) {
-    return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
-  });
-}
-
 /// Fields that say how a message is framed or where it goes are not the caller's.
 [[nodiscard]] auto is_framing(std::string_view name) noexcept -> bool {
   constexpr std::array<std::string_view, 5> framing = {"content-length", "transfer-encoding",
                                                        "connection", "host", "expect"};
-  return std::ranges::any_of(framing, [&](auto each) { return same_name(name, each); });
+  return std::ranges::any_of(framing, [&](auto each) { return equal_ignoring_case(name, each); });
 }
 
 [[nodiscard]] auto invalid(std::string detail) -> std::unexpected<client_error> {
@@ -52,7 +35,7 @@ constexpr std::string_view key_name = "idempotency-key";
 void append_partition(std::string& out, request const& wanted, session_options const& options) {
   for (std::size_t i = 0; i < options.partition_fields.size(); ++i) {
     for (auto const& [name, value] : wanted.fields) {
-      if (same_name(name, options.partition_fields[i])) {
+      if (equal_ignoring_case(name, options.partition_fields[i])) {
         out.append(std::to_string(i)).append("=").append(value).push_back('\n');
       }
     }
@@ -63,8 +46,7 @@ void append_partition(std::string& out, request const& wanted, session_options c
 /// route does, its length keeps it apart.
 [[nodiscard]] auto name_lane(http::target_view const& target, request const& wanted,
                              session_options const& options) -> std::string {
-  std::string out;
-  std::ranges::transform(target.scheme, std::back_inserter(out), lower);
+  auto out = lower_case(target.scheme);
   auto const default_port = out == "https" ? 443 : 80;
   out.append("://");
   http::append_normal_host(out, *target.host);
@@ -86,11 +68,6 @@ void append_partition(std::string& out, request const& wanted, session_options c
 
 }  // namespace
 
-auto same_name(std::string_view a, std::string_view b) noexcept -> bool {
-  return a.size() == b.size() &&
-         std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
-}
-
 void exchange_queue::insert(exchange& each, exchange* after) noexcept {
   each.after = after;
   each.before = after == nullptr ? last_ : after->before;
@@ -105,7 +82,7 @@ void exchange_queue::remove(exchange& each) noexcept {
 
 auto prepare(request wanted, session_options const& options, origination const& at)
     -> result<std::unique_ptr<exchange>, client_error> {
-  if (!is_token(wanted.method) || wanted.method.size() > method_octets_max ||
+  if (!http::is_token(wanted.method) || wanted.method.size() > method_octets_max ||
       wanted.method == "CONNECT") {
     return invalid("invalid method (expected a token other than CONNECT)");
   }
@@ -127,23 +104,24 @@ auto prepare(request wanted, session_options const& options, origination const& 
   auto made = std::make_unique<exchange>();
   made->repeats.idempotent_method = idempotency::is_idempotent(wanted.method);
   for (auto const& [name, value] : wanted.fields) {
-    if (!is_token(name) || !is_value(value)) {
-      return invalid(is_token(name) ? "invalid value of the field " + name
-                                    : std::string("invalid field name (expected a token)"));
+    if (!http::is_token(name) || !http::is_field_value(value)) {
+      return invalid(http::is_token(name) ? "invalid value of the field " + name
+                                          : std::string("invalid field name (expected a token)"));
     }
     if (is_framing(name)) {
       return invalid("the field " + name + " is set by the client itself");
     }
-    if (same_name(name, key_name)) {
+    if (equal_ignoring_case(name, key_name)) {
       if (value.find_first_not_of(" \t") == std::string::npos) {
         return invalid("the field " + name + " is empty (expected a key)");
       }
       made->repeats.has_key = true;
     }
   }
-  if (!wanted.key.empty() && (wanted.key.size() > key_octets_max || !is_value(wanted.key) ||
-                              wanted.key.find('\t') != std::string::npos ||
-                              std::ranges::any_of(wanted.key, [](char c) { return c < 0; }))) {
+  if (!wanted.key.empty() &&
+      (wanted.key.size() > key_octets_max || !http::is_field_value(wanted.key) ||
+       wanted.key.find('\t') != std::string::npos ||
+       std::ranges::any_of(wanted.key, [](char c) { return c < 0; }))) {
     return invalid("the key is not printable ASCII, or longer than 255 characters");
   }
   if ((wanted.idempotent || !wanted.key.empty()) && !made->repeats.has_key) {

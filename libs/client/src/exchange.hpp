@@ -85,7 +85,4 @@ struct origination {
 [[nodiscard]] auto prepare(request wanted, session_options const& options, origination const& at)
     -> result<std::unique_ptr<exchange>, client_error>;
 
-/// Whether two field names are the same, in any case.
-[[nodiscard]] auto same_name(std::string_view a, std::string_view b) noexcept -> bool;
-
 }  // namespace tidegate::client

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/client/error.hpp>
 #include <tidegate/client/message.hpp>
+#include <tidegate/http/field.hpp>
 
 #include "exchange.hpp"
 
@@ -44,7 +46,7 @@ auto to_string(client_error const& error) -> std::string {
   return out;
 }
 
-auto header_section::operator[](std::size_t index) const noexcept -> ratelimit::field_line {
+auto header_section::operator[](std::size_t index) const noexcept -> http::field_view {
   auto const& line = lines_[index];
   auto const text = std::string_view(text_).substr(line.begin);
   return {text.substr(0, line.name_size), text.substr(line.name_size, line.value_size)};
@@ -52,7 +54,7 @@ auto header_section::operator[](std::size_t index) const noexcept -> ratelimit::
 
 auto header_section::find(std::string_view name) const noexcept -> std::optional<std::string_view> {
   for (std::size_t i = 0; i < lines_.size(); ++i) {
-    if (auto const line = (*this)[i]; same_name(line.name, name)) {
+    if (auto const line = (*this)[i]; equal_ignoring_case(line.name, name)) {
       return line.value;
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/date.hpp>
 #include <tidegate/http/retry_after.hpp>
 
@@ -169,7 +170,7 @@ auto scheduler::retry_after_of(response const& answer, std::chrono::sys_seconds 
       date ? http::parse_http_date(*date, wall_clock).value_or(wall_clock) : wall_clock;
   std::optional<std::chrono::seconds> out;
   for (std::size_t i = 0; i < answer.fields.size(); ++i) {
-    if (same_name(answer.fields[i].name, "retry-after")) {
+    if (equal_ignoring_case(answer.fields[i].name, "retry-after")) {
       out = std::max(out, http::parse_retry_after(answer.fields[i].value, now));
     }
   }

@@ -5,6 +5,7 @@
 
 #include <tidegate/base/instant.hpp>
 #include <tidegate/client/session.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/idempotency/retry.hpp>
 #include <tidegate/ratelimit/pacing.hpp>
 
@@ -118,7 +119,7 @@ class scheduler {
   // New requests. Most of them go before anybody needs a timer for their deadline.
   std::vector<exchange*> fresh_;
   std::vector<outcome> outcomes_;
-  std::vector<ratelimit::field_line> field_lines_;  // of the answer that is looked at
+  std::vector<http::field_view> field_lines_;  // of the answer that is looked at
   idempotency::retry_budget budget_;
   std::size_t under_way_ = 0;
   std::uint64_t retries_ = 0;

@@ -2,8 +2,7 @@
 #include <tidegate/client/scim_error.hpp>
 
 #include <tidegate/json/parse.hpp>
-
-#include "json_members.hpp"
+#include <tidegate/json/value.hpp>
 
 #include <utility>
 

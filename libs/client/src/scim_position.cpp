@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/client/scim_position.hpp>
 
-#include "json_members.hpp"
+#include <tidegate/json/value.hpp>
 
 #include <utility>
 
@@ -38,13 +38,13 @@ auto scim_position_of(json::value const& value) -> std::optional<scim_position> 
   if (!start_index) {
     return std::nullopt;
   }
-  scim_position position{.cursor = text_of(value, "cursor"),
+  scim_position position{.cursor = std::string(text_of(value, "cursor")),
                          .start_index = *start_index,
                          .by_id = is_true(value, "by_id"),
                          .descending = is_true(value, "descending"),
                          .backward = is_true(value, "backward"),
-                         .beyond = text_of(value, "beyond"),
-                         .edge = text_of(value, "edge"),
+                         .beyond = std::string(text_of(value, "beyond")),
+                         .edge = std::string(text_of(value, "edge")),
                          .ids_in_order = number_of(value, "ids_in_order"),
                          .total_results = number_of(value, "total_results"),
                          .shrunk = is_true(value, "shrunk")};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/client/scim_walk.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/base/sha256.hpp>
 #include <tidegate/json/string.hpp>
 #include <tidegate/scim/service_provider_config.hpp>
@@ -18,16 +19,13 @@ using scim::pagination_method;
 using scim::scim_type;
 
 [[nodiscard]] auto id_of(json::value const& resource) -> std::string_view {
-  auto const* const id = resource.find("id");
-  auto const* const text = id == nullptr ? nullptr : id->if_string();
-  return text == nullptr ? std::string_view() : std::string_view(*text);
+  return text_of(resource, "id");
 }
 
 /// `sort.supported` and the like.
 [[nodiscard]] auto supports(json::value const& configuration, std::string_view feature) -> bool {
   auto const* const value = configuration.find(feature);
-  auto const* const supported = value == nullptr ? nullptr : value->find("supported");
-  return supported != nullptr && *supported == json::value(true);
+  return value != nullptr && is_true(*value, "supported");
 }
 
 /// Of ServiceProviderConfig, beside the resources at `url`.
@@ -422,7 +420,7 @@ void scim_walk::check_order(json::array const& resources) {
 }
 
 auto scim_walk::is_sorted_by_id() const -> bool {
-  return position_.by_id || same_name(query_.sort_by, "id");
+  return position_.by_id || equal_ignoring_case(query_.sort_by, "id");
 }
 
 auto scim_walk::can_continue_by_id() const -> bool {

@@ -3,6 +3,7 @@
 
 #include "socket_set.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/idempotency/make_key.hpp>
 
 #include <curl/curl.h>
@@ -14,7 +15,6 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -57,17 +57,6 @@ using string_list = std::unique_ptr<curl_slist, free_list>;
   constexpr nanoseconds longest = std::chrono::hours(24 * 24);  // curl counts in 32 bits
   return static_cast<long>(
       std::chrono::ceil<milliseconds>(std::clamp(time, nanoseconds(1), longest)).count());
-}
-
-[[nodiscard]] auto trim(std::string_view text) -> std::string_view {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r' ||
-                           text.back() == '\n')) {
-    text.remove_suffix(1);
-  }
-  return text;
 }
 
 }  // namespace
@@ -118,16 +107,18 @@ struct transfer {
       has_head = false;
       return true;
     }
-    if (line == "\r\n" || line == "\n") {
+    while (line.ends_with('\n') || line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    if (line.empty()) {
       has_head = true;
       return true;
     }
     auto const colon = line.find(':');
-    if (colon == std::string_view::npos || colon == 0 || line.front() == ' ' ||
-        line.front() == '\t') {
+    if (colon == std::string_view::npos || colon == 0 || is_blank(line.front())) {
       return true;  // no field
     }
-    answer.fields.add(line.substr(0, colon), trim(line.substr(colon + 1)));
+    answer.fields.add(line.substr(0, colon), trimmed(line.substr(colon + 1)));
     is_too_large = answer.fields.octets() > head_max;
     return !is_too_large;
   }
@@ -204,7 +195,7 @@ auto on_send(void* self, char* /*their_ip*/, char* /*our_ip*/, int /*their_port*
   bool has_type = false;
   std::string line;
   for (auto const& [name, value] : each.wanted.fields) {
-    has_type = has_type || same_name(name, "content-type");
+    has_type = has_type || equal_ignoring_case(name, "content-type");
     // An empty value has a notation of its own.
     line.assign(name).append(value.empty() ? ";" : ": ").append(value);
     if (!append(out, line)) {

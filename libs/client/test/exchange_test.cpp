@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange.hpp"
 
+#include <tidegate/http/field.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,11 +108,11 @@ TEST(client_exchange, refuses_what_cannot_be_sent) {
   }
   EXPECT_NE(fault_of({.method = "HEAD", .url = "http://a/", .body = "x"}), "none");
   EXPECT_NE(fault_of({.url = "http://a/" + std::string(70'000, 'x')}), "none");
-  std::vector<field> const fields = {{"", "x"},           {"a b", "x"},
-                                     {"a:", "x"},         {"a", "x\r\nb: c"},
-                                     {"a", "x\n"},        {"a", std::string("x\0", 2)},
-                                     {"Host", "b"},       {"content-length", "1"},
-                                     {"Connection", "x"}, {"Transfer-Encoding", "chunked"}};
+  std::vector<http::field> const fields = {{"", "x"},           {"a b", "x"},
+                                           {"a:", "x"},         {"a", "x\r\nb: c"},
+                                           {"a", "x\n"},        {"a", std::string("x\0", 2)},
+                                           {"Host", "b"},       {"content-length", "1"},
+                                           {"Connection", "x"}, {"Transfer-Encoding", "chunked"}};
   for (auto const& each : fields) {
     EXPECT_NE(fault_of({.url = "http://a/", .fields = {each}}), "none") << each.name;
   }

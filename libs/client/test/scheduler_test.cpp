@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler.hpp"
 
+#include <tidegate/http/field.hpp>
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -32,7 +34,7 @@ class scheduled {
     auto const* const each = start();
     return each == nullptr ? 0 : each->id;
   }
-  void answer(exchange& each, int status, std::vector<field> const& fields = {},
+  void answer(exchange& each, int status, std::vector<http::field> const& fields = {},
               std::string body = "") {
     each.answer.status = status;
     for (auto const& [name, value] : fields) {
@@ -303,7 +305,7 @@ TEST(client_scheduler, waits_while_a_key_is_in_flight_until_its_time_is_over) {
   wanted.time_max = 60s;
   auto const id = world.send(wanted);
   auto const problem =
-      std::vector<field>{{"Content-Type", "application/problem+json"}, {"Retry-After", "1"}};
+      std::vector<http::field>{{"Content-Type", "application/problem+json"}, {"Retry-After", "1"}};
   int attempts = 0;
   for (auto* each = world.start(); each != nullptr; each = world.pass_to_start()) {
     ++attempts;

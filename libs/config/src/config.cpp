@@ -18,10 +18,10 @@ constexpr std::size_t faults_max = 100;
 auto read_root(option_reader& in, yaml_node const& root) -> config {
   config made;
   auto const top = in.open_root(root);
+  in.fill(top, made);
   read_listeners(in, top, made);
   read_admin(in, top, made);
   read_process(in, top, made);
-  read_http(in, top, made);
   known_names known;
   known.upstreams = read_upstreams(in, top, made);
   known.policies = read_policies(in, top, made);

@@ -3,7 +3,6 @@
 
 #include <tidegate/config/key_scope.hpp>
 #include <tidegate/idempotency/problems.hpp>
-#include <tidegate/json/string.hpp>
 #include <tidegate/ratelimit/fields.hpp>
 
 #include <algorithm>
@@ -49,15 +48,6 @@ auto names_of(std::span<ratelimit::partition_source const> sources) -> std::vect
   return names;
 }
 
-auto json_list(std::span<std::string const> texts) -> std::string {
-  std::string out = "[";
-  for (auto const& text : texts) {
-    out += out.size() == 1 ? "" : ",";
-    json::append_string(out, text);
-  }
-  return out + "]";
-}
-
 auto joined(std::span<std::string const> texts, std::string const& between = ", ") -> std::string {
   std::string out;
   for (auto const& text : texts) {
@@ -82,17 +72,18 @@ constexpr std::array all_codes = {
     idempotency::problem_code::store_unavailable};
 
 /// Which content makes two requests the same, by `routes[].idempotency.fingerprint`.
-auto fingerprint_as_json(idempotency::fingerprint_rule const& rule) -> std::string {
-  if (!rule.pointers().empty()) {
-    std::vector<std::string> texts;
-    for (auto const& pointer : rule.pointers()) {
-      texts.emplace_back(pointer.text());
-    }
-    return "{\"json\":" + json_list(texts) + "}";
+void append_fingerprint(json::writer& out, idempotency::fingerprint_rule const& rule) {
+  if (rule.pointers().empty()) {
+    out.member("fingerprint", rule == idempotency::fingerprint_rule::none()   ? "none"
+                              : rule == idempotency::fingerprint_rule::json() ? "json"
+                                                                              : "body");
+    return;
   }
-  return rule == idempotency::fingerprint_rule::none()   ? "\"none\""
-         : rule == idempotency::fingerprint_rule::json() ? "\"json\""
-                                                         : "\"body\"";
+  std::vector<std::string_view> texts;
+  for (auto const& pointer : rule.pointers()) {
+    texts.push_back(pointer.text());
+  }
+  out.begin_object("fingerprint").list("json", texts).end_object();
 }
 
 auto fingerprint_as_html(idempotency::fingerprint_rule const& rule) -> std::string {
@@ -112,54 +103,47 @@ auto fingerprint_as_html(idempotency::fingerprint_rule const& rule) -> std::stri
   return out;
 }
 
-void append_keys_as_json(std::string& out, config const& settings) {
-  out += ",\"idempotency\":{\"routes\":[";
-  auto const* between = "";
+void append_keys_as_json(json::writer& out, config const& settings) {
+  out.begin_object("idempotency").begin_array("routes");
   for (auto const& route : settings.routes) {
     if (!route.idempotency) {
       continue;
     }
     auto const& keys = *route.idempotency;
-    out += between;
-    between = ",";
-    out += "{\"route\":";
-    json::append_string(out, route.name);
-    out += std::string(",\"required\":") + (keys.required ? "true" : "false") +
-           ",\"methods\":" + json_list(keys.methods) +
-           ",\"scope\":" + json_list(names_of(keys.scope)) + ",\"per-host\":true,\"key-format\":";
-    json::append_string(out, idempotency::name_of(keys.key.format));
-    out += ",\"key-length-max\":" + std::to_string(keys.key.length_max) +
-           ",\"replayed-for\":" + std::to_string(keys.policy.ttl.count()) + ",\"remembered-for\":" +
-           std::to_string((keys.policy.ttl + keys.policy.tombstone).count()) +
-           ",\"anonymous\":" + (keys.anonymous ? "\"allow\"" : "\"refuse\"") +
-           ",\"fingerprint\":" + fingerprint_as_json(keys.fingerprint) +
-           ",\"in-flight\":" + (keys.policy.wait_in_flight ? "\"wait\"" : "\"conflict\"");
+    out.begin_object()
+        .member("route", route.name)
+        .member("required", keys.required)
+        .list("methods", keys.methods)
+        .list("scope", names_of(keys.scope))
+        .member("per-host", true)
+        .member("key-format", idempotency::name_of(keys.key.format))
+        .member("key-length-max", keys.key.length_max)
+        .member("replayed-for", keys.policy.ttl.count())
+        .member("remembered-for", (keys.policy.ttl + keys.policy.tombstone).count())
+        .member("anonymous", keys.anonymous ? "allow" : "refuse");
+    append_fingerprint(out, keys.fingerprint);
+    out.member("in-flight", keys.policy.wait_in_flight ? "wait" : "conflict");
     if (keys.key.age_max) {
-      out += ",\"key-age-max\":" +
-             std::to_string(
+      out.member("key-age-max",
                  std::chrono::duration_cast<std::chrono::seconds>(*keys.key.age_max).count());
     }
-    out += ",\"replay-cost\":" + std::to_string(keys.replay_cost) + "}";
+    out.member("replay-cost", keys.replay_cost).end_object();
   }
-  out += "],\"errors\":[";
-  between = "";
+  out.end_array().begin_array("errors");
   for (auto const code : all_codes) {
-    out += between;
-    between = ",";
-    out += "{\"code\":";
-    json::append_string(out, idempotency::name_of(code));
-    out += ",\"status\":" + std::to_string(idempotency::status_of(code)) + ",\"title\":";
-    json::append_string(out, idempotency::title_of(code));
-    out += "}";
+    out.begin_object()
+        .member("code", idempotency::name_of(code))
+        .member("status", idempotency::status_of(code))
+        .member("title", idempotency::title_of(code))
+        .end_object();
   }
-  out += "]}";
+  out.end_array().end_object();
 }
 
 void append_keys_as_html(std::string& out, config const& settings) {
   out +=
       "<h1>Idempotency-Key</h1>\n<p>A request with a key can be sent again: it is carried out "
-      "once, and "
-      "the first answer is given again.</p>\n";
+      "once, and the first answer is given again.</p>\n";
   for (auto const& route : settings.routes) {
     if (!route.idempotency) {
       continue;
@@ -195,10 +179,9 @@ void append_keys_as_html(std::string& out, config const& settings) {
     out += "</p>\n<p>A request with the same key is the same request when it has the same of " +
            fingerprint_as_html(keys.fingerprint) +
            "; else it is refused with 422. While the first one is carried out, another " +
-           (keys.policy.wait_in_flight
-                ? "waits for its answer."
-                : "is refused with 409; with <code>Prefer: wait=SECONDS</code> it waits for the "
-                  "answer.") +
+           (keys.policy.wait_in_flight ? "waits for its answer."
+                                       : "is refused with 409; with <code>Prefer: "
+                                         "wait=SECONDS</code> it waits for the answer.") +
            " An answer is given again for " + std::to_string(keys.policy.ttl.count()) +
            " seconds; the key is remembered for " +
            std::to_string((keys.policy.ttl + keys.policy.tombstone).count()) +
@@ -233,39 +216,28 @@ auto limits_of(route_config const& route, config const& settings) -> std::vector
 }
 
 /// What a request costs, in the order in which the rules are tried (draft-07, section 2.2).
-void append_costs_as_json(std::string& out, config const& settings) {
-  out += ",\"routes\":[";
-  auto const* between = "";
+void append_costs_as_json(json::writer& out, config const& settings) {
+  out.begin_array("routes");
   for (auto const& route : settings.routes) {
     if (!is_limited(route, settings)) {
       continue;
     }
-    out += between;
-    between = ",";
-    out += "{\"route\":";
-    json::append_string(out, route.name);
-    out += ",\"path\":";
-    json::append_string(out, route.match.path);
+    out.begin_object().member("route", route.name).member("path", route.match.path);
     if (!route.match.methods.empty()) {
-      out += ",\"methods\":" + json_list(route.match.methods);
+      out.list("methods", route.match.methods);
     }
     if (!route.match.host.empty()) {
-      out += ",\"host\":";
-      json::append_string(out, route.match.host);
+      out.member("host", route.match.host);
     }
-    out += ",\"limits\":" + json_list(limits_of(route, settings)) +
-           ",\"cost\":{\"default\":" + std::to_string(route.cost.otherwise) + ",\"rules\":[";
-    auto const* between_rules = "";
+    out.list("limits", limits_of(route, settings));
+    out.begin_object("cost").member("default", route.cost.otherwise).begin_array("rules");
     for (auto const& rule : route.cost.rules) {
-      out += std::string(between_rules) + "{\"methods\":" + json_list(rule.match.methods) +
-             ",\"path\":";
-      between_rules = ",";
-      json::append_string(out, rule.match.path);
-      out += ",\"cost\":" + std::to_string(rule.cost) + "}";
+      out.begin_object().list("methods", rule.match.methods);
+      out.member("path", rule.match.path).member("cost", rule.cost).end_object();
     }
-    out += "]}}";
+    out.end_array().end_object().end_object();
   }
-  out += "]";
+  out.end_array();
 }
 
 void append_costs_as_html(std::string& out, config const& settings) {
@@ -298,8 +270,8 @@ auto distribution_of(policy_config const& policy) -> std::string {
       return "A window begins with the first request in it; within it the quota may be spent in "
              "any way.";
     case ratelimit::algorithm::sliding:
-      return "Windows follow one another. What was spent in the one before counts in proportion "
-             "to how much of it is less than a window ago.";
+      return "Windows follow one another. What was spent in the one before counts in proportion to "
+             "how much of it is less than a window ago.";
     case ratelimit::algorithm::gcra: break;
   }
   return "At most " + std::to_string(policy.policy.burst()) +
@@ -323,47 +295,46 @@ auto what_counts(policy_config const& policy) -> std::string {
 
 }  // namespace
 
-void append_policy_members(std::string& out, policy_config const& policy) {
-  out += R"("name":)";
-  json::append_string(out, policy.name);
-  out += ",\"quota\":" + std::to_string(policy.policy.quota()) + ",\"unit\":";
-  json::append_string(out, ratelimit::name_of(policy.policy.unit()));
+void append_policy_members(json::writer& out, policy_config const& policy) {
+  out.member("name", policy.name)
+      .member("quota", policy.policy.quota())
+      .member("unit", ratelimit::name_of(policy.policy.unit()));
   if (has_window(policy)) {
-    out += ",\"window\":" + std::to_string(policy.policy.window().count()) + ",\"algorithm\":";
-    json::append_string(out, name_of(policy.policy.algorithm()));
+    out.member("window", policy.policy.window().count())
+        .member("algorithm", name_of(policy.policy.algorithm()));
   }
-  out += std::string(",\"enforced\":") + (policy.shadow ? "false" : "true") +
-         ",\"partition\":" + ratelimit::describe_as_json(policy.partition) +
-         ",\"count\":" + (policy.count == counted::successful ? "\"successful\"" : "\"all\"");
+  out.member("enforced", !policy.shadow)
+      .member_raw("partition", ratelimit::describe_as_json(policy.partition))
+      .member("count", policy.count == counted::successful ? "successful" : "all");
   if (has_window(policy) && policy.policy.algorithm() == ratelimit::algorithm::gcra) {
-    out += ",\"burst\":" + std::to_string(policy.policy.burst());
+    out.member("burst", policy.policy.burst());
   }
 }
 
 auto describe_as_json(config const& settings) -> std::string {
-  std::string out = R"({"policies":[)";
-  auto const* between = "";
+  std::string text;
+  json::writer out(text);
+  out.begin_object().begin_array("policies");
   for (auto const& policy : settings.policies) {
-    out += between;
-    between = ",";
-    out += "{";
+    out.begin_object();
     append_policy_members(out, policy);
-    out += "}";
+    out.end_object();
   }
-  out += "]";
+  out.end_array();
   append_costs_as_json(out, settings);
   if (uses_keys(settings)) {
     append_keys_as_json(out, settings);
   }
-  return out + "}\n";
+  out.end_object();
+  return text + "\n";
 }
 
 auto describe_as_html(config const& settings) -> std::string {
   std::string out =
       "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Limits of this "
       "API</title>\n"
-      "<style>body{font:16px/1.5 sans-serif;max-width:46em;margin:2em auto;padding:0 1em}"
-      "@media(prefers-color-scheme:dark){body{background:#111;color:#eee}}</style>\n"
+      "<style>body{font:16px/1.5 sans-serif;max-width:46em;margin:2em auto;padding:0 "
+      "1em}@media(prefers-color-scheme:dark){body{background:#111;color:#eee}}</style>\n"
       "<h1>Limits of this API</h1>\n";
   for (auto const& policy : settings.policies) {
     if (policy.shadow) {

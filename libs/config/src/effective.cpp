@@ -22,42 +22,6 @@ constexpr std::size_t value_octets_max = 200;
 constexpr std::string_view from_command_line = "command line";
 constexpr std::string_view from_default = "default";
 
-/// Options that mean nothing unless another one of the same mapping has one of these values.
-struct condition {
-  std::string_view path;  // with a dot at its end: all of that mapping but `key`
-  std::string_view key;
-  std::string_view values;
-};
-constexpr condition conditions[] = {
-    // NOLINT(modernize-avoid-c-arrays): its length is counted by the compiler
-    {"routes.idempotency.", "mode", "required|optional"},
-    {"routes.scan-budget", "service", "scim"},
-    {"routes.max-body", "service", "scim"},
-    {"routes.bulk", "service", "scim"},
-    {"routes.unique-group-names", "service", "scim"},
-    {"routes.unknown-attributes", "service", "scim"},
-    {"policies.algorithm", "unit", "requests|content-bytes"},
-};
-/// Those that mean something for either of two services.
-constexpr std::string_view pages[] = {
-    // NOLINT(modernize-avoid-c-arrays): its length is counted by the compiler
-    "routes.default-page-size", "routes.max-page-size",  "routes.pagination",
-    "routes.default-method",    "routes.cursor-timeout", "routes.count-over-max",
-};
-
-/// A value that stands for a mapping with one key.
-struct short_form {
-  std::string_view path;
-  std::string_view key;
-};
-constexpr short_form short_forms[] = {
-    // NOLINT(modernize-avoid-c-arrays): its length is counted by the compiler
-    {"listen", "address"},
-    {"admin", "address"},
-    {"upstreams", "servers"},
-    {"access-log", "file"},
-};
-
 auto has_word(std::string_view words, std::string_view text) -> bool {
   auto const all = split_words(words);
   return std::ranges::find(all, text) != all.end();
@@ -119,18 +83,27 @@ class option_lister {
     return option_at(std::string(path) + "." + std::string(key)).initial;
   }
 
+  /// Some options mean nothing unless another one of the same mapping has a value for it.
   static auto says_something(option const& rule, std::string_view path, yaml_node const* node)
       -> bool {
-    for (auto const& [of, key, values] : conditions) {
-      bool const is_meant = of.ends_with('.') ? rule.path.starts_with(of) && rule.key() != key &&
-                                                    path == of.substr(0, of.size() - 1)
-                                              : rule.path == of;
-      if (is_meant && !has_word(values, value_in(path, node, key))) {
-        return false;
-      }
+    auto const has = [&](std::string_view key, std::string_view value) {
+      return value_in(path, node, key) == value;
+    };
+    if (path == "routes.idempotency" && rule.key() != "mode") {
+      return !has("mode", "off");
     }
-    return std::ranges::find(pages, rule.path) == std::end(pages) ||
-           value_in(path, node, "service") == "scim" || !value_in(path, node, "bridge").empty();
+    if (rule.path == "policies.algorithm") {
+      return !has("unit", "concurrent-requests");
+    }
+    return rule.routes == route_kind::all || has("service", "scim") ||
+           (rule.routes == route_kind::pages && !has("bridge", ""));
+  }
+
+  /// A value that stands for a mapping with one key: the one that has the same type.
+  static auto short_form_of(option const& rule) -> option const* {
+    auto const keys = options_under(rule.path);
+    auto const found = std::ranges::find(keys, rule.type, &option::type);
+    return found == keys.end() ? nullptr : *found;
   }
 
   void add_given(option const& rule, std::string const& shown, yaml_node const& node) {
@@ -204,16 +177,13 @@ class option_lister {
       add(rule, shown, node.text, &node);
       return;
     }
-    auto const* const is_short = std::ranges::find(short_forms, rule.path, &short_form::path);
-    if (is_short == std::end(short_forms)) {
-      add(rule, shown, shown_text(rule, node.text), &node);
-      return;
-    }
-    auto const& meant = option_at(std::string(rule.path) + "." + std::string(is_short->key));
     auto const text = shown_text(rule, node.text);
-    add(meant, shown + "." + std::string(is_short->key), is_list(meant) ? "[" + text + "]" : text,
-        &node);
-    list(rule.path, shown, nullptr);
+    if (auto const* const meant = short_form_of(rule)) {
+      add(*meant, shown + "." + key_of(*meant), is_list(*meant) ? "[" + text + "]" : text, &node);
+      list(rule.path, shown, nullptr);
+    } else {
+      add(rule, shown, text, &node);
+    }
   }
 
   void add_default(option const& rule, std::string const& shown, yaml_node const* parent) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/config/route.hpp>
 
+#include <tidegate/base/hex.hpp>
+#include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
 
 #include <algorithm>
@@ -12,27 +14,20 @@ namespace tidegate::gateway {
 
 namespace {
 
-auto is_unreserved(char c) -> bool {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
-}
-
 /// pchar of RFC 3986, section 3.3, without percent-encoding.
 auto is_path_character(char c) -> bool {
-  return is_unreserved(c) || std::string_view("!$&'()*+,;=:@/").find(c) != std::string_view::npos;
+  return http::is_unreserved(c) ||
+         std::string_view("!$&'()*+,;=:@/").find(c) != std::string_view::npos;
 }
 
 /// What a path may have as it is or escaped, and not every server takes for the same.
 auto is_escaped_without_need(char c) -> bool {
-  return c != '/' && !is_unreserved(c) && is_path_character(c);
+  return c != '/' && !http::is_unreserved(c) && is_path_character(c);
 }
 
-/// The value of a hexadecimal digit as RFC 3986, section 2.1 would have it written, or -1.
-auto upper_hex_digit(char c) -> int {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+/// Of a digit as RFC 3986, section 2.1 would have it written, or -1.
+auto upper_hex_value(char c) -> int {
+  return to_lower(c) != c || is_digit(c) ? hex_value(c) : -1;
 }
 
 auto normal_host(std::string_view host) -> std::string {
@@ -113,12 +108,12 @@ auto check_path_pattern(std::string_view pattern) -> result<void, path_pattern_e
   }
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] == '%') {
-      int const high = i + 2 < pattern.size() ? upper_hex_digit(pattern[i + 1]) : -1;
-      int const low = i + 2 < pattern.size() ? upper_hex_digit(pattern[i + 2]) : -1;
+      int const high = i + 2 < pattern.size() ? upper_hex_value(pattern[i + 1]) : -1;
+      int const low = i + 2 < pattern.size() ? upper_hex_value(pattern[i + 2]) : -1;
       if (high < 0 || low < 0) {
         return failure(path_pattern_error{invalid_percent_encoding, i});
       }
-      if (is_unreserved(static_cast<char>(high * 16 + low))) {
+      if (http::is_unreserved(static_cast<char>(high * 16 + low))) {
         return failure(path_pattern_error{encoded_unreserved, i});
       }
       if (is_escaped_without_need(static_cast<char>(high * 16 + low))) {

@@ -5,9 +5,8 @@
 
 #include "options/options.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/json/string.hpp>
-
-#include <algorithm>
 
 namespace tidegate::gateway {
 
@@ -40,19 +39,8 @@ auto value_schemas(option const& rule) -> std::vector<std::string> {
     case option_type::choice: return {};
     case option_type::boolean: return {R"({"type":"boolean"})"};
     case option_type::integer: return {number_schema(rule)};
-    case option_type::duration: return {string_like("^[0-9]+(ms|s|m|h|d)$")};
     case option_type::size:
-    case option_type::quota:
-      return {number_schema(rule), string_like("^[0-9]+(KiB|MiB|GiB|TiB)?$")};
-    case option_type::rate: return {string_like("^[0-9]+/[0-9]*(ms|s|m|h|d)$")};
-    case option_type::url: return {string_like("^https?://")};
-    case option_type::path: return {string_like("^/")};
-    case option_type::method: return {string_like("^[^a-z ]+$")};
-    case option_type::source:
-      return {
-          string_like("^(client-ip|method|host|path|route|principal|(header|query|cookie):.+)$")};
-    case option_type::pointer: return {string_like("^(/.*)?$")};
-    case option_type::reference: return {string_like("^(/|https?://)[^#]*$")};
+    case option_type::quota: return {number_schema(rule), string_like(rule.pattern)};
     case option_type::store: {
       std::vector<std::string> schemas;
       for (auto const form : split_words(rule.forms)) {
@@ -64,16 +52,10 @@ auto value_schemas(option const& rule) -> std::vector<std::string> {
       }
       return schemas;
     }
-    case option_type::digest: return {string_like("^[0-9a-f]{64}$")};
-    case option_type::name:
-    case option_type::policy_name:
-    case option_type::upstream_name: return {string_like("^[!-~]([ -~]*[!-~])?$")};
-    case option_type::file:
-    case option_type::address:
-    case option_type::network:
-    case option_type::host: return {R"({"type":"string","minLength":1})"};
+    default:
+      return {rule.pattern.empty() ? R"({"type":"string","minLength":1})"
+                                   : string_like(rule.pattern)};
   }
-  return {};
 }
 
 auto words_schema(std::string_view words) -> std::string {
@@ -126,7 +108,7 @@ auto option_schema(option const& rule) -> std::string {
   bool const bare = rule.type == option_type::boolean || rule.initial == "true" ||
                     rule.initial == "false" ||
                     (rule.type == option_type::integer && !rule.initial.empty() &&
-                     rule.initial.front() >= '0' && rule.initial.front() <= '9');
+                     is_digit(rule.initial.front()));
   auto const initial = rule.initial.empty() ? std::string()
                                             : R"(,"default":)" + (bare ? std::string(rule.initial)
                                                                        : json(rule.initial));

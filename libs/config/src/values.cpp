@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/config/values.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/http/target.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <utility>
 
 namespace tidegate::gateway {
 
@@ -70,8 +70,8 @@ auto parse_count(std::string_view text) -> std::optional<std::int64_t> {
   std::int64_t value = 0;
   auto const* const end = text.data() + text.size();
   auto const [stop, error] = std::from_chars(text.data(), end, value);
-  bool const plain = !text.empty() && text.front() >= '0' && text.front() <= '9' &&
-                     (text.size() == 1 || text.front() != '0');
+  bool const plain =
+      !text.empty() && is_digit(text.front()) && (text.size() == 1 || text.front() != '0');
   return plain && error == std::errc{} && stop == end ? std::optional(value) : std::nullopt;
 }
 
@@ -227,13 +227,6 @@ auto to_string(upstream_server const& server) -> std::string {
 auto is_printable_name(std::string_view text) -> bool {
   return !text.empty() && text.front() != ' ' && text.back() != ' ' &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
-}
-
-auto is_token(std::string_view text) -> bool {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
 }
 
 }  // namespace tidegate::gateway

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/engine/socket.hpp>
 
+#include <tidegate/base/number.hpp>
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -13,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 
 namespace tidegate::engine {
@@ -55,11 +56,8 @@ auto socket_address::parse(std::string_view text) -> result<socket_address, std:
     return from_bytes(&to, offsetof(sockaddr_un, sun_path) + path.size() + 1);
   }
   auto const colon = text.rfind(':');
-  std::uint16_t port = 0;
-  auto const digits = text.substr(std::min(colon + 1, text.size()));
-  auto const [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (colon == std::string_view::npos || fault != std::errc{} ||
-      end != digits.data() + digits.size()) {
+  auto const port = parse_number<std::uint16_t>(text.substr(std::min(colon + 1, text.size())));
+  if (colon == std::string_view::npos || !port) {
     return failure(std::string("an address ends in a colon and a port, such as 127.0.0.1:8080"));
   }
   auto host = text.substr(0, colon);
@@ -69,7 +67,7 @@ auto socket_address::parse(std::string_view text) -> result<socket_address, std:
   if (host.starts_with('[') && host.ends_with(']')) {
     sockaddr_in6 to{};
     to.sin6_family = AF_INET6;
-    to.sin6_port = htons(port);
+    to.sin6_port = htons(*port);
     if (::inet_pton(AF_INET6, std::string(host.substr(1, host.size() - 2)).c_str(),
                     &to.sin6_addr) == 1) {
       return from_bytes(&to, sizeof to);
@@ -77,7 +75,7 @@ auto socket_address::parse(std::string_view text) -> result<socket_address, std:
   } else {
     sockaddr_in to{};
     to.sin_family = AF_INET;
-    to.sin_port = htons(port);
+    to.sin_port = htons(*port);
     if (::inet_pton(AF_INET, std::string(host).c_str(), &to.sin_addr) == 1) {
       return from_bytes(&to, sizeof to);
     }

@@ -54,6 +54,14 @@ auto send(int socket, std::string_view first, std::string_view then) noexcept ->
   return sent;
 }
 
+/// What one of these has returned.
+auto result_of(ssize_t size) noexcept -> io_result {
+  if (size >= 0) {
+    return {io_state::done, static_cast<std::size_t>(size)};
+  }
+  return {errno == EAGAIN ? io_state::again : io_state::failed, 0};
+}
+
 }  // namespace
 
 /// OpenSSL's state of one connection, and the socket as OpenSSL sees it.
@@ -125,35 +133,11 @@ class transport::tls_session {
   }
 
   [[nodiscard]] auto read(std::span<char> into) noexcept -> io_result {
-    drained_ = false;
-    std::size_t size = 0;
-    auto state = failed_ ? io_state::failed : io_state::done;
-    while (state == io_state::done && size < into.size()) {
-      begin();
-      std::size_t got = 0;
-      auto const code = SSL_read_ex(ssl_, into.data() + size, into.size() - size, &got);
-      size += got;
-      if (code != 1) {
-        state = state_after(code);
-      }
-    }
-    return size > 0 ? io_result{io_state::done, size} : io_result{state, 0};
+    return transfer(SSL_read_ex, into.data(), into.size());
   }
 
   [[nodiscard]] auto write(std::string_view bytes) noexcept -> io_result {
-    drained_ = false;
-    std::size_t size = 0;
-    auto state = failed_ ? io_state::failed : io_state::done;
-    while (state == io_state::done && size < bytes.size()) {
-      begin();
-      std::size_t taken = 0;
-      auto const code = SSL_write_ex(ssl_, bytes.data() + size, bytes.size() - size, &taken);
-      size += taken;
-      if (code != 1) {
-        state = state_after(code);
-      }
-    }
-    return size > 0 ? io_result{io_state::done, size} : io_result{state, 0};
+    return transfer(SSL_write_ex, bytes.data(), bytes.size());
   }
 
   /// Sends close_notify, once and if there is room for it.
@@ -173,6 +157,24 @@ class transport::tls_session {
   static void begin() noexcept {
     ERR_clear_error();
     errno = 0;
+  }
+
+  /// Calls `SSL_read_ex` or `SSL_write_ex` until all went through or nothing more does.
+  template <class Call, class Octet>
+  [[nodiscard]] auto transfer(Call call, Octet* octets, std::size_t all) noexcept -> io_result {
+    drained_ = false;
+    std::size_t size = 0;
+    auto state = failed_ ? io_state::failed : io_state::done;
+    while (state == io_state::done && size < all) {
+      begin();
+      std::size_t some = 0;
+      auto const code = call(ssl_, octets + size, all - size, &some);
+      size += some;
+      if (code != 1) {
+        state = state_after(code);
+      }
+    }
+    return size > 0 ? io_result{io_state::done, size} : io_result{state, 0};
   }
 
   [[nodiscard]] auto state_after(int code) noexcept -> io_state {
@@ -273,24 +275,14 @@ auto transport::read(std::span<char> into) noexcept -> io_result {
     return tls_->read(into);
   }
   auto const got = receive(socket_.get(), into.data(), into.size());
-  if (got > 0) {
-    return {io_state::done, static_cast<std::size_t>(got)};
-  }
-  if (got == 0) {
-    return {io_state::closed, 0};
-  }
-  return {errno == EAGAIN ? io_state::again : io_state::failed, 0};
+  return got == 0 ? io_result{io_state::closed, 0} : result_of(got);
 }
 
 auto transport::write(std::string_view bytes) noexcept -> io_result {
   if (tls_ != nullptr) {
     return tls_->write(bytes);
   }
-  auto const sent = engine::send(socket_.get(), bytes.data(), bytes.size());
-  if (sent >= 0) {
-    return {io_state::done, static_cast<std::size_t>(sent)};
-  }
-  return {errno == EAGAIN ? io_state::again : io_state::failed, 0};
+  return result_of(engine::send(socket_.get(), bytes.data(), bytes.size()));
 }
 
 auto transport::protocol() const noexcept -> std::string_view {
@@ -307,11 +299,7 @@ auto transport::write(std::string_view first, std::string_view then) noexcept ->
     made.size += first.size();
     return made;
   }
-  auto const sent = engine::send(socket_.get(), first, then);
-  if (sent >= 0) {
-    return {io_state::done, static_cast<std::size_t>(sent)};
-  }
-  return {errno == EAGAIN ? io_state::again : io_state::failed, 0};
+  return result_of(engine::send(socket_.get(), first, then));
 }
 
 void transport::finish() noexcept {

@@ -4,6 +4,7 @@
 #include "report.hpp"
 #include "words.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/date.hpp>
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace tidegate::explain {
 auto lines_of(message_view const& message, std::string_view name) -> std::vector<std::string_view> {
   std::vector<std::string_view> values;
   for (auto const& line : message.fields) {
-    if (same_name(line.name, name)) {
+    if (equal_ignoring_case(line.name, name)) {
       values.push_back(line.value);
     }
   }

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/explain/header_text.hpp>
 
+#include <tidegate/base/ascii.hpp>
+
 #include "words.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 namespace tidegate::explain {
 
 namespace {
-
-[[nodiscard]] auto is_token_character(char c) noexcept -> bool {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("!#$%&'*+-.^_`|~").contains(c);
-}
 
 /// The status of `HTTP/1.1 429 Too Many Requests` or `HTTP/2 200`.
 [[nodiscard]] auto status_of(std::string_view line) -> std::optional<int> {
@@ -22,8 +18,7 @@ namespace {
     return std::nullopt;
   }
   auto const digits = line.substr(space + 1, 3);
-  if (digits.size() != 3 ||
-      !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
+  if (digits.size() != 3 || !std::ranges::all_of(digits, is_digit)) {
     return std::nullopt;
   }
   return (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0');
@@ -31,23 +26,23 @@ namespace {
 
 }  // namespace
 
-auto parse_field_line(std::string_view line) -> std::optional<ratelimit::field_line> {
+auto parse_field_line(std::string_view line) -> std::optional<http::field_view> {
   auto const colon = line.find(':');
-  if (colon == 0 || colon == std::string_view::npos ||
-      !std::ranges::all_of(line.substr(0, colon), is_token_character)) {
+  if (colon == 0 || colon == std::string_view::npos || !http::is_token(line.substr(0, colon))) {
     return std::nullopt;
   }
-  return ratelimit::field_line{line.substr(0, colon), trimmed(line.substr(colon + 1))};
+  return http::field_view{line.substr(0, colon), trimmed(line.substr(colon + 1))};
 }
 
 auto read_header_text(std::string_view text) -> header_text {
   header_text read;
   bool is_inside = true;
   while (!text.empty()) {
-    auto const end = std::min(text.find('\n'), text.size());
-    auto line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    bool const is_verbose = line.starts_with("< ") || line == "<" || line == "<\r";
+    auto line = take_until(text, '\n');
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    bool const is_verbose = line.starts_with("< ") || line == "<";
     if (is_verbose) {
       line.remove_prefix(std::min<std::size_t>(2, line.size()));
     } else if (line.starts_with("> ") || line.starts_with("* ")) {

@@ -19,21 +19,6 @@ constexpr std::string_view name = "Idempotency-Key";
 constexpr std::size_t common_length_max = 255;
 constexpr std::size_t random_length_min = 16;
 
-[[nodiscard]] auto is_uuid(std::string_view key) -> bool {
-  if (key.size() != 36) {
-    return false;
-  }
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    bool const is_dash = i == 8 || i == 13 || i == 18 || i == 23;
-    if (is_dash
-            ? key[i] != '-'
-            : std::string_view("0123456789abcdefABCDEF").find(key[i]) == std::string_view::npos) {
-      return false;
-    }
-  }
-  return true;
-}
-
 /// When a UUID of version 7 was made.
 [[nodiscard]] auto made_at(std::string_view uuid) -> std::string {
   auto const digits = std::string(uuid.substr(0, 8)) + std::string(uuid.substr(9, 4));
@@ -46,7 +31,7 @@ constexpr std::size_t random_length_min = 16;
 
 void judge_key(std::string_view key, report& out) {
   auto const length = std::to_string(key.size()) + " characters";
-  if (is_uuid(key)) {
+  if (idempotency::is_uuid(key)) {
     switch (key[14]) {
       case '4': out.say(name, "a random UUID (version 4), " + length); return;
       case '7':

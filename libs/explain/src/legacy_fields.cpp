@@ -2,7 +2,9 @@
 #include "report.hpp"
 #include "words.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/date.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
 
 #include <algorithm>
@@ -15,7 +17,6 @@ namespace tidegate::explain {
 
 namespace {
 
-using ratelimit::field_line;
 using ratelimit::legacy_fields;
 using ratelimit::reset_form;
 using ratelimit::service_limit;
@@ -29,7 +30,7 @@ struct legacy_name {
 };
 
 [[nodiscard]] auto begins_with(std::string_view text, std::string_view prefix) noexcept -> bool {
-  return same_name(text.substr(0, prefix.size()), prefix);
+  return equal_ignoring_case(text.substr(0, prefix.size()), prefix);
 }
 
 [[nodiscard]] auto read_name(std::string_view text) -> std::optional<legacy_name> {
@@ -52,7 +53,7 @@ struct legacy_name {
 /// RateLimit-Limit, -Remaining and -Reset are of drafts up to 06, where a reset is in seconds from
 /// now. The others are of no specification.
 [[nodiscard]] auto is_of_a_draft(std::string_view family) -> bool {
-  return same_name(family, "ratelimit-");
+  return equal_ignoring_case(family, "ratelimit-");
 }
 
 /// A reset as it is taken, for people.
@@ -97,7 +98,7 @@ struct legacy_name {
 [[nodiscard]] auto window_of(legacy_fields const& read, std::string_view name)
     -> std::optional<std::int64_t> {
   for (auto const& policy : read.policies) {
-    if (same_name(policy.name, name)) {
+    if (equal_ignoring_case(policy.name, name)) {
       return policy.window;
     }
   }
@@ -107,11 +108,11 @@ struct legacy_name {
 /// The line that gives the same reset as a time from now: `X-RateLimit-Reset-After` beside
 /// `X-RateLimit-Reset`.
 [[nodiscard]] auto find_after(message_view const& message, legacy_name const& name)
-    -> field_line const* {
+    -> http::field_view const* {
   for (auto const& line : message.fields) {
     auto const other = read_name(line.name);
-    if (other && other->part == "reset" && same_name(other->family, name.family) &&
-        same_name(other->rest, std::string(name.rest) + "-after") &&
+    if (other && other->part == "reset" && equal_ignoring_case(other->family, name.family) &&
+        equal_ignoring_case(other->rest, std::string(name.rest) + "-after") &&
         ratelimit::read_legacy_reset(line.value, {})) {
       return &line;
     }
@@ -139,9 +140,9 @@ struct legacy_name {
 }
 
 /// A reset beside a time from now, `after`, which counts alone.
-void judge_overruled(field_line const& line, field_line const& after, service_limit const* limit,
-                     std::optional<ratelimit::legacy_reset> reset, sys_seconds now,
-                     told_waits& waits, report& out) {
+void judge_overruled(http::field_view const& line, http::field_view const& after,
+                     service_limit const* limit, std::optional<ratelimit::legacy_reset> reset,
+                     sys_seconds now, told_waits& waits, report& out) {
   auto const past = past_moment(trimmed(line.value), now);
   out.say(line.name, (past.empty() ? "taken for " + form_words(reset->form, reset->seconds, now)
                                    : "a Unix time that is past, " + past) +
@@ -156,7 +157,7 @@ void judge_overruled(field_line const& line, field_line const& after, service_li
   }
 }
 
-void judge_reset(field_line const& line, legacy_name const& name, legacy_fields const& read,
+void judge_reset(http::field_view const& line, legacy_name const& name, legacy_fields const& read,
                  message_view const& message, sys_seconds now, told_waits& waits, report& out) {
   auto const group = name.rest.empty() ? name.rest : name.rest.substr(1);
   auto const window = window_of(read, group);
@@ -165,8 +166,9 @@ void judge_reset(field_line const& line, legacy_name const& name, legacy_fields 
                        window ? std::optional(std::chrono::seconds(*window)) : std::nullopt);
   auto const* const after = find_after(message, name);
   bool const is_past = after != nullptr && !past_moment(trimmed(line.value), now).empty();
-  bool const has_unit = same_name(name.rest, "-ms") || same_name(name.rest, "-after") ||
-                        name.rest.ends_with("-ms") || name.rest.ends_with("-after");
+  bool const has_unit = equal_ignoring_case(name.rest, "-ms") ||
+                        equal_ignoring_case(name.rest, "-after") || name.rest.ends_with("-ms") ||
+                        name.rest.ends_with("-after");
   if (!reset && (!is_past || has_unit)) {
     out.break_rule(rule_of("x-ratelimit-value"), line.name,
                    quoted(trimmed(line.value)) +
@@ -180,8 +182,9 @@ void judge_reset(field_line const& line, legacy_name const& name, legacy_fields 
     return;
   }
   if (after != nullptr) {
-    auto const limit = std::ranges::find_if(
-        read.limits, [&](service_limit const& each) { return same_name(each.name, group); });
+    auto const limit = std::ranges::find_if(read.limits, [&](service_limit const& each) {
+      return equal_ignoring_case(each.name, group);
+    });
     judge_overruled(line, *after, limit == read.limits.end() ? nullptr : &*limit, reset, now, waits,
                     out);
     return;

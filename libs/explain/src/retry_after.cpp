@@ -2,6 +2,7 @@
 #include "report.hpp"
 #include "words.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/date.hpp>
 #include <tidegate/http/retry_after.hpp>
 

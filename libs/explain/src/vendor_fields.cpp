@@ -4,6 +4,7 @@
 #include "report.hpp"
 #include "words.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
 
 #include <array>
@@ -16,14 +17,6 @@ namespace tidegate::explain {
 namespace {
 
 using std::chrono::sys_seconds;
-
-[[nodiscard]] auto lower_case(std::string_view text) -> std::string {
-  std::string out(text);
-  for (auto& c : out) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return out;
-}
 
 [[nodiscard]] auto number_of(std::string_view text) -> std::optional<std::int64_t> {
   std::int64_t number = 0;
@@ -118,7 +111,7 @@ void explain_stripe(message_view const& message, report& out) {
     auto const value = trimmed(line);
     std::string_view meaning = "a refusal by rate, for a reason that is not known here";
     for (auto const& [reason, words] : reasons) {
-      meaning = same_name(value, reason) ? words : meaning;
+      meaning = equal_ignoring_case(value, reason) ? words : meaning;
     }
     out.say(name, quoted(value) + ": " + std::string(meaning));
   }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <utility>
 
 namespace tidegate::explain {
 
@@ -14,10 +13,6 @@ struct named_time {
   std::int64_t seconds;
   std::string_view name;
 };
-
-[[nodiscard]] auto lower(char c) noexcept -> char {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 /// `tenths` of something, without a fraction of zero.
 [[nodiscard]] auto with_tenth(std::int64_t tenths) -> std::string {
@@ -100,19 +95,6 @@ auto quoted(std::string_view text) -> std::string {
     out.append(text);
   }
   return out.append("\"");
-}
-
-auto same_name(std::string_view a, std::string_view b) noexcept -> bool {
-  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
-}
-
-auto trimmed(std::string_view text) noexcept -> std::string_view {
-  constexpr std::string_view blanks = " \t\r";
-  auto const begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
 }  // namespace tidegate::explain

@@ -27,9 +27,4 @@ namespace tidegate::explain {
 /// In double quotes and shortened when it is long.
 [[nodiscard]] auto quoted(std::string_view text) -> std::string;
 
-/// Whether both are the same but for case of ASCII letters.
-[[nodiscard]] auto same_name(std::string_view a, std::string_view b) noexcept -> bool;
-
-[[nodiscard]] auto trimmed(std::string_view text) noexcept -> std::string_view;
-
 }  // namespace tidegate::explain

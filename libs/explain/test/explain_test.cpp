@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/explain.hpp>
 
+#include <tidegate/http/field.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +24,7 @@ constexpr std::chrono::sys_seconds now{1715947200s};
 
 auto explain(std::vector<std::string> const& lines, std::optional<int> status = std::nullopt)
     -> std::vector<finding> {
-  std::vector<ratelimit::field_line> fields;
+  std::vector<http::field_view> fields;
   for (auto const& line : lines) {
     fields.push_back(*parse_field_line(line));
   }

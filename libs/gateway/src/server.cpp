@@ -3,104 +3,71 @@
 
 #include "reload_plan.hpp"
 
-#include <tidegate/admin/server.hpp>
 #include <tidegate/config/values.hpp>
 #include <tidegate/engine/listening.hpp>
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/proxy/data_plane.hpp>
 
-#include <mutex>
 #include <set>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 namespace tidegate::gateway {
 
 namespace {
 
-/// The admin address on a thread of its own.
-struct admin_thread {
-  std::unique_ptr<engine::loop> loop;
-  std::thread thread;
-  std::string address;
-  std::string configured;  ///< as the configuration had it at the start
-  std::unique_ptr<config_reloader> reloader;
-  std::unique_ptr<admin_server> server;
-};
+/// Which stores are open.
+[[nodiscard]] auto open_stores_of(data_plane const& data) -> open_stores {
+  return {data.has_keys(), data.has_directory(), data.has_bridge()};
+}
 
 }  // namespace
 
-struct server::state {
-  explicit state(server_options given) : options(std::move(given)) {
-    if (!options.events) {
-      options.events = std::make_shared<event_log>();
-    }
-    about.version = options.version;
-    about.commit = options.commit;
+server::server(server_options options) : options_(std::move(options)) {
+  if (!options_.events) {
+    options_.events = std::make_shared<event_log>();
   }
-
-  state(state const&) = delete;
-  auto operator=(state const&) -> state& = delete;
-  ~state();
-
-  [[nodiscard]] auto start_admin(std::vector<engine::passed_socket>& passed)
-      -> result<void, std::string>;
-  [[nodiscard]] auto open_now() const -> open_stores {
-    return {data->has_keys(), data->has_directory(), data->has_bridge()};
-  }
-  [[nodiscard]] auto effective() const -> std::vector<effective_option> const& {
-    return data->active()->config.effective;
-  }
-  [[nodiscard]] auto refusal_of(config const& next) const -> result<void, std::string>;
-  [[nodiscard]] auto load() const -> result<config, reload_refusal>;
-  [[nodiscard]] auto preview_reload() -> reload_outcome;
-  auto reload() -> reload_outcome;
-  [[nodiscard]] auto apply(config next) -> result<void, std::string>;
-  void log_outcome(reload_outcome const& outcome);
-
-  server_options options;
-  program_facts about;
-  std::mutex reload_mutex;  // guards `data` against two reloads at a time
-  std::unique_ptr<data_plane> data;
-  admin_thread admin;
-};
-
-server::state::~state() {
-  if (admin.thread.joinable()) {
-    admin.loop->stop();
-    admin.thread.join();
-  }
-  if (data) {
-    data->stop();
-  }
-  admin.reloader.reset();  // waits for a reload that is under way
-  admin.server.reset();
-  data.reset();  // last answers of its stores go to the loops, that of `admin` too
+  about_.version = options_.version;
+  about_.commit = options_.commit;
 }
 
-/// Why a configuration cannot be applied while this runs, if there is a reason.
-auto server::state::refusal_of(config const& next) const -> result<void, std::string> {
-  if (next.stores.quota != data->active()->config.stores.quota) {
+server::~server() {
+  if (admin_thread_.joinable()) {
+    admin_loop_->stop();
+    admin_thread_.join();
+  }
+  if (data_) {
+    data_->stop();
+  }
+  reloader_.reset();  // waits for a reload that is under way
+  admin_.reset();
+  data_.reset();  // last answers of its stores go to the loops, that of the admin address too
+}
+
+auto server::current() const -> config const& {
+  return data_->active()->config;
+}
+
+auto server::refusal_of(config const& next) const -> result<void, std::string> {
+  if (next.stores.quota != current().stores.quota) {
     return failure(std::string("another store of quotas needs a new start"));
   }
-  if (!data->has_same_directory(next)) {
+  if (!data_->has_same_directory(next)) {
     return failure(
         std::string("another directory, or other schemas and indexes of SCIM, need a new start"));
   }
-  if (admin.server && !is_local_address(admin.configured) && next.admin &&
-      next.admin->tokens.empty()) {
-    return failure("the admin address stays " + admin.configured +
+  if (admin_ && !is_local_address(admin_configured_) && next.admin && next.admin->tokens.empty()) {
+    return failure("the admin address stays " + admin_configured_ +
                    " until the next start, and others reach it: it needs tokens until then");
   }
   return {};
 }
 
-auto server::state::load() const -> result<config, reload_refusal> {
-  if (!options.load) {
+auto server::load() const -> result<config, reload_refusal> {
+  if (!options_.load) {
     return failure(reload_refusal{{}, "there is nothing to read it from again"});
   }
-  auto loaded = options.load();
+  auto loaded = options_.load();
   if (!loaded) {
     return failure(reload_refusal{std::move(loaded.error()), {}});
   }
@@ -110,24 +77,24 @@ auto server::state::load() const -> result<config, reload_refusal> {
   return *std::move(loaded);
 }
 
-auto server::state::preview_reload() -> reload_outcome {
-  std::lock_guard const lock(reload_mutex);
+auto server::preview_reload() -> reload_outcome {
+  std::lock_guard const lock(reload_mutex_);
   TIDEGATE_TRY(auto next, load());
-  auto changes = changes_of(effective(), next, open_now());
-  if (auto const possible = data->preview(std::move(next)); !possible) {
+  auto changes = changes_of(current().effective, next, open_stores_of(*data_));
+  if (auto const possible = data_->preview(std::move(next)); !possible) {
     return failure(reload_refusal{{}, possible.error()});
   }
   return changes;
 }
 
-auto server::state::reload() -> reload_outcome {
-  std::lock_guard const lock(reload_mutex);
+auto server::reload() -> reload_outcome {
+  std::lock_guard const lock(reload_mutex_);
   auto outcome = [&]() -> reload_outcome {
     TIDEGATE_TRY(auto next, load());
     for (auto const& warning : next.warnings) {
-      options.events->warning(to_string(warning));
+      options_.events->warning(to_string(warning));
     }
-    auto changes = changes_of(effective(), next, open_now());
+    auto changes = changes_of(current().effective, next, open_stores_of(*data_));
     if (auto const applied = apply(std::move(next)); !applied) {
       return failure(reload_refusal{{}, applied.error()});
     }
@@ -137,21 +104,21 @@ auto server::state::reload() -> reload_outcome {
   return outcome;
 }
 
-auto server::state::apply(config next) -> result<void, std::string> {
-  next.effective = effective_after(effective(), next, open_now());
-  TIDEGATE_TRY_VOID(data->apply(std::move(next)));
-  if (admin.server) {
-    data->update(admin.server->seen(), *admin.loop, [this] { admin.server->follow_config(); });
+auto server::apply(config next) -> result<void, std::string> {
+  next.effective = effective_after(current().effective, next, open_stores_of(*data_));
+  TIDEGATE_TRY_VOID(data_->apply(std::move(next)));
+  if (admin_) {
+    data_->update(admin_->seen(), *admin_loop_, [this] { admin_->follow_config(); });
   }
   return {};
 }
 
-void server::state::log_outcome(reload_outcome const& outcome) {
-  auto& events = *options.events;
+void server::log_outcome(reload_outcome const& outcome) {
+  auto& events = *options_.events;
   if (!outcome) {
     // Before the line is written: its reader may look at the metrics.
-    about.reload_failures.fetch_add(1, std::memory_order_relaxed);
-    about.last_reload_is_good.store(false, std::memory_order_relaxed);
+    about_.reload_failures.fetch_add(1, std::memory_order_relaxed);
+    about_.last_reload_is_good.store(false, std::memory_order_relaxed);
     auto const& [faults, reason] = outcome.error();
     for (auto const& fault : faults) {
       events.error(to_string(fault));
@@ -160,8 +127,8 @@ void server::state::log_outcome(reload_outcome const& outcome) {
                  (reason.empty() ? std::string("it has faults") : reason));
     return;
   }
-  about.last_reload_is_good.store(true, std::memory_order_relaxed);
-  about.last_good_reload.store(std::chrono::system_clock::now(), std::memory_order_relaxed);
+  about_.last_reload_is_good.store(true, std::memory_order_relaxed);
+  about_.last_good_reload.store(std::chrono::system_clock::now(), std::memory_order_relaxed);
   std::set<std::string_view> late;  // "listen" for all of its listeners
   for (auto const& change : *outcome) {
     if (change.at_start) {
@@ -174,38 +141,35 @@ void server::state::log_outcome(reload_outcome const& outcome) {
   events.info("the configuration was taken over");
 }
 
-auto server::state::start_admin(std::vector<engine::passed_socket>& passed)
-    -> result<void, std::string> {
-  auto const& settings = data->active()->config.admin;
+auto server::start_admin(std::vector<engine::passed_socket>& passed) -> result<void, std::string> {
+  auto const& settings = current().admin;
   if (!settings) {
     return {};
   }
   TIDEGATE_TRY(auto sockets, engine::sockets_for(settings->address, 1, false, passed));
-  admin.address = engine::address_of(sockets.each.front());
-  admin.configured = settings->address;
-  admin.reloader = std::make_unique<config_reloader>([this](reload_mode mode) {
+  admin_address_ = engine::address_of(sockets.each.front());
+  admin_configured_ = settings->address;
+  reloader_ = std::make_unique<config_reloader>([this](reload_mode mode) {
     return mode == reload_mode::apply ? reload() : preview_reload();
   });
   auto loop = engine::loop::make();
   if (!loop) {
     return failure(engine::to_string(loop.error()));
   }
-  admin.loop = *std::move(loop);
-  TIDEGATE_TRY(auto seen, data->make_control(*admin.loop));
-  admin.server = std::make_unique<admin_server>(std::move(seen), std::move(sockets.each.front()),
-                                                *settings, *admin.reloader, about);
+  admin_loop_ = *std::move(loop);
+  TIDEGATE_TRY(auto seen, data_->make_control(*admin_loop_));
+  admin_ = std::make_unique<admin_server>(std::move(seen), std::move(sockets.each.front()),
+                                          *settings, *reloader_, about_);
   return {};
 }
-
-server::server(std::unique_ptr<state> made) : state_(std::move(made)) {}
 
 auto server::start(config settings, std::span<std::uint64_t const, 4> randomness,
                    server_options options, std::vector<engine::passed_socket> passed)
     -> result<std::unique_ptr<server>, std::string> {
-  auto made = std::make_unique<state>(std::move(options));
-  TIDEGATE_TRY(made->data, data_plane::make(std::move(settings), randomness, made->options.events,
-                                            made->options.stores));
-  TIDEGATE_TRY_VOID(made->data->listen(passed));
+  std::unique_ptr<server> made(new server(std::move(options)));
+  TIDEGATE_TRY(made->data_, data_plane::make(std::move(settings), randomness, made->options_.events,
+                                             made->options_.stores));
+  TIDEGATE_TRY_VOID(made->data_->listen(passed));
   TIDEGATE_TRY_VOID(made->start_admin(passed));
   if (!passed.empty()) {
     auto const& left = passed.front();
@@ -213,39 +177,25 @@ auto server::start(config settings, std::span<std::uint64_t const, 4> randomness
                    " was passed that is bound to " + engine::address_of(left.socket) +
                    ", which is neither an address of listen nor admin");
   }
-  made->data->start();
-  if (made->admin.server) {
-    made->admin.thread = std::thread([&on = *made->admin.loop] { on.run(); });
+  made->data_->start();
+  if (made->admin_) {
+    made->admin_thread_ = std::thread([&on = *made->admin_loop_] { on.run(); });
   }
-  return std::unique_ptr<server>(new server(std::move(made)));
+  return made;
 }
-
-server::~server() = default;
 
 auto server::addresses() const -> std::vector<std::string> const& {
-  return state_->data->addresses();
-}
-
-auto server::admin_address() const -> std::string const& {
-  return state_->admin.address;
-}
-
-auto server::reload() -> reload_outcome {
-  return state_->reload();
-}
-
-auto server::preview_reload() -> reload_outcome {
-  return state_->preview_reload();
+  return data_->addresses();
 }
 
 auto server::begin_drain() -> std::chrono::nanoseconds {
-  state_->data->begin_drain();
-  std::lock_guard const lock(state_->reload_mutex);
-  return state_->data->active()->config.drain_delay;
+  data_->begin_drain();
+  std::lock_guard const lock(reload_mutex_);
+  return current().drain_delay;
 }
 
 auto server::drain(std::chrono::milliseconds wait) -> bool {
-  return state_->data->drain(wait);
+  return data_->drain(wait);
 }
 
 }  // namespace tidegate::gateway

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/http/accept.hpp>
-#include <tidegate/http/field_name.hpp>
+
+#include <tidegate/http/field.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -9,20 +10,6 @@
 namespace tidegate::http {
 
 namespace {
-
-auto trimmed(std::string_view text) -> std::string_view {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  return text.substr(0, text.find_last_not_of(" \t") + 1);
-}
-
-/// Takes what comes before `separator` off the front of `text`. Quoted parameters of media types,
-/// which no client sends, are not looked into.
-auto take_until(std::string_view& text, char separator) -> std::string_view {
-  auto const end = std::min(text.find(separator), text.size());
-  auto const taken = trimmed(text.substr(0, end));
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return taken;
-}
 
 /// A weight (RFC 9110, section 12.4.2) in thousandths; nothing when it is none.
 auto read_weight(std::string_view text) -> std::optional<int> {
@@ -46,7 +33,7 @@ auto read_weight(std::string_view text) -> std::optional<int> {
 auto is_range_of(std::string_view name, std::string_view type) -> bool {
   auto const slash = type.find('/') + 1;
   return name.size() == slash + 1 && name.ends_with('*') &&
-         equal_names(name.substr(0, slash), type.substr(0, slash));
+         equal_ignoring_case(name.substr(0, slash), type.substr(0, slash));
 }
 
 }  // namespace
@@ -54,22 +41,22 @@ auto is_range_of(std::string_view name, std::string_view type) -> bool {
 auto preference_for(std::string_view type, std::string_view accept) -> type_preference {
   type_preference found;
   while (!accept.empty()) {
-    auto range = take_until(accept, ',');
-    auto const name = take_until(range, ';');
+    auto range = take_element(accept, ',');
+    auto const name = take_element(range, ';');
     int weight = 1000;
     bool is_valid = true;
     while (!range.empty()) {
-      auto parameter = take_until(range, ';');
-      if (equal_names(take_until(parameter, '='), "q")) {
+      auto parameter = take_element(range, ';');
+      if (equal_ignoring_case(take_element(parameter, '='), "q")) {
         auto const read = read_weight(trimmed(parameter));
         is_valid = is_valid && read.has_value();
         weight = read.value_or(0);
       }
     }
-    int const closeness = equal_names(name, type)   ? 3
-                          : is_range_of(name, type) ? 2
-                          : name == "*/*"           ? 1
-                                                    : 0;
+    int const closeness = equal_ignoring_case(name, type) ? 3
+                          : is_range_of(name, type)       ? 2
+                          : name == "*/*"                 ? 1
+                                                          : 0;
     if (is_valid && closeness > found.closeness) {
       found = {weight, closeness};
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/http/cookie.hpp>
 
-#include "octets.hpp"
+#include <tidegate/base/ascii.hpp>
 
 #include <algorithm>
 
@@ -13,12 +13,10 @@ namespace {
 [[nodiscard]] auto take_cookie(std::string_view& rest, std::string_view name) noexcept
     -> std::optional<std::string_view> {
   while (!rest.empty()) {
-    auto const end = std::min(rest.find(';'), rest.size());
-    auto const pair = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    auto const pair = take_until(rest, ';');
     auto const equals = pair.find('=');
-    if (equals != std::string_view::npos && octets::without_ows(pair.substr(0, equals)) == name) {
-      return octets::without_ows(pair.substr(equals + 1));
+    if (equals != std::string_view::npos && trimmed(pair.substr(0, equals)) == name) {
+      return trimmed(pair.substr(equals + 1));
     }
   }
   return std::nullopt;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/http/date.hpp>
 
+#include <tidegate/base/ascii.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -31,10 +33,6 @@ struct written_time {
   unsigned minute = 0;
   unsigned second = 0;
 };
-
-[[nodiscard]] auto is_digit(char c) noexcept -> bool {
-  return c >= '0' && c <= '9';
-}
 
 /// True when `text` looks like `shape`, in which "0" stands for a digit, "*" for a character that
 /// is looked at later, and everything else for itself.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/http/forwarded.hpp>
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/http/target.hpp>
-
-#include "octets.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -19,10 +18,10 @@ constexpr auto npos = std::string_view::npos;
 [[nodiscard]] auto is_node_port(std::string_view text) noexcept -> bool {
   if (text.starts_with('_')) {
     return text.size() > 1 && std::ranges::all_of(text.substr(1), [](char c) {
-             return octets::is_alpha(c) || octets::is_digit(c) || c == '.' || c == '_' || c == '-';
+             return is_letter_or_digit(c) || c == '.' || c == '_' || c == '-';
            });
   }
-  return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, octets::is_digit);
+  return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, is_digit);
 }
 
 [[nodiscard]] auto address_or_nothing(std::string_view text) noexcept -> std::optional<ip_address> {
@@ -55,7 +54,7 @@ constexpr auto npos = std::string_view::npos;
 
 /// Takes a token from the beginning of `rest`; it may be empty.
 [[nodiscard]] auto take_token(std::string_view& rest) noexcept -> std::string_view {
-  auto const end = std::ranges::find_if_not(rest, octets::is_tchar) - rest.begin();
+  auto const end = std::ranges::find_if_not(rest, is_token_character) - rest.begin();
   auto const token = rest.substr(0, static_cast<std::size_t>(end));
   rest.remove_prefix(token.size());
   return token;
@@ -85,7 +84,7 @@ constexpr auto npos = std::string_view::npos;
   std::optional<std::string_view> node;
   forwarded_client client;
   while (!rest.empty()) {
-    rest = octets::without_ows(rest);
+    rest = trimmed(rest);
     if (!rest.starts_with(';')) {
       auto const name = take_token(rest);
       if (name.empty() || !rest.starts_with('=')) {
@@ -96,17 +95,17 @@ constexpr auto npos = std::string_view::npos;
       if (!value || value->empty()) {
         return std::nullopt;
       }
-      if (octets::is_in_any_case(name, "for")) {
+      if (equal_ignoring_case(name, "for")) {
         if (node) {
           return std::nullopt;
         }
         node = value;
-      } else if (octets::is_in_any_case(name, "proto")) {
+      } else if (equal_ignoring_case(name, "proto")) {
         client.proto = *value;
-      } else if (octets::is_in_any_case(name, "host")) {
+      } else if (equal_ignoring_case(name, "host")) {
         client.host = *value;
       }
-      rest = octets::without_ows(rest);
+      rest = trimmed(rest);
     }
     if (!rest.empty()) {
       if (rest.front() != ';') {
@@ -177,7 +176,7 @@ template <class LastComma, class ParseEntry>
       }
       auto const comma = last_comma_of(rest);
       more = comma != npos;
-      auto const entry = octets::without_ows(more ? rest.substr(comma + 1) : rest);
+      auto const entry = trimmed(more ? rest.substr(comma + 1) : rest);
       rest = rest.substr(0, more ? comma : 0);
       if (entry.empty()) {
         continue;
@@ -199,7 +198,7 @@ void append_separator(std::string& out) {
 }
 
 void append_token_or_quoted(std::string& out, std::string_view text) {
-  bool const is_token = std::ranges::all_of(text, octets::is_tchar);
+  bool const is_token = std::ranges::all_of(text, is_token_character);
   if (!is_token) {
     out.push_back('"');
   }
@@ -244,7 +243,7 @@ void append_x_forwarded_for(std::string& out, ip_address const& peer) {
 auto x_forwarded_proto(std::string_view received, bool peer_is_trusted,
                        std::string_view scheme) noexcept -> std::string_view {
   bool const is_good =
-      octets::is_in_any_case(received, "http") || octets::is_in_any_case(received, "https");
+      equal_ignoring_case(received, "http") || equal_ignoring_case(received, "https");
   return peer_is_trusted && is_good ? received : scheme;
 }
 

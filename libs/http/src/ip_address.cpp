@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/http/ip_address.hpp>
 
-#include "octets.hpp"
+#include <tidegate/base/hex.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -31,7 +31,7 @@ constexpr std::array<std::uint8_t, 12> mapped_prefix = {0, 0, 0, 0, 0, 0, 0, 0, 
                                  ip_fault beyond_max) noexcept -> result<unsigned, ip_error> {
   auto const begin = i;
   unsigned value = 0;
-  for (; i < text.size() && octets::is_digit(text[i]); ++i) {
+  for (; i < text.size() && is_digit(text[i]); ++i) {
     if (i > begin && text[begin] == '0') {
       return fault_at(ip_fault::leading_zero, begin);
     }
@@ -110,11 +110,11 @@ class v6_groups {
   while (i < text.size()) {
     auto const begin = i;
     unsigned value = 0;
-    for (; i < text.size() && octets::hex_value(text[i]) >= 0; ++i) {
+    for (; i < text.size() && hex_value(text[i]) >= 0; ++i) {
       if (i - begin == 4) {
         return fault_at(ip_fault::group_too_long, begin);
       }
-      value = value * 16 + static_cast<unsigned>(octets::hex_value(text[i]));
+      value = value * 16 + static_cast<unsigned>(hex_value(text[i]));
     }
     if (i == begin) {
       return unexpected(text, i);

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -132,12 +131,9 @@ void append_decoded(std::string& out, std::string_view path, decoding how) {
 }  // namespace
 
 auto may_be_read_otherwise(std::string_view normal_path) noexcept -> bool {
-  std::size_t i = 0;
 #ifdef __SSE2__
-  for (; normal_path.size() - i >= 17; i += 16) {
-    auto const* const at = normal_path.data() + i;
-    auto const bytes = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
-    auto const next = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at + 1));
+  // `bytes` begin at `i`; `next` has for each of them the one behind it.
+  auto const is_ambiguous_among = [normal_path](std::size_t i, __m128i bytes, __m128i next) {
     auto const separator = _mm_set1_epi8('/');
     auto const found = _mm_or_si128(
         _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(';')),
@@ -148,14 +144,36 @@ auto may_be_read_otherwise(std::string_view normal_path) noexcept -> bool {
         return true;
       }
     }
+    return false;
+  };
+  auto const load = [](char const* at) {
+    return _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
+  };
+  auto const* const data = normal_path.data();
+  auto const size = normal_path.size();
+  for (std::size_t i = 0; size - i >= 17; i += 16) {
+    if (is_ambiguous_among(i, load(data + i), load(data + i + 1))) {
+      return true;
+    }
   }
-#endif
-  for (; i < normal_path.size(); ++i) {
+  std::array<char, 16> short_path{};
+  auto const* last = short_path.data();
+  if (size >= short_path.size()) {
+    last = data + size - short_path.size();  // some of it is looked at again
+  } else {
+    normal_path.copy(short_path.data(), size);
+  }
+  auto const bytes = load(last);
+  return is_ambiguous_among(size - std::min(size, short_path.size()), bytes,
+                            _mm_srli_si128(bytes, 1));
+#else
+  for (std::size_t i = 0; i < normal_path.size(); ++i) {
     if (is_ambiguous_at(normal_path, i)) {
       return true;
     }
   }
   return false;
+#endif
 }
 
 void append_plain_path(std::string& out, std::string_view normal_path) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/http/proxy_protocol.hpp>
 
-#include "octets.hpp"
+#include <tidegate/base/ascii.hpp>
 
 #include <algorithm>
 #include <array>
-#include <span>
 
 namespace tidegate::http {
 
@@ -57,7 +56,7 @@ class v1_words {
 
 [[nodiscard]] auto parse_v1_port(std::string_view word) noexcept -> std::optional<std::uint16_t> {
   if (word.empty() || word.size() > 5 || (word.size() > 1 && word.front() == '0') ||
-      !std::ranges::all_of(word, octets::is_digit)) {
+      !std::ranges::all_of(word, is_digit)) {
     return std::nullopt;
   }
   unsigned port = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/http/query.hpp>
 
+#include <tidegate/base/ascii.hpp>
+
 #include "octets.hpp"
 
 #include <algorithm>
@@ -40,9 +42,7 @@ namespace {
 auto find_query_value(std::string_view query, std::string_view name) noexcept
     -> std::optional<std::string_view> {
   while (!query.empty()) {
-    auto const end = std::min(query.find('&'), query.size());
-    auto const parameter = query.substr(0, end);
-    query.remove_prefix(std::min(end + 1, query.size()));
+    auto const parameter = take_until(query, '&');
     auto const equals = std::min(parameter.find('='), parameter.size());
     // "&&" has no parameter in it, not one without a name.
     if (!parameter.empty() && decodes_to(parameter.substr(0, equals), name)) {
@@ -50,6 +50,16 @@ auto find_query_value(std::string_view query, std::string_view name) noexcept
     }
   }
   return std::nullopt;
+}
+
+void append_query_encoded(std::string& out, std::string_view text) {
+  for (char const c : text) {
+    if (is_unreserved(c)) {
+      out.push_back(c);
+    } else {
+      octets::append_escape(out, c);
+    }
+  }
 }
 
 void append_query_decoded(std::string& out, std::string_view encoded) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/http/retry_after.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/date.hpp>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
     -> std::optional<std::chrono::seconds> {
   std::int64_t delay = 0;
   for (char const c : text) {
-    if (c < '0' || c > '9') {
+    if (!is_digit(c)) {
       return std::nullopt;
     }
     delay = std::min<std::int64_t>(delay * 10 + (c - '0'), retry_after_max.count());
@@ -23,22 +24,11 @@ namespace {
   return text.empty() ? std::nullopt : std::optional(std::chrono::seconds(delay));
 }
 
-[[nodiscard]] auto without_ows(std::string_view text) noexcept -> std::string_view {
-  constexpr std::string_view ows = " \t";
-  auto const begin = text.find_first_not_of(ows);
-  if (begin == std::string_view::npos) {
-    return {};
-  }
-  text.remove_suffix(text.size() - 1 - text.find_last_not_of(ows));
-  text.remove_prefix(begin);
-  return text;
-}
-
 }  // namespace
 
 auto parse_retry_after(std::string_view field_value, std::chrono::sys_seconds now) noexcept
     -> std::optional<std::chrono::seconds> {
-  auto const text = without_ows(field_value);
+  auto const text = trimmed(field_value);
   if (auto const delay = parse_delay_seconds(text)) {
     return delay;
   }

@@ -2,6 +2,7 @@
 #include <tidegate/http/target.hpp>
 
 #include <tidegate/http/ip_address.hpp>
+#include <tidegate/http/query.hpp>
 
 #include "octets.hpp"
 
@@ -18,6 +19,7 @@ namespace tidegate::http {
 
 namespace {
 
+using octets::append_escape;
 using octets::escaped;
 
 /// What a byte is to a path.
@@ -33,7 +35,7 @@ constexpr auto path_octets = [] {
   std::array<path_octet, 256> table{};
   for (std::size_t i = 0; i < table.size(); ++i) {
     char const c = static_cast<char>(i);
-    if (octets::is_unreserved(c) || octets::is_sub_delim(c) || c == ':' || c == '@' || c == '/') {
+    if (is_unreserved(c) || octets::is_sub_delim(c) || c == ':' || c == '@' || c == '/') {
       table[i] = c == '.' ? path_octet::dot : path_octet::plain;
     } else if (c == '%') {
       table[i] = path_octet::percent;
@@ -92,16 +94,8 @@ constexpr auto path_octets = [] {
 [[nodiscard]] auto is_normal_escape(std::string_view path, std::size_t i) noexcept -> bool {
   auto const octet = escaped(path, i);
   auto const is_lower = [](char digit) { return digit >= 'a'; };
-  return octet && *octet != '\0' && !octets::is_unreserved(*octet) && !is_lower(path[i + 1]) &&
+  return octet && *octet != '\0' && !is_unreserved(*octet) && !is_lower(path[i + 1]) &&
          !is_lower(path[i + 2]);
-}
-
-void append_escape(std::string& out, char octet) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  auto const value = static_cast<unsigned char>(octet);
-  out.push_back('%');
-  out.push_back(digits[value >> 4U]);
-  out.push_back(digits[value & 15U]);
 }
 
 /// Appends the segment of `path` that begins at `i`, without looking whether it is a dot segment;
@@ -128,7 +122,7 @@ void append_escape(std::string& out, char octet) {
         if (*octet == '\0') {
           return failure(target_error{target_fault::nul_escape, i});
         }
-        if (octets::is_unreserved(*octet)) {
+        if (is_unreserved(*octet)) {
           out.push_back(*octet);
         } else {
           append_escape(out, *octet);
@@ -183,7 +177,7 @@ void append_escape(std::string& out, char octet) {
 
 /// What a name of a host consists of: unreserved characters and sub-delims but ",".
 [[nodiscard]] auto is_host_octet(char c) noexcept -> bool {
-  return octets::is_unreserved(c) || (octets::is_sub_delim(c) && c != ',');
+  return is_unreserved(c) || (octets::is_sub_delim(c) && c != ',');
 }
 
 /// `[` IPv6 address `]` [ ":" port ]
@@ -261,8 +255,7 @@ void split_query(target_view& target, std::string_view path_and_query) noexcept 
     return failure(target_error{target_fault::slash_expected, 0});
   }
   target.scheme = text.substr(0, colon);
-  if (!octets::is_in_any_case(target.scheme, "http") &&
-      !octets::is_in_any_case(target.scheme, "https")) {
+  if (!equal_ignoring_case(target.scheme, "http") && !equal_ignoring_case(target.scheme, "https")) {
     return failure(target_error{target_fault::unsupported_scheme, 0});
   }
   if (text.substr(colon, separator.size()) != separator) {
@@ -357,7 +350,7 @@ void append_normal_host(std::string& out, host_view const& host) {
     return;
   }
   for (char const c : without_final_dot(host.name)) {
-    out.push_back(octets::lower(c));
+    out.push_back(to_lower(c));
   }
 }
 
@@ -375,7 +368,7 @@ auto is_host_of(std::string_view authority, std::string_view normal_host) noexce
     return wanted && given && *wanted == *given;
   }
   return std::ranges::equal(without_final_dot(host->name), normal_host,
-                            [](char is, char wanted) { return octets::lower(is) == wanted; });
+                            [](char is, char wanted) { return to_lower(is) == wanted; });
 }
 
 auto parse_target(std::string_view method, std::string_view target) noexcept

@@ -127,5 +127,14 @@ TEST(http_query, allocates_nothing_when_the_string_has_room) {
   EXPECT_EQ(test::allocations(), before);
 }
 
+TEST(http_query, escapes_all_that_is_not_unreserved) {
+  std::string out = "q=";
+  append_query_encoded(out, "aZ09-._~ +&=%/\xc3\xa4");
+  EXPECT_EQ(out, "q=aZ09-._~%20%2B%26%3D%25%2F%C3%A4");
+  std::string back;
+  append_query_decoded(back, out);
+  EXPECT_EQ(back, "q=aZ09-._~ +&=%/\xc3\xa4");
+}
+
 }  // namespace
 }  // namespace tidegate::http

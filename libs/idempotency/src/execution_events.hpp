@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/idempotency/execution.hpp>
 
 #include <utility>
@@ -308,9 +309,9 @@ auto basic_execution<Rules>::answer_late() -> action {
 
 template <class Rules>
 void basic_execution<Rules>::answer_head(std::uint16_t status,
-                                         std::span<response_field const> kept) {
+                                         std::span<http::field const> fields) {
   status_ = status;
-  recorder_.emplace(status, kept, options_.body_max);
+  recorder_.emplace(status, fields, options_.body_max);
 }
 
 template <class Rules>

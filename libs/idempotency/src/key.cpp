@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/idempotency/key.hpp>
 
+#include <tidegate/base/ascii.hpp>
+#include <tidegate/base/hex.hpp>
 #include <tidegate/sf/reader.hpp>
 
 #include <algorithm>
@@ -8,28 +10,6 @@
 namespace tidegate::idempotency {
 
 namespace {
-
-[[nodiscard]] auto is_hex_digit(char c) noexcept -> bool {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-[[nodiscard]] auto is_upper_case(char c) noexcept -> bool {
-  return c >= 'A' && c <= 'Z';
-}
-
-/// RFC 9562, section 4: the text, whatever version and variant it says.
-[[nodiscard]] auto is_uuid(std::string_view text) noexcept -> bool {
-  if (text.size() != 36) {
-    return false;
-  }
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    bool const hyphen = i == 8 || i == 13 || i == 18 || i == 23;
-    if (hyphen ? text[i] != '-' : !is_hex_digit(text[i])) {
-      return false;
-    }
-  }
-  return true;
-}
 
 /// RFC 9562, section 5.7. `uuid` is one, in lower case.
 [[nodiscard]] auto is_version_7(std::string_view uuid) noexcept -> bool {
@@ -41,7 +21,7 @@ namespace {
   std::int64_t milliseconds = 0;
   for (char c : uuid.substr(0, 13)) {
     if (c != '-') {
-      milliseconds = milliseconds * 16 + (c <= '9' ? c - '0' : c - 'a' + 10);
+      milliseconds = milliseconds * 16 + hex_value(c);
     }
   }
   return wall_time(std::chrono::milliseconds(milliseconds));
@@ -58,16 +38,6 @@ namespace {
     return failure(key_error{key_fault::too_old, 0});
   }
   return {};
-}
-
-/// Spaces and tabs around the value, which HTTP leaves out (RFC 9110, section 5.5).
-[[nodiscard]] auto trimmed(std::string_view line) noexcept -> std::string_view {
-  constexpr std::string_view blanks = " \t";
-  auto const first = line.find_first_not_of(blanks);
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return line.substr(first, line.find_last_not_of(blanks) - first + 1);
 }
 
 /// An Item whose value is a String (draft-07, section 2.1). The dialect is the one that the draft
@@ -110,6 +80,19 @@ namespace {
 }
 
 }  // namespace
+
+auto is_uuid(std::string_view text) noexcept -> bool {
+  if (text.size() != 36) {
+    return false;
+  }
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    bool const hyphen = i == 8 || i == 13 || i == 18 || i == 23;
+    if (hyphen ? text[i] != '-' : hex_value(text[i]) < 0) {
+      return false;
+    }
+  }
+  return true;
+}
 
 auto name_of(key_format format) noexcept -> std::string_view {
   switch (format) {
@@ -205,10 +188,10 @@ auto read_key(std::span<std::string_view const> lines, key_options const& option
   if (!is_uuid(key)) {
     return failure(key_error{uuidv7 ? key_fault::not_a_uuidv7 : key_fault::not_a_uuid, 0});
   }
-  if (std::any_of(key.begin(), key.end(), is_upper_case)) {
+  if (std::any_of(key.begin(), key.end(), is_upper)) {
     std::string lower(key);
     for (char& c : lower) {
-      c = is_upper_case(c) ? static_cast<char>(c - 'A' + 'a') : c;
+      c = is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
     }
     scratch = lower;
     key = scratch;

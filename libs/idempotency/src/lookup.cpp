@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/idempotency/lookup.hpp>
 
+#include <tidegate/base/ascii.hpp>
+#include <tidegate/base/hex.hpp>
+
 #include <algorithm>
 
 namespace tidegate::idempotency {
@@ -28,14 +31,7 @@ void update_with_size(hmac_sha256& code, std::string_view text) noexcept {
 }  // namespace
 
 auto to_string(lookup_key const& key) -> std::string {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out;
-  out.reserve(2 * key.octets.size());
-  for (auto octet : key.octets) {
-    out += digits[std::to_integer<std::size_t>(octet >> 4)];
-    out += digits[std::to_integer<std::size_t>(octet & std::byte{15})];
-  }
-  return out;
+  return to_hex(key.octets);
 }
 
 auto parse_lookup_key(std::string_view text) noexcept -> std::optional<lookup_key> {
@@ -44,12 +40,11 @@ auto parse_lookup_key(std::string_view text) noexcept -> std::optional<lookup_ke
     return std::nullopt;
   }
   for (std::size_t i = 0; i < text.size(); ++i) {
-    char const c = text[i];
-    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) {
+    auto const digit = hex_value(text[i]);
+    if (digit < 0 || is_upper(text[i])) {
       return std::nullopt;
     }
-    auto const digit = static_cast<std::byte>(c <= '9' ? c - '0' : c - 'a' + 10);
-    key.octets[i / 2] = key.octets[i / 2] << 4 | digit;
+    key.octets[i / 2] = key.octets[i / 2] << 4 | static_cast<std::byte>(digit);
   }
   return key;
 }

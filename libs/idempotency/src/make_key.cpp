@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/idempotency/make_key.hpp>
 
+#include <tidegate/base/hex.hpp>
+
 #include <algorithm>
 #include <array>
 
@@ -17,15 +19,13 @@ auto make_key(wall_time now, std::span<std::uint8_t const, 10> randomness) -> st
   octets[6] = static_cast<std::uint8_t>(0x70 | (octets[6] & 0x0f));  // the version
   octets[8] = static_cast<std::uint8_t>(0x80 | (octets[8] & 0x3f));  // the variant
 
-  constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
   out.reserve(36);
   for (std::size_t i = 0; i < octets.size(); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) {
       out.push_back('-');
     }
-    out.push_back(digits[octets[i] >> 4]);
-    out.push_back(digits[octets[i] & 0x0f]);
+    append_hex(out, static_cast<char>(octets[i]));
   }
   return out;
 }

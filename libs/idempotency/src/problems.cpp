@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/idempotency/problems.hpp>
 
+#include <tidegate/http/date.hpp>
 #include <tidegate/http/problem.hpp>
 
 #include <array>
@@ -51,8 +52,7 @@ constexpr std::array<code_text, 13> texts = {{
      "The content is larger than this operation takes with an Idempotency-Key."},
     {problem_code::too_many_keys, "too-many-keys", 429, "Too many Idempotency-Keys",
      "As many Idempotency-Keys are remembered for this client as may be: send the request again "
-     "when "
-     "older ones have expired."},
+     "when older ones have expired."},
     {problem_code::store_unavailable, "store-unavailable", 503,
      "Idempotency-Keys cannot be checked at present",
      "The request was not run, because its Idempotency-Key cannot be checked: send it again "
@@ -71,53 +71,6 @@ static_assert(in_order());
 
 [[nodiscard]] auto text_of(problem_code code) noexcept -> code_text const& {
   return texts[static_cast<std::size_t>(code)];
-}
-
-/// A text of bounded size that does not allocate.
-class short_text {
- public:
-  void append(std::string_view text) noexcept {
-    size_ += text.copy(octets_.data() + size_, octets_.size() - size_);
-  }
-  void append_digits(unsigned value, std::size_t width) noexcept {
-    std::array<char, 10> digits{};
-    for (std::size_t i = width; i > 0; --i, value /= 10) {
-      digits[i - 1] = static_cast<char>('0' + value % 10);
-    }
-    append({digits.data(), width});
-  }
-  [[nodiscard]] auto text() const noexcept -> std::string_view { return {octets_.data(), size_}; }
-
- private:
-  std::array<char, 32> octets_{};
-  std::size_t size_ = 0;
-};
-
-/// `2026-01-31T23:59:59Z` (RFC 3339). Years beyond four digits, which no clock shows, are left
-/// empty.
-[[nodiscard]] auto rfc3339(wall_time time) noexcept -> short_text {
-  using namespace std::chrono;
-  short_text out;
-  auto const day = floor<days>(time);
-  year_month_day const date(day);
-  hh_mm_ss const clock(floor<seconds>(time - day));
-  int const year = static_cast<int>(date.year());
-  if (year < 0 || year > 9999) {
-    return out;
-  }
-  out.append_digits(static_cast<unsigned>(year), 4);
-  out.append("-");
-  out.append_digits(static_cast<unsigned>(date.month()), 2);
-  out.append("-");
-  out.append_digits(static_cast<unsigned>(date.day()), 2);
-  out.append("T");
-  out.append_digits(static_cast<unsigned>(clock.hours().count()), 2);
-  out.append(":");
-  out.append_digits(static_cast<unsigned>(clock.minutes().count()), 2);
-  out.append(":");
-  out.append_digits(static_cast<unsigned>(clock.seconds().count()), 2);
-  out.append("Z");
-  return out;
 }
 
 }  // namespace
@@ -157,8 +110,10 @@ void append_problem(std::string& out, problem_details const& problem) {
   if (problem.first_status != 0) {
     writer.extension("first-status", problem.first_status);
   }
-  if (problem.first_completed) {
-    writer.extension("first-completed", rfc3339(*problem.first_completed).text());
+  if (problem.first_completed && *problem.first_completed <= http::date_max) {
+    std::string time;
+    http::append_rfc3339(time, std::chrono::floor<std::chrono::seconds>(*problem.first_completed));
+    writer.extension("first-completed", time);
   }
 }
 

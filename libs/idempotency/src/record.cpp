@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/idempotency/record.hpp>
 
+#include <tidegate/base/ascii.hpp>
+
 #include <algorithm>
 #include <array>
 
@@ -12,15 +14,6 @@ constexpr std::uint8_t record_version = 1;
 constexpr std::uint8_t record_version_with_origin = 2;
 constexpr std::uint8_t response_version = 1;
 
-[[nodiscard]] auto lower_case(char c) noexcept -> char {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-[[nodiscard]] auto equal_without_case(std::string_view a, std::string_view b) noexcept -> bool {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower_case(x) == lower_case(y); });
-}
-
 /// `time + duration`, or the last moment there is.
 [[nodiscard]] auto later(wall_time time, std::chrono::seconds duration) noexcept -> wall_time {
   auto const from = std::max(time, wall_time());  // below it the difference would overflow
@@ -28,42 +21,13 @@ constexpr std::uint8_t response_version = 1;
   return duration > room ? wall_time::max() : time + duration;
 }
 
-/// Trims spaces and tabs.
-[[nodiscard]] auto trimmed(std::string_view text) noexcept -> std::string_view {
-  constexpr std::string_view blanks = " \t";
-  auto const first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
 [[nodiscard]] auto lists(std::string_view connection, std::string_view name) noexcept -> bool {
   while (!connection.empty()) {
-    auto const end = std::min(connection.find(','), connection.size());
-    if (equal_without_case(trimmed(connection.substr(0, end)), name)) {
+    if (equal_ignoring_case(http::take_element(connection), name)) {
       return true;
     }
-    connection.remove_prefix(std::min(end + 1, connection.size()));
   }
   return false;
-}
-
-/// token of RFC 9110, section 5.6.2.
-[[nodiscard]] auto is_token(std::string_view text) noexcept -> bool {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
-}
-
-/// field-value of RFC 9110, section 5.5: no control characters but tabs, so that nothing stored can
-/// end a line or a message.
-[[nodiscard]] auto is_field_value(std::string_view text) noexcept -> bool {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    auto const octet = static_cast<unsigned char>(c);
-    return (octet >= 0x20 && octet != 0x7f) || octet == '\t';
-  });
 }
 
 [[nodiscard]] auto is_status(std::uint64_t status) noexcept -> bool {
@@ -265,26 +229,26 @@ auto is_kept_field(std::string_view name,
       "idempotency-status",
   };
   return std::none_of(left_out.begin(), left_out.end(),
-                      [name](auto other) { return equal_without_case(name, other); }) &&
+                      [name](auto other) { return equal_ignoring_case(name, other); }) &&
          std::none_of(connection_options.begin(), connection_options.end(),
                       [name](auto options) { return lists(options, name); });
 }
 
-response_recorder::response_recorder(std::uint16_t status, std::span<response_field const> fields,
+response_recorder::response_recorder(std::uint16_t status, std::span<http::field const> fields,
                                      std::size_t body_max)
     : body_max_(body_max) {
   response_.status = status;
   std::vector<std::string_view> connection_options;
   for (auto const& field : fields) {
-    if (equal_without_case(field.name, "connection")) {
+    if (equal_ignoring_case(field.name, "connection")) {
       connection_options.emplace_back(field.value);
     }
   }
   for (auto const& field : fields) {
-    if (equal_without_case(field.name, "content-type")) {
-      auto const type = std::string_view(field.value).substr(0, field.value.find(';'));
+    if (equal_ignoring_case(field.name, "content-type")) {
       response_.body_kept =
-          response_.body_kept && !equal_without_case(trimmed(type), "text/event-stream");
+          response_.body_kept &&
+          !equal_ignoring_case(http::media_type(field.value), "text/event-stream");
     }
     if (!is_kept_field(field.name, connection_options)) {
       continue;
@@ -415,7 +379,7 @@ auto read_response(std::string_view octets) -> result<stored_response, format_er
     auto const begin = in.position();
     auto const name = in.text();
     auto const value = in.text();
-    in.require(is_token(name) && is_field_value(value), begin);
+    in.require(http::is_token(name) && http::is_field_value(value), begin);
     r.fields.push_back({std::string(name), std::string(value)});
   }
   r.body_kept = in.number(1) == 1;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tidegate/base/ascii.hpp>
+#include <tidegate/http/field.hpp>
+#include <tidegate/http/problem.hpp>
 #include <tidegate/idempotency/retry.hpp>
 #include <tidegate/json/canonical.hpp>
 #include <tidegate/json/pointer.hpp>
@@ -98,16 +101,7 @@ auto decide_retry(repeatability const& request, attempt const& outcome, std::uin
 
 auto read_problem_code(std::string_view content_type, std::string_view content)
     -> std::optional<problem_code> {
-  constexpr std::string_view wanted = "application/problem+json";
-  auto const type = content_type.substr(0, content_type.find(';'));
-  auto const is_problem =
-      type.size() >= wanted.size() &&
-      std::ranges::equal(type.substr(0, wanted.size()), wanted,
-                         [](char a, char b) {
-                           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) ==
-                                  b;
-                         }) &&
-      type.find_first_not_of(" \t", wanted.size()) == std::string_view::npos;
+  auto const is_problem = equal_ignoring_case(http::media_type(content_type), http::problem_json);
   std::string canonical;
   if (!is_problem || content.size() > problem_octets_max ||
       !json::append_canonical(canonical, content)) {

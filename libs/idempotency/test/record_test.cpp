@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tidegate/http/field.hpp>
 #include <tidegate/idempotency/change.hpp>
 #include <tidegate/idempotency/record.hpp>
 
@@ -40,7 +41,7 @@ auto octets_of(stored_response const& r) -> std::string {
   return out;
 }
 
-auto recorded(std::vector<response_field> const& fields, std::vector<std::string_view> const& body,
+auto recorded(std::vector<http::field> const& fields, std::vector<std::string_view> const& body,
               std::size_t body_max = 1024) -> stored_response {
   response_recorder recorder(200, fields, body_max);
   for (auto piece : body) {
@@ -222,7 +223,7 @@ TEST(idempotency_response, is_refused_when_it_could_not_be_sent) {
   EXPECT_TRUE(refused({200, {{"a", "b\r\nc: d"}}, "", 0, true}));
   EXPECT_TRUE(refused({200, {{"a", "b\0"s}}, "", 0, true}));
   EXPECT_TRUE(
-      refused({200, std::vector<response_field>(stored_fields_max + 1, {"a", "b"}), "", 0, true}));
+      refused({200, std::vector<http::field>(stored_fields_max + 1, {"a", "b"}), "", 0, true}));
   auto const fault = [](stored_response const& r) {
     return read_response(octets_of(r)).error().fault;
   };
@@ -284,7 +285,7 @@ TEST(idempotency_recorder, keeps_end_to_end_fields_in_order) {
                                   {"Content-Type", "application/json"},
                                   {"Content-Length", "2"}},
                                  {"{", "}"});
-  EXPECT_EQ(response.fields, (std::vector<response_field>{
+  EXPECT_EQ(response.fields, (std::vector<http::field>{
                                  {"Date", "Tue, 15 Nov 1994 08:12:31 GMT"},
                                  {"Vary", "a"},
                                  {"vary", "b"},
@@ -319,7 +320,7 @@ TEST(idempotency_recorder, leaves_out_a_stream_of_events) {
 }
 
 TEST(idempotency_recorder, keeps_no_more_fields_than_can_be_read) {
-  std::vector<response_field> const many(stored_fields_max + 1, {"a", "b"});
+  std::vector<http::field> const many(stored_fields_max + 1, {"a", "b"});
   auto const response = recorded(many, {"x"});
   EXPECT_FALSE(response.body_kept);
   EXPECT_TRUE(read_response(octets_of(response)).has_value());

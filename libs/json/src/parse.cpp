@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/json/parse.hpp>
 
-#include <tidegate/json/name.hpp>
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/json/reader.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <iterator>
 #include <span>
 #include <vector>
 
@@ -113,7 +112,7 @@ class value_reader : public reader<value_reader> {
         auto const& name = members[i].name;
         auto const bit = std::uint64_t{1} << (likeness_of(name) % 64);
         if ((seen & bit) != 0 && std::ranges::any_of(members.first(i), [&](member const& other) {
-              return equal_names(name, other.name);
+              return equal_ignoring_case(name, other.name);
             })) {
           return true;
         }
@@ -124,7 +123,7 @@ class value_reader : public reader<value_reader> {
     std::vector<std::string> names;
     names.reserve(members.size());
     for (auto const& m : members) {
-      names.push_back(fold_name(m.name));
+      names.push_back(lower_case(m.name));
     }
     std::ranges::sort(names);
     return std::ranges::adjacent_find(names) != names.end();
@@ -133,8 +132,8 @@ class value_reader : public reader<value_reader> {
   /// The same of names that are the same.
   static auto likeness_of(std::string_view name) noexcept -> std::size_t {
     return name.empty() ? 0
-                        : name.size() * 5 + static_cast<std::uint8_t>(fold_ascii(name.front())) +
-                              static_cast<std::uint8_t>(fold_ascii(name.back())) * std::size_t{3};
+                        : name.size() * 5 + static_cast<std::uint8_t>(to_lower(name.front())) +
+                              static_cast<std::uint8_t>(to_lower(name.back())) * std::size_t{3};
   }
 
   value root_;

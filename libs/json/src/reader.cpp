@@ -29,28 +29,29 @@ constexpr std::size_t code_unit_octets = 6;
 
 }  // namespace
 
+auto message(json::fault fault) noexcept -> std::string_view {
+  switch (fault) {
+    case fault::value_expected: return "a value is expected";
+    case fault::comma_expected: return "a comma or the end of the array or object is expected";
+    case fault::colon_expected: return "a colon is expected";
+    case fault::name_expected: return "the name of a member is expected";
+    case fault::name_twice: return "a name comes twice in an object";
+    case fault::unterminated_string: return "the string does not end";
+    case fault::invalid_escape:
+    case fault::lone_surrogate: return "invalid escape in a string";
+    case fault::control_character: return "control character in a string";
+    case fault::invalid_utf8: return "not UTF-8";
+    case fault::invalid_number: return "invalid number";
+    case fault::number_out_of_range: return "the number is out of range";
+    case fault::too_deep: return "nested too deep";
+    case fault::too_long: return "too long";
+    case fault::end_expected: break;
+  }
+  return "more behind the value";
+}
+
 auto to_string(error const& error) -> std::string {
-  auto const what = [&]() -> std::string_view {
-    switch (error.fault) {
-      case fault::value_expected: return "a value is expected";
-      case fault::comma_expected: return "a comma or the end of the array or object is expected";
-      case fault::colon_expected: return "a colon is expected";
-      case fault::name_expected: return "the name of a member is expected";
-      case fault::name_twice: return "a name comes twice in an object";
-      case fault::unterminated_string: return "the string does not end";
-      case fault::invalid_escape:
-      case fault::lone_surrogate: return "invalid escape in a string";
-      case fault::control_character: return "control character in a string";
-      case fault::invalid_utf8: return "not UTF-8";
-      case fault::invalid_number: return "invalid number";
-      case fault::number_out_of_range: return "the number is out of range";
-      case fault::too_deep: return "nested too deep";
-      case fault::too_long: return "too long";
-      case fault::end_expected: break;
-    }
-    return "more behind the value";
-  }();
-  return std::string(what) + " at offset " + std::to_string(error.offset);
+  return std::string(message(error.fault)) + " at offset " + std::to_string(error.offset);
 }
 
 auto scanner::take_word(std::string_view word) noexcept -> bool {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/json/string.hpp>
 
+#include <tidegate/base/hex.hpp>
 #include <tidegate/base/utf8.hpp>
 
 #include <array>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -75,16 +75,13 @@ template <class Word>
 void append_escape(std::string& out, char c) {
   constexpr std::string_view values = "\"\\\b\f\n\r\t";
   constexpr std::string_view names = "\"\\bfnrt";
-  constexpr std::string_view hex = "0123456789abcdef";
   if (auto const simple = values.find(c); simple != std::string_view::npos) {
     out.push_back('\\');
     out.push_back(names[simple]);
     return;
   }
-  auto const octet = static_cast<std::uint8_t>(c);
   out.append("\\u00", 4);
-  out.push_back(hex[octet >> 4]);
-  out.push_back(hex[octet & 15]);
+  append_hex(out, c);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/json/value.hpp>
 
-#include <tidegate/json/name.hpp>
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/json/string.hpp>
 
 #include <algorithm>
@@ -11,23 +11,11 @@
 
 namespace tidegate::json {
 
-auto detail::is_equal(std::string_view a, std::string_view b) noexcept -> bool {
-  return std::memcmp(a.data(), b.data(), a.size()) == 0 ||
-         std::equal(a.begin(), a.end(), b.begin(),
-                    [](char x, char y) { return fold_ascii(x) == fold_ascii(y); });
-}
-
-auto fold_name(std::string_view name) -> std::string {
-  std::string out(name);
-  std::transform(out.begin(), out.end(), out.begin(), fold_ascii);
-  return out;
-}
-
 object::object(std::initializer_list<member> members) : members_(members) {}
 
 auto object::find(std::string_view name) const noexcept -> value const* {
   for (auto const& m : members_) {
-    if (equal_names(m.name, name)) {
+    if (equal_ignoring_case(m.name, name)) {
       return &m.value;
     }
   }
@@ -51,7 +39,24 @@ void object::append(std::string name, json::value value) {
 }
 
 auto object::erase(std::string_view name) -> bool {
-  return std::erase_if(members_, [&](member const& m) { return equal_names(m.name, name); }) != 0;
+  return std::erase_if(members_,
+                       [&](member const& m) { return equal_ignoring_case(m.name, name); }) != 0;
+}
+
+auto text_of(value const& from, std::string_view name) noexcept -> std::string_view {
+  auto const* const text = from.find<std::string>(name);
+  return text == nullptr ? std::string_view() : *text;
+}
+
+auto number_of(value const& from, std::string_view name) noexcept -> std::optional<std::uint64_t> {
+  auto const* const number = from.find<std::int64_t>(name);
+  return number == nullptr || *number < 0 ? std::nullopt
+                                          : std::optional(static_cast<std::uint64_t>(*number));
+}
+
+auto is_true(value const& from, std::string_view name) noexcept -> bool {
+  auto const* const flag = from.find<bool>(name);
+  return flag != nullptr && *flag;
 }
 
 auto value::find(std::string_view name) const noexcept -> value const* {

@@ -35,6 +35,16 @@ constexpr std::string_view name = "Idempotency-Key";
   return is_done(first) ? first : nullptr;
 }
 
+/// The rule applies; `what` was refused with a status other than the one it is to have.
+void expect_status(seen const& each, int wanted, std::string_view what, verdict& out) {
+  out.applies();
+  if (each.status() != wanted) {
+    out.broken(each, name,
+               std::string(what) + std::to_string(each.status()) + " instead of " +
+                   std::to_string(wanted));
+  }
+}
+
 /// A link to documentation: a type or a link in the content, or a Link field.
 [[nodiscard]] auto is_documented(seen const& each) -> bool {
   if (each.json) {
@@ -64,12 +74,7 @@ void check_missing_status(recording const& what, verdict& out) {
   if (!is_refused(each) || is_about_access(*each)) {
     return;
   }
-  out.applies();
-  if (each->status() != 400) {
-    out.broken(*each, name,
-               "the write without a key was refused with " + std::to_string(each->status()) +
-                   " instead of 400");
-  }
+  expect_status(*each, 400, "the write without a key was refused with ", out);
 }
 
 void check_first(recording const& what, verdict& out) {
@@ -130,12 +135,7 @@ void check_reuse_status(recording const& what, verdict& out) {
   if (first_done(what) == nullptr || !is_refused(each)) {
     return;
   }
-  out.applies();
-  if (each->status() != 422) {
-    out.broken(*each, name,
-               "a key with another payload was refused with " + std::to_string(each->status()) +
-                   " instead of 422");
-  }
+  expect_status(*each, 422, "a key with another payload was refused with ", out);
 }
 
 /// Keys are said to be required: a write without one was tried.
@@ -199,13 +199,8 @@ void check_concurrent_status(recording const& what, verdict& out) {
   if (one == nullptr || other == nullptr || is_done(one) == is_done(other)) {
     return;
   }
-  auto const& refused = is_done(one) ? *other : *one;
-  out.applies();
-  if (refused.status() != 409) {
-    out.broken(refused, name,
-               "while the first request is processed, a second one gets " +
-                   std::to_string(refused.status()) + " instead of 409");
-  }
+  expect_status(is_done(one) ? *other : *one, 409,
+                "while the first request is processed, a second one gets ", out);
 }
 
 void check_documented(recording const& what, verdict& out) {
@@ -237,95 +232,43 @@ void check_described(recording const& what, verdict& out) {
 }
 
 constexpr auto table = std::to_array<checked_rule>({
-    {{"idempotency-missing-key-refused",
-      warning,
-      idempotency_key,
-      "2.7",
-      {},
+    {{"idempotency-missing-key-refused", warning, idempotency_key, "2.7",
       "Where a key is required, a request without one is refused."},
      check_missing_refused},
-    {{"idempotency-missing-key-status",
-      warning,
-      idempotency_key,
-      "2.7",
-      {},
+    {{"idempotency-missing-key-status", warning, idempotency_key, "2.7",
       "A request without a required key gets 400."},
      check_missing_status},
-    {{"idempotency-first-processed",
-      warning,
-      idempotency_key,
-      "2.6",
-      {},
+    {{"idempotency-first-processed", warning, idempotency_key, "2.6",
       "A request with a fresh key is processed normally."},
      check_first},
-    {{"idempotency-retry-status",
-      warning,
-      idempotency_key,
-      "2.6",
-      {},
+    {{"idempotency-retry-status", warning, idempotency_key, "2.6",
       "A retry gets the status of the completed request."},
      check_retry_status},
-    {{"idempotency-retry-content",
-      warning,
-      idempotency_key,
-      "2.6",
-      {},
+    {{"idempotency-retry-content", warning, idempotency_key, "2.6",
       "A retry gets the result of the completed request."},
      check_retry_content},
-    {{"idempotency-reuse-refused",
-      error,
-      idempotency_key,
-      "2.2, 2.7",
-      {},
+    {{"idempotency-reuse-refused", error, idempotency_key, "2.2, 2.7",
       "A key that was used is not accepted with another payload."},
      check_reuse_refused},
-    {{"idempotency-reuse-status",
-      warning,
-      idempotency_key,
-      "2.7",
-      {},
+    {{"idempotency-reuse-status", warning, idempotency_key, "2.7",
       "A key with another payload gets 422."},
      check_reuse_status},
-    {{"idempotency-malformed-refused",
-      warning,
-      idempotency_key,
-      "2.1, 5",
-      {},
+    {{"idempotency-malformed-refused", warning, idempotency_key, "2.1, 5",
       "Where a key is required, one that is not a String is refused."},
      check_malformed},
-    {{"idempotency-malformed-ignored",
-      advice,
-      idempotency_key,
-      "5",
-      {},
+    {{"idempotency-malformed-ignored", advice, idempotency_key, "5",
       "Where keys are optional, one that is not a String is refused too, rather than passed over."},
      check_malformed_optional},
-    {{"idempotency-concurrent-once",
-      warning,
-      idempotency_key,
-      "2.6",
-      {},
+    {{"idempotency-concurrent-once", warning, idempotency_key, "2.6",
       "Of two requests at once with one key one is carried out."},
      check_concurrent},
-    {{"idempotency-concurrent-status",
-      warning,
-      idempotency_key,
-      "2.7",
-      {},
+    {{"idempotency-concurrent-status", warning, idempotency_key, "2.7",
       "A retry while the first request is processed gets 409."},
      check_concurrent_status},
-    {{"idempotency-refusal-documented",
-      warning,
-      idempotency_key,
-      "2.7",
-      {},
+    {{"idempotency-refusal-documented", warning, idempotency_key, "2.7",
       "A 400 or 422 about a key links to documentation."},
      check_documented},
-    {{"idempotency-conflict-described",
-      warning,
-      idempotency_key,
-      "2.7",
-      {},
+    {{"idempotency-conflict-described", warning, idempotency_key, "2.7",
       "A 409 about a key describes the problem."},
      check_described},
 });

@@ -3,6 +3,7 @@
 
 #include "recording.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/explain/fields.hpp>
 #include <tidegate/ratelimit/read.hpp>
 
@@ -42,8 +43,8 @@ namespace {
   }
   if (rule.id.starts_with("x-ratelimit-")) {
     return std::ranges::any_of(each.lines, [](auto const& line) {
-      return same_name(line.name.substr(0, 12), "x-ratelimit-") ||
-             same_name(line.name.substr(0, 13), "x-rate-limit-");
+      return equal_ignoring_case(line.name.substr(0, 12), "x-ratelimit-") ||
+             equal_ignoring_case(line.name.substr(0, 13), "x-rate-limit-");
     });
   }
   if (rule.id == "ratelimit-redirect-exhausted" && each.status() / 100 != 3) {

@@ -3,6 +3,7 @@
 
 #include "recording.hpp"
 
+#include <tidegate/http/query.hpp>
 #include <tidegate/json/parse.hpp>
 
 #include <algorithm>
@@ -58,22 +59,6 @@ constexpr std::string_view foreign_cursor = "tidegate-lint-no-cursor";
   return out;
 }
 
-[[nodiscard]] auto escaped(std::string_view text) -> std::string {
-  constexpr std::string_view hex = "0123456789ABCDEF";
-  std::string out;
-  for (char const c : text) {
-    bool const is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                          (c >= 'a' && c <= 'z') || std::string_view("-._~").contains(c);
-    if (is_plain) {
-      out.push_back(c);
-    } else {
-      auto const octet = static_cast<unsigned char>(c);
-      out.append({'%', hex[octet >> 4U], hex[octet & 15U]});
-    }
-  }
-  return out;
-}
-
 [[nodiscard]] auto without_slash(std::string_view path) -> std::string_view {
   return path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
 }
@@ -118,9 +103,8 @@ void prober::look_for_scim() {
   if (!first.json || is_scim_) {
     return;
   }
-  auto const* const schemas = first.json->find("schemas");
-  if (schemas != nullptr && schemas->if_array() != nullptr) {
-    is_scim_ = std::ranges::any_of(*schemas->if_array(), [](json::value const& one) {
+  if (auto const* const schemas = first.json->find<json::array>("schemas")) {
+    is_scim_ = std::ranges::any_of(*schemas, [](json::value const& one) {
       return one.if_string() != nullptr && one.if_string()->starts_with("urn:ietf:params:scim:");
     });
   }
@@ -161,7 +145,9 @@ auto prober::follow(probe purpose, probe page, std::string_view cursor) const
   if (text.empty()) {
     return {};
   }
-  return {list(purpose, "cursor=" + escaped(text) + "&count=2")};
+  std::string query = "cursor=";
+  http::append_query_encoded(query, text);
+  return {list(purpose, query + "&count=2")};
 }
 
 auto prober::make(step which) -> std::vector<planned_request> {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording.hpp"
 
+#include <tidegate/base/hex.hpp>
 #include <tidegate/http/problem.hpp>
 #include <tidegate/json/value.hpp>
 
-#include <algorithm>
 #include <array>
 #include <string>
 
@@ -59,8 +59,7 @@ void check_members(recording const& what, verdict& out) {
 void check_status(recording const& what, verdict& out) {
   for (auto const& each : what.all()) {
     auto const* const object = object_of(each);
-    auto const* const member = object == nullptr ? nullptr : object->find("status");
-    auto const* const status = member == nullptr ? nullptr : member->if_integer();
+    auto const* const status = object == nullptr ? nullptr : object->find<std::int64_t>("status");
     if (status == nullptr) {
       continue;
     }
@@ -75,14 +74,13 @@ void check_status(recording const& what, verdict& out) {
 
 /// A URI reference has none of these, and its escapes are whole (RFC 3986, section 2).
 [[nodiscard]] auto is_reference(std::string_view text) -> bool {
-  constexpr std::string_view hex = "0123456789abcdefABCDEF";
   for (std::size_t i = 0; i < text.size(); ++i) {
     char const c = text[i];
     if (c <= ' ' || c > '~' || std::string_view("\"<>\\^`{|}").contains(c)) {
       return false;
     }
     if (c == '%' &&
-        (i + 2 >= text.size() || !hex.contains(text[i + 1]) || !hex.contains(text[i + 2]))) {
+        (i + 2 >= text.size() || hex_value(text[i + 1]) < 0 || hex_value(text[i + 2]) < 0)) {
       return false;
     }
   }
@@ -96,8 +94,7 @@ void check_type(recording const& what, verdict& out) {
       continue;
     }
     for (std::string_view const name : {"type", "instance"}) {
-      auto const* const member = object->find(name);
-      auto const* const text = member == nullptr ? nullptr : member->if_string();
+      auto const* const text = object->find<std::string>(name);
       if (text == nullptr) {
         continue;
       }
@@ -145,46 +142,22 @@ void check_names(recording const& what, verdict& out) {
 }
 
 constexpr auto table = std::to_array<checked_rule>({
-    {{"problem-object",
-      error,
-      problem_details,
-      "3",
-      {},
+    {{"problem-object", error, problem_details, "3",
       "Content of application/problem+json is a JSON object."},
      check_object},
-    {{"problem-members",
-      error,
-      problem_details,
-      "3.1",
-      {},
+    {{"problem-members", error, problem_details, "3.1",
       "type, title, detail and instance are strings, status is a number."},
      check_members},
-    {{"problem-status",
-      error,
-      problem_details,
-      "3.1.2",
-      {},
+    {{"problem-status", error, problem_details, "3.1.2",
       "The member status is the status code of the response."},
      check_status},
-    {{"problem-uri",
-      error,
-      problem_details,
-      "3.1.1, 3.1.5",
-      {},
+    {{"problem-uri", error, problem_details, "3.1.1, 3.1.5",
       "type and instance are URI references."},
      check_type},
-    {{"problem-media-type",
-      warning,
-      problem_details,
-      "3",
-      {},
+    {{"problem-media-type", warning, problem_details, "3",
       "Problem details have the media type application/problem+json."},
      check_media_type},
-    {{"problem-extension-names",
-      advice,
-      problem_details,
-      "3.2",
-      {},
+    {{"problem-extension-names", advice, problem_details, "3.2",
       "Extension members have names of three characters or more that begin with a letter."},
      check_names},
 });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/json/value.hpp>
 #include <tidegate/ratelimit/problems.hpp>
 #include <tidegate/ratelimit/read.hpp>
@@ -75,7 +76,7 @@ void check_secret(recording const& what, verdict& out) {
       out.applies();
       for (auto const& [name, value] : each.source->request.fields) {
         bool const is_credential = std::ranges::any_of(
-            credentials, [&](std::string_view known) { return same_name(known, name); });
+            credentials, [&](std::string_view known) { return equal_ignoring_case(known, name); });
         // A scheme such as Bearer is not secret.
         auto const secret = value.substr(value.rfind(' ') + 1);
         if (is_credential && secret.size() >= secret_min && key->contains(secret)) {
@@ -197,9 +198,8 @@ void check_violated(recording const& what, verdict& out) {
 void check_violated_names(recording const& what, verdict& out) {
   for (auto const& each : what.all()) {
     auto const policies = ratelimit::read_policies(each.fields(policy_name));
-    auto const* const member =
-        quota_type(each).empty() ? nullptr : each.json->find("violated-policies");
-    auto const* const names = member == nullptr ? nullptr : member->if_array();
+    auto const* const names =
+        quota_type(each).empty() ? nullptr : each.json->find<json::array>("violated-policies");
     if (!policies || policies->policies.empty() || names == nullptr ||
         policies->version == ratelimit::draft::draft_07) {
       continue;
@@ -220,64 +220,32 @@ void check_violated_names(recording const& what, verdict& out) {
 }
 
 constexpr auto table = std::to_array<checked_rule>({
-    {{"ratelimit-advertised", advice, ratelimit_09, "1, 6.2", "1, 4.1",
-      "Responses say what quotas there are."},
+    {{"ratelimit-advertised", advice, ratelimit_09, "1, 6.2",
+      "Responses say what quotas there are.", "1, 4.1"},
      check_advertised},
-    {{"ratelimit-policy-stable",
-      warning,
-      ratelimit_09,
-      "3",
-      {},
+    {{"ratelimit-policy-stable", warning, ratelimit_09, "3",
       "RateLimit-Policy stays the same over a sequence of responses."},
      check_stable},
-    {{"ratelimit-partition-key-secret",
-      warning,
-      ratelimit_09,
-      "6.1, 8.2",
-      {},
+    {{"ratelimit-partition-key-secret", warning, ratelimit_09, "6.1, 8.2",
       "A partition key does not show a credential."},
      check_secret},
-    {{"ratelimit-refusal-says-when",
-      advice,
-      status_429,
-      "4",
-      {},
+    {{"ratelimit-refusal-says-when", advice, status_429, "4",
       "A 429 says when to come back, by Retry-After or by a reset."},
      check_says_when},
-    {{"ratelimit-problem-type",
-      warning,
-      ratelimit_09,
-      "5",
-      {},
+    {{"ratelimit-problem-type", warning, ratelimit_09, "5",
       "The problem types of the draft are written as it registers them."},
      check_problem_type},
-    {{"ratelimit-problem-status",
-      warning,
-      ratelimit_09,
-      "10.2",
-      {},
+    {{"ratelimit-problem-status", warning, ratelimit_09, "10.2",
       "quota-exceeded and abnormal-usage-detected go with 429, temporary-reduced-capacity with "
       "503."},
      check_problem_status},
-    {{"ratelimit-violated-missing",
-      warning,
-      ratelimit_09,
-      "5.1, 5.2, 5.3",
-      {},
+    {{"ratelimit-violated-missing", warning, ratelimit_09, "5.1, 5.2, 5.3",
       "The problem types of the draft come with violated-policies."},
      check_violated_missing},
-    {{"ratelimit-violated-policies",
-      error,
-      ratelimit_09,
-      "5.1, 5.2, 5.3",
-      {},
+    {{"ratelimit-violated-policies", error, ratelimit_09, "5.1, 5.2, 5.3",
       "violated-policies of these problem types is an array of strings."},
      check_violated},
-    {{"ratelimit-violated-names",
-      warning,
-      ratelimit_09,
-      "5.1, 5.2, 5.3",
-      {},
+    {{"ratelimit-violated-names", warning, ratelimit_09, "5.1, 5.2, 5.3",
       "violated-policies has names of policies that RateLimit-Policy has."},
      check_violated_names},
 });

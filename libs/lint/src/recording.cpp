@@ -1,38 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/json/parse.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace tidegate::lint {
-
-namespace {
-
-[[nodiscard]] auto lower(char c) noexcept -> char {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-[[nodiscard]] auto trimmed(std::string_view text) noexcept -> std::string_view {
-  auto const begin = text.find_first_not_of(" \t");
-  return begin == std::string_view::npos
-             ? std::string_view()
-             : text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-}  // namespace
-
-auto same_name(std::string_view a, std::string_view b) noexcept -> bool {
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
-auto text_of(json::value const& object, std::string_view name) -> std::string_view {
-  auto const* const member = object.find(name);
-  auto const* const text = member == nullptr ? nullptr : member->if_string();
-  return text == nullptr ? std::string_view() : *text;
-}
 
 auto request_words(planned_request const& request) -> std::string {
   constexpr std::size_t target_max = 80;
@@ -46,7 +21,7 @@ auto request_words(planned_request const& request) -> std::string {
 
 auto seen::field(std::string_view name) const noexcept -> std::string_view {
   for (auto const& line : lines) {
-    if (same_name(line.name, name)) {
+    if (equal_ignoring_case(line.name, name)) {
       return trimmed(line.value);
     }
   }
@@ -56,7 +31,7 @@ auto seen::field(std::string_view name) const noexcept -> std::string_view {
 auto seen::fields(std::string_view name) const -> std::vector<std::string_view> {
   std::vector<std::string_view> values;
   for (auto const& line : lines) {
-    if (same_name(line.name, name)) {
+    if (equal_ignoring_case(line.name, name)) {
       values.push_back(line.value);
     }
   }
@@ -64,10 +39,7 @@ auto seen::fields(std::string_view name) const -> std::vector<std::string_view> 
 }
 
 auto seen::media_type() const -> std::string {
-  auto const type = field("content-type");
-  std::string out;
-  std::ranges::transform(trimmed(type.substr(0, type.find(';'))), std::back_inserter(out), lower);
-  return out;
+  return lower_case(http::media_type(field("content-type")));
 }
 
 recording::recording(std::span<exchange const> exchanges) {

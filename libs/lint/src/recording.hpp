@@ -3,6 +3,7 @@
 // Recorded exchanges as rules look at them, and what rules say.
 #pragma once
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/json/value.hpp>
 #include <tidegate/lint/judge.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
@@ -18,7 +19,7 @@ namespace tidegate::lint {
 /// One exchange with its content read. Borrows the exchange.
 struct seen {
   exchange const* source = nullptr;
-  std::vector<ratelimit::field_line> lines;
+  std::vector<http::field_view> lines;
   std::optional<json::value> json;  ///< the content, where it says that it is JSON and is
 
   [[nodiscard]] auto status() const noexcept -> int { return source->status; }
@@ -76,11 +77,5 @@ struct checked_rule {
 
 /// The method and the target of a request, `GET /orders?x=1`, shortened.
 [[nodiscard]] auto request_words(planned_request const& request) -> std::string;
-
-/// Whether both are the same but for case of ASCII letters.
-[[nodiscard]] auto same_name(std::string_view a, std::string_view b) noexcept -> bool;
-
-/// The text of a member, or empty.
-[[nodiscard]] auto text_of(json::value const& object, std::string_view name) -> std::string_view;
 
 }  // namespace tidegate::lint

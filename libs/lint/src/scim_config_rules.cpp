@@ -3,6 +3,8 @@
 // What ServiceProviderConfig says, and whether it is so.
 #include "scim_pages.hpp"
 
+#include <tidegate/base/ascii.hpp>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -81,7 +83,8 @@ void check_config_names(recording const& what, verdict& out) {
   }
   out.applies();
   for (auto const& member : pagination->members()) {
-    if (std::ranges::none_of(known, [&](auto name) { return same_name(name, member.name); })) {
+    if (std::ranges::none_of(known,
+                             [&](auto name) { return equal_ignoring_case(name, member.name); })) {
       out.broken(*what.find(probe::scim_config), "pagination",
                  member.name.substr(0, 40) +
                      " is not a name of the specification; it has defaultPageSize, "
@@ -123,44 +126,24 @@ void check_config_true(recording const& what, verdict& out) {
 }
 
 constexpr auto table = std::to_array<checked_rule>({
-    {{"scim-config", warning, scim_protocol, "4", {}, "There is a ServiceProviderConfig."},
+    {{"scim-config", warning, scim_protocol, "4", "There is a ServiceProviderConfig."},
      check_config},
-    {{"scim-config-pagination",
-      warning,
-      scim_cursor,
-      "4",
-      {},
+    {{"scim-config-pagination", warning, scim_cursor, "4",
       "ServiceProviderConfig has pagination where cursors are there."},
      check_config_pagination},
-    {{"scim-config-booleans",
-      error,
-      scim_cursor,
-      "4",
-      {},
+    {{"scim-config-booleans", error, scim_cursor, "4",
       "pagination has the booleans cursor and index."},
      check_config_booleans},
-    {{"scim-config-numbers",
-      error,
-      scim_cursor,
-      "4",
-      {},
+    {{"scim-config-numbers", error, scim_cursor, "4",
       "defaultPageSize, maximumPageSize and cursorTimeout are non-negative integers."},
      check_config_numbers},
-    {{"scim-config-names",
-      warning,
-      scim_cursor,
-      "4",
-      {},
+    {{"scim-config-names", warning, scim_cursor, "4",
       "pagination has the names of the specification and no others."},
      check_config_names},
-    {{"scim-config-method",
-      error,
-      scim_cursor_rfc,
-      "4",
-      {},
+    {{"scim-config-method", error, scim_cursor_rfc, "4",
       "defaultPaginationMethod is cursor or index."},
      check_config_method},
-    {{"scim-config-true", warning, scim_cursor, "4", {}, "What pagination says of cursors is so."},
+    {{"scim-config-true", warning, scim_cursor, "4", "What pagination says of cursors is so."},
      check_config_true},
 });
 

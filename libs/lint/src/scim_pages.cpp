@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scim_pages.hpp"
 
+#include <tidegate/base/ascii.hpp>
+
 #include <algorithm>
 #include <array>
 
@@ -19,14 +21,6 @@ auto is_scim(probe purpose) -> bool {
   return purpose >= probe::scim_config;
 }
 
-auto has_schema(json::value const& message, std::string_view schema) -> bool {
-  auto const* const member = message.find("schemas");
-  auto const* const schemas = member == nullptr ? nullptr : member->if_array();
-  return schemas != nullptr && std::ranges::any_of(*schemas, [&](json::value const& one) {
-           return one.if_string() != nullptr && same_name(*one.if_string(), schema);
-         });
-}
-
 auto page_of(recording const& what, probe purpose) -> std::optional<page> {
   auto const* const each = what.find(purpose);
   if (each == nullptr || each->status() != 200 || !each->json ||
@@ -37,12 +31,10 @@ auto page_of(recording const& what, probe purpose) -> std::optional<page> {
   auto const& message = *each->json;
   read.next = message.find("nextCursor");
   read.previous = message.find("previousCursor");
-  auto const* const total = message.find("totalResults");
-  read.total = total == nullptr ? nullptr : total->if_integer();
-  auto const* const resources = message.find("Resources");
-  if (resources != nullptr && resources->if_array() != nullptr) {
-    read.resources = resources->if_array()->size();
-    for (auto const& resource : *resources->if_array()) {
+  read.total = message.find<std::int64_t>("totalResults");
+  if (auto const* const resources = message.find<json::array>("Resources")) {
+    read.resources = resources->size();
+    for (auto const& resource : *resources) {
       if (auto const id = text_of(resource, "id"); !id.empty()) {
         read.ids.push_back(id);
       }
@@ -63,14 +55,12 @@ auto pages_of(recording const& what) -> std::vector<page> {
 
 auto pagination_of(recording const& what) -> json::object const* {
   auto const* const config = what.find(probe::scim_config);
-  auto const* const member =
-      config == nullptr || !config->json ? nullptr : config->json->find("pagination");
-  return member == nullptr ? nullptr : member->if_object();
+  return config == nullptr || !config->json ? nullptr
+                                            : config->json->find<json::object>("pagination");
 }
 
 auto says(json::object const* object, std::string_view name) -> std::optional<bool> {
-  auto const* const member = object == nullptr ? nullptr : object->find(name);
-  auto const* const value = member == nullptr ? nullptr : member->if_bool();
+  auto const* const value = object == nullptr ? nullptr : object->find<bool>(name);
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 

@@ -15,9 +15,6 @@ namespace tidegate::lint {
 
 [[nodiscard]] auto is_scim(probe purpose) -> bool;
 
-/// Whether `schemas` of a message has this one.
-[[nodiscard]] auto has_schema(json::value const& message, std::string_view schema) -> bool;
-
 /// A page of a list that was answered with 200 and an object.
 struct page {
   seen const* by = nullptr;

@@ -3,6 +3,9 @@
 // Lists and errors of SCIM servers.
 #include "scim_pages.hpp"
 
+#include <tidegate/http/query.hpp>
+#include <tidegate/scim/error.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -42,7 +45,7 @@ void check_list_form(recording const& what, verdict& out) {
   for (auto const& each : pages_of(what)) {
     out.applies();
     auto const& message = *each.by->json;
-    if (!has_schema(message, list_schema)) {
+    if (!scim::has_schema(message, list_schema)) {
       out.broken(*each.by, "schemas", "the message does not say that it is a ListResponse");
     }
     auto const* const total = message.find("totalResults");
@@ -121,11 +124,7 @@ void check_cursor_form(recording const& what, verdict& out) {
       if (text == nullptr || text->empty()) {
         out.broken(*each.by, name,
                    "it is not a string with text; without another page it has to be left out");
-      } else if (std::ranges::any_of(*text, [](char c) {
-                   bool const is_plain =
-                       (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-                   return !is_plain && !std::string_view("-._~").contains(c);
-                 })) {
+      } else if (!std::ranges::all_of(*text, http::is_unreserved)) {
         out.broken(*each.by, name, "it has characters that a query must escape");
       }
     }
@@ -207,8 +206,7 @@ void check_default_page(recording const& what, verdict& out) {
     return;
   }
   for (std::string_view const name : {"defaultPageSize", "maximumPageSize", "maxPageSize"}) {
-    auto const* const member = pagination->find(name);
-    auto const* const most = member == nullptr ? nullptr : member->if_integer();
+    auto const* const most = pagination->find<std::int64_t>(name);
     if (most == nullptr) {
       continue;
     }
@@ -284,7 +282,7 @@ void check_error_form(recording const& what, verdict& out) {
       continue;
     }
     out.applies();
-    if (!each.json || !has_schema(*each.json, error_schema)) {
+    if (!each.json || !scim::has_schema(*each.json, error_schema)) {
       out.broken(each, "schemas", "the error is not in the form of SCIM");
       continue;
     }
@@ -297,95 +295,46 @@ void check_error_form(recording const& what, verdict& out) {
 }
 
 constexpr auto table = std::to_array<checked_rule>({
-    {{"scim-media-type",
-      error,
-      scim_protocol,
-      "3.8",
-      {},
+    {{"scim-media-type", error, scim_protocol, "3.8",
       "A client that accepts application/scim+json gets it."},
      check_media_type},
-    {{"scim-list-form", error, scim_protocol, "3.4.2", {}, "A list is a ListResponse."},
+    {{"scim-list-form", error, scim_protocol, "3.4.2", "A list is a ListResponse."},
      check_list_form},
-    {{"scim-count", error, scim_cursor, "2", {}, "A page has no more results than count says."},
+    {{"scim-count", error, scim_cursor, "2", "A page has no more results than count says."},
      check_count},
-    {{"scim-count-zero", error, scim_cursor_rfc, "2", {}, "count=0 gives no resources."},
+    {{"scim-count-zero", error, scim_cursor_rfc, "2", "count=0 gives no resources."},
      check_count_zero},
-    {{"scim-count-negative",
-      error,
-      scim_cursor_rfc,
-      "2",
-      {},
-      "A negative count gives no resources."},
+    {{"scim-count-negative", error, scim_cursor_rfc, "2", "A negative count gives no resources."},
      check_count_negative},
-    {{"scim-next-cursor", error, scim_cursor, "2", {}, "Every page but the last has nextCursor."},
+    {{"scim-next-cursor", error, scim_cursor, "2", "Every page but the last has nextCursor."},
      check_next_cursor},
-    {{"scim-cursor-form",
-      error,
-      scim_cursor,
-      "2",
-      {},
+    {{"scim-cursor-form", error, scim_cursor, "2",
       "A cursor is a string of unreserved characters; without another page it is left out."},
      check_cursor_form},
-    {{"scim-next-page", error, scim_cursor, "2", {}, "nextCursor leads to the next page."},
+    {{"scim-next-page", error, scim_cursor, "2", "nextCursor leads to the next page."},
      check_next_page},
-    {{"scim-pages-disjoint", warning, scim_cursor, "2", {}, "No resource is on two pages."},
+    {{"scim-pages-disjoint", warning, scim_cursor, "2", "No resource is on two pages."},
      check_disjoint},
-    {{"scim-total-results", warning, scim_cursor, "2", {}, "totalResults is accurate."},
-     check_total},
-    {{"scim-first-previous",
-      error,
-      scim_cursor_rfc,
-      "2",
-      {},
-      "The first page has no previousCursor."},
+    {{"scim-total-results", warning, scim_cursor, "2", "totalResults is accurate."}, check_total},
+    {{"scim-first-previous", error, scim_cursor_rfc, "2", "The first page has no previousCursor."},
      check_first_previous},
-    {{"scim-previous-page",
-      warning,
-      scim_cursor,
-      "2",
-      {},
-      "previousCursor leads to the page before."},
+    {{"scim-previous-page", warning, scim_cursor, "2", "previousCursor leads to the page before."},
      check_previous_page},
-    {{"scim-page-size",
-      warning,
-      scim_cursor,
-      "4",
-      {},
+    {{"scim-page-size", warning, scim_cursor, "4",
       "Without count a page has at most defaultPageSize and maximumPageSize results."},
      check_default_page},
-    {{"scim-invalid-cursor",
-      warning,
-      scim_cursor,
-      "2.1",
-      {},
+    {{"scim-invalid-cursor", warning, scim_cursor, "2.1",
       "A cursor that the server did not give gets 400."},
      check_invalid_cursor},
-    {{"scim-invalid-cursor-type",
-      warning,
-      scim_cursor,
-      "2.1",
-      {},
+    {{"scim-invalid-cursor-type", warning, scim_cursor, "2.1",
       "A cursor that the server did not give gets invalidCursor."},
      check_invalid_cursor_type},
-    {{"scim-invalid-count",
-      warning,
-      scim_cursor,
-      "2.1",
-      {},
-      "A count that is not a number gets 400."},
+    {{"scim-invalid-count", warning, scim_cursor, "2.1", "A count that is not a number gets 400."},
      check_invalid_count},
-    {{"scim-invalid-count-type",
-      warning,
-      scim_cursor,
-      "2.1",
-      {},
+    {{"scim-invalid-count-type", warning, scim_cursor, "2.1",
       "A count that is not a number gets invalidCount."},
      check_invalid_count_type},
-    {{"scim-error-form",
-      error,
-      scim_protocol,
-      "3.12",
-      {},
+    {{"scim-error-form", error, scim_protocol, "3.12",
       "Errors have the schema Error and their status as a string."},
      check_error_form},
 });

@@ -84,12 +84,12 @@ TEST(lint_prober, tries_keys_where_it_may_write) {
               ElementsAre(sample, missing_page, key_missing, key_first, key_retry, key_reused,
                           key_malformed, key_concurrent, key_concurrent));
   EXPECT_TRUE(sent[2].fields.empty());
-  EXPECT_THAT(sent[3].fields, ElementsAre(field{"Idempotency-Key", "\"key-1\""}));
+  EXPECT_THAT(sent[3].fields, ElementsAre(http::field{"Idempotency-Key", "\"key-1\""}));
   EXPECT_EQ(sent[3].fields, sent[4].fields);
   EXPECT_EQ(sent[3].content, sent[4].content);
   EXPECT_EQ(sent[3].fields, sent[5].fields);
   EXPECT_EQ(sent[5].content, R"({"amount":1})");
-  EXPECT_THAT(sent[6].fields, ElementsAre(field{"Idempotency-Key", "\"key-2"}));
+  EXPECT_THAT(sent[6].fields, ElementsAre(http::field{"Idempotency-Key", "\"key-2"}));
   EXPECT_EQ(sent[7], sent[8]);
 }
 

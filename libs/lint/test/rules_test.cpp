@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tidegate/http/field.hpp>
 #include <tidegate/json/parse.hpp>
 #include <tidegate/lint.hpp>
 
@@ -19,8 +20,8 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::sys_seconds now{1715947200s};
 
-auto answer(probe purpose, int status, std::vector<field> fields = {}, std::string content = {})
-    -> exchange {
+auto answer(probe purpose, int status, std::vector<http::field> fields = {},
+            std::string content = {}) -> exchange {
   return {.request = {.purpose = purpose,
                       .method = purpose >= probe::key_missing && purpose <= probe::key_concurrent
                                     ? "POST"
@@ -32,7 +33,7 @@ auto answer(probe purpose, int status, std::vector<field> fields = {}, std::stri
           .received = now};
 }
 
-auto problem(probe purpose, int status, std::string content, std::vector<field> fields = {})
+auto problem(probe purpose, int status, std::string content, std::vector<http::field> fields = {})
     -> exchange {
   fields.push_back({"Content-Type", "application/problem+json"});
   return answer(purpose, status, std::move(fields), std::move(content));
@@ -86,8 +87,8 @@ struct row {
 constexpr std::string_view quota_type =
     "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
-auto quota_problem(std::string const& members, int status = 429, std::vector<field> fields = {})
-    -> exchange {
+auto quota_problem(std::string const& members, int status = 429,
+                   std::vector<http::field> fields = {}) -> exchange {
   return problem(probe::sample, status,
                  R"({"type":")" + std::string(quota_type) + "\"" + members + "}",
                  std::move(fields));
@@ -106,7 +107,7 @@ auto first_page(std::string const& more = R"("totalResults":3,"nextCursor":"abc"
 
 auto rows() -> std::vector<row> const& {
   using enum probe;
-  static field const limit = {"RateLimit", R"("a";r=1;t=9)"};
+  static http::field const limit = {"RateLimit", R"("a";r=1;t=9)"};
   static std::vector<row> const all = {
       // RateLimit
       {"ratelimit-advertised", {answer(sample, 200)}, {answer(sample, 200, {limit})}},

@@ -3,16 +3,11 @@
 
 #include <tidegate/config/describe.hpp>
 
-#include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/ratelimit/problems.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
 #include <netdb.h>
 #include <sys/socket.h>
-
-#include <algorithm>
-#include <optional>
-#include <utility>
 
 namespace tidegate::gateway {
 

@@ -2,14 +2,7 @@
 #include <tidegate/proxy/control.hpp>
 
 #include "observe/prometheus.hpp"
-#include "services/shared_state.hpp"
-#include "worker.hpp"
-
-#include <algorithm>
-#include <atomic>
-#include <map>
-#include <mutex>
-#include <utility>
+#include "worker/worker.hpp"
 
 namespace tidegate::gateway {
 

@@ -1,24 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/proxy/data_plane.hpp>
 
-#include "observe/access_log.hpp"
-#include "observe/metrics.hpp"
 #include "services/descriptor_limit.hpp"
-#include "services/key_sweeper.hpp"
-#include "services/shared_state.hpp"
-#include "worker.hpp"
-
-#include <tidegate/config/key_scope.hpp>
-#include <tidegate/engine/listening.hpp>
-#include <tidegate/scim_server/service.hpp>
-#include <tidegate/store/quota_table.hpp>
-
-#include <algorithm>
-#include <mutex>
-#include <set>
-#include <string_view>
-#include <thread>
-#include <utility>
+#include "services/wall_clock.hpp"
+#include "serving_worker.hpp"
 
 namespace tidegate::gateway {
 
@@ -27,7 +12,7 @@ namespace {
 /// A thread with its loop and worker; the worker lives and dies on the thread.
 struct worker_thread {
   std::unique_ptr<engine::loop> loop;
-  std::unique_ptr<worker> works;
+  std::unique_ptr<serving_worker> works;
   std::thread thread;
 };
 
@@ -62,6 +47,24 @@ struct directory_shape {
 [[nodiscard]] auto shape_of(config const& settings, scim_config const& scim) -> directory_shape {
   return {settings.stores.directory, scim.schemas, scim.indexes};
 }
+
+/// Expires the records of idempotency keys, once a second.
+class key_sweeper final : private engine::timer {
+ public:
+  key_sweeper(engine::loop& on, idempotency_service& keys) : loop_(on), keys_(keys) { expired(); }
+
+ private:
+  void expired() override {
+    keys_.clock.look(wall_clock_now(), loop_.now());
+    keys_.store->sweep(keys_.clock.at(loop_.now()), records_at_once);
+    set(loop_.timers(), loop_.now() + std::chrono::seconds(1));
+  }
+
+  static constexpr std::size_t records_at_once = 10'000;
+
+  engine::loop& loop_;
+  idempotency_service& keys_;
+};
 
 [[nodiscard]] auto steady_now() -> instant {
   return instant(std::chrono::steady_clock::now().time_since_epoch());
@@ -114,8 +117,8 @@ auto data_plane::state::add_worker(std::uint64_t randomness) -> result<void, std
   shared.metrics.push_back(counts);
   auto& added = threads.emplace_back();
   added.loop = *std::move(loop);
-  added.works = std::make_unique<worker>(*added.loop, shared, std::move(counts), log.add_source(),
-                                         randomness);
+  added.works = std::make_unique<serving_worker>(*added.loop, shared, std::move(counts),
+                                                 log.add_source(), randomness);
   added.works->use(active);
   shared.workers.push_back(added.works.get());
   TIDEGATE_TRY(added.works->quotas, open_quotas(*active, *added.loop));
@@ -133,22 +136,22 @@ auto data_plane::state::open_quotas(active_config const& used, engine::loop& on)
 
 /// Hosts whose keys an operator may ask for before a request has named them.
 void data_plane::state::note_hosts(config const& settings) const {
-  auto const keys = shared.idempotency;
+  auto& keys = *shared.idempotency;
   for (auto const* const here : {"[::1]", "127.0.0.1", "localhost"}) {
-    keys->hosts.add(here);
+    keys.hosts.add(here);
   }
   for (auto const& route : settings.routes) {
     if (route.idempotency && !route.match.host.empty()) {
-      keys->hosts.add(host_of(route.match.host));
+      keys.hosts.add(host_of(route.match.host));
     }
   }
-  keys->store->list_unknown(seen_hosts::hosts_max,
-                            [owner = std::weak_ptr(keys)](store::list_answer const& answer) {
-                              auto const there = owner.lock();
-                              for (std::size_t i = 0; there && answer && i < answer->size(); ++i) {
-                                there->hosts.add((*answer)[i].record.origin.host);
-                              }
-                            });
+  // The store gives its last answer before the hosts go. An owner of the store on its own thread,
+  // even for a moment, could be the last one.
+  keys.store->list_unknown(seen_hosts::hosts_max, [&keys](store::list_answer const& answer) {
+    for (std::size_t i = 0; answer && i < answer->size(); ++i) {
+      keys.hosts.add((*answer)[i].record.origin.host);
+    }
+  });
 }
 
 auto data_plane::state::ensure_stores(active_config const& used) -> result<void, std::string> {
@@ -177,8 +180,8 @@ auto data_plane::state::ensure_idempotency(active_config const& used) -> result<
                 " requests with keys are unknown: look them up and resolve them by "
                 "/api/v1/idempotency/unknown");
   }
-  on.post([this, &on, keys = shared.idempotency] {
-    sweeps = std::make_unique<key_sweeper>(on, *keys);
+  on.post([this, &on, &keys = *shared.idempotency] {
+    sweeps = std::make_unique<key_sweeper>(on, keys);
   });
   return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/ratelimit/legacy.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/date.hpp>
 #include <tidegate/sf/parse.hpp>
 
@@ -20,26 +21,10 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
 
-[[nodiscard]] auto trimmed(std::string_view text) noexcept -> std::string_view {
-  auto const first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-[[nodiscard]] auto is_digit(char c) noexcept -> bool {
-  return c >= '0' && c <= '9';
-}
-
-[[nodiscard]] auto lower(char c) noexcept -> char {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 /// Takes `prefix`, which is in lower case, off the front of `text`.
 [[nodiscard]] auto take_prefix(std::string_view& text, std::string_view prefix) noexcept -> bool {
   if (text.size() < prefix.size() || !std::equal(prefix.begin(), prefix.end(), text.begin(),
-                                                 [](char a, char b) { return a == lower(b); })) {
+                                                 [](char a, char b) { return a == to_lower(b); })) {
     return false;
   }
   text.remove_prefix(prefix.size());
@@ -231,7 +216,7 @@ struct legacy_name {
     return std::nullopt;
   }
   name.name.assign(text.substr(1));
-  std::transform(name.name.begin(), name.name.end(), name.name.begin(), lower);
+  std::transform(name.name.begin(), name.name.end(), name.name.begin(), to_lower);
   if (name.part == part::reset) {
     if (take_suffix(name.name, "ms")) {
       name.hint = reset_hint::milliseconds;
@@ -286,7 +271,7 @@ struct group {
   std::vector<reset_line> reset;
 };
 
-[[nodiscard]] auto group_lines(std::span<field_line const> lines) -> std::vector<group> {
+[[nodiscard]] auto group_lines(std::span<http::field_view const> lines) -> std::vector<group> {
   std::vector<group> groups;
   for (auto const& line : lines) {
     auto name = read_name(line.name);
@@ -468,7 +453,7 @@ auto read_legacy_reset(std::string_view value, sys_seconds now, std::optional<se
   return with_form(reset_form::duration, read_duration(value));
 }
 
-auto read_legacy(std::span<field_line const> lines, sys_seconds now) -> legacy_fields {
+auto read_legacy(std::span<http::field_view const> lines, sys_seconds now) -> legacy_fields {
   legacy_fields fields;
   for (auto const& group : group_lines(lines)) {
     read_group(group, now, fields);

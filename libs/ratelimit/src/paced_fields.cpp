@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "paced_fields.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/date.hpp>
 #include <tidegate/http/retry_after.hpp>
 #include <tidegate/ratelimit/read.hpp>
@@ -12,12 +13,6 @@
 namespace tidegate::ratelimit {
 
 namespace {
-
-[[nodiscard]] auto same_name(std::string_view a, std::string_view lower_case) noexcept -> bool {
-  return std::ranges::equal(a, lower_case, [](char x, char y) {
-    return (x >= 'A' && x <= 'Z' ? static_cast<char>(x - 'A' + 'a') : x) == y;
-  });
-}
 
 /// Reads one line of draft-09 without a tree, since every response has one. False when there is
 /// anything unusual about it: then `read_limits` says what it means.
@@ -58,18 +53,18 @@ namespace {
 
 }  // namespace
 
-paced_fields::paced_fields(std::span<field_line const> fields) {
+paced_fields::paced_fields(std::span<http::field_view const> fields) {
   bool has_age = false;
   for (auto const& [name, value] : fields) {
-    if (same_name(name, "ratelimit")) {
+    if (equal_ignoring_case(name, "ratelimit")) {
       limits.push_back(value);
-    } else if (same_name(name, "ratelimit-policy")) {
+    } else if (equal_ignoring_case(name, "ratelimit-policy")) {
       policies.push_back(value);
-    } else if (same_name(name, "retry-after")) {
+    } else if (equal_ignoring_case(name, "retry-after")) {
       retry_after.push_back(value);
-    } else if (same_name(name, "date")) {
+    } else if (equal_ignoring_case(name, "date")) {
       dates.push_back(value);
-    } else if (same_name(name, "age") && !has_age && !value.empty() &&
+    } else if (equal_ignoring_case(name, "age") && !has_age && !value.empty() &&
                value.find_first_not_of("0123456789") == std::string_view::npos) {
       // A response out of a cache has a positive age (RFC 9111, section 5.1). What is not a number
       // is ignored.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
 
@@ -46,7 +47,7 @@ struct paced_fields {
   few_views retry_after;
   bool from_cache = false;
 
-  explicit paced_fields(std::span<field_line const> fields);
+  explicit paced_fields(std::span<http::field_view const> fields);
 
   /// When the response was made, by the clock of the server if it says so.
   [[nodiscard]] auto made_at(std::chrono::sys_seconds wall_clock) const -> std::chrono::sys_seconds;

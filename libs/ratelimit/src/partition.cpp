@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/ratelimit/partition.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/base/sha256.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/json/string.hpp>
 
 #include <algorithm>
@@ -35,12 +37,6 @@ constexpr std::array<source_syntax, 9> syntaxes = {{
 
 [[nodiscard]] auto syntax_of(partition_source_kind kind) noexcept -> source_syntax const& {
   return syntaxes[static_cast<std::size_t>(kind)];
-}
-
-/// tchar of RFC 9110, section 5.6.2.
-[[nodiscard]] auto is_token_character(char c) noexcept -> bool {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
 /// "=" and "&" stand in a name only when they are encoded, and a "=" would make the line ambiguous.
@@ -167,12 +163,12 @@ auto parse_partition_source(std::string_view text)
   partition_source source{syntax->kind, std::string(text.substr(colon + 1))};
   for (std::size_t i = 0; i < source.name.size(); ++i) {
     char& c = source.name[i];
-    if (is_query ? !is_query_name_character(c) : !is_token_character(c)) {
+    if (is_query ? !is_query_name_character(c) : !http::is_token_character(c)) {
       return failure(partition_source_error{
           is_query ? invalid_query_character : invalid_name_character, colon + 1 + i});
     }
-    if (syntax->kind == partition_source_kind::header && c >= 'A' && c <= 'Z') {
-      c = static_cast<char>(c - 'A' + 'a');
+    if (syntax->kind == partition_source_kind::header) {
+      c = to_lower(c);
     }
   }
   return source;
@@ -190,9 +186,8 @@ auto is_credential(partition_source const& source) -> bool {
   std::string words = "-";
   for (char const c : source.name) {
     bool const is_letter = c != '-' && c != '_' && c != '.';
-    char const lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    name.append(is_letter ? 1 : 0, lower);
-    words += is_letter ? lower : '-';
+    name.append(is_letter ? 1 : 0, to_lower(c));
+    words += is_letter ? to_lower(c) : '-';
   }
   words += '-';
   // Rather one too many, such as "author", than one too few: names are not agreed upon. Those that

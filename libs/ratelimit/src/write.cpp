@@ -9,27 +9,20 @@
 #include <array>
 #include <cassert>
 #include <cstring>
-#include <set>
 
 namespace tidegate::ratelimit {
 
 namespace {
 
 using writer = sf::basic_list_writer<field_dialect>;
-using dictionary_writer = sf::basic_dictionary_writer<field_dialect>;
 
 /// The nearest number that a non-negative Integer can carry.
 [[nodiscard]] auto count(std::int64_t value) noexcept -> sf::integer {
   return sf::integer::clamp(std::max<std::int64_t>(value, 0));
 }
 
-[[nodiscard]] auto is_default(sf::string_view unit) noexcept -> bool {
-  return unit == "requests";
-}
-
 /// Comments never give a second value to a parameter that the draft defines.
-template <class Writer>
-void write_comments(Writer& out, comment_parameters const& comments,
+void write_comments(writer& out, comment_parameters const& comments,
                     std::span<std::string_view const> defined) {
   for (auto const& [key, value] : comments) {
     if (!detail::is_one_of(key.text(), defined)) {
@@ -42,7 +35,7 @@ void write_comments(Writer& out, comment_parameters const& comments,
 void write_policy(writer& out, quota_policy_view const& policy) {
   out.item(policy.name);
   out.parameter("q", count(policy.quota));
-  if (!is_default(policy.unit)) {
+  if (policy.unit != "requests") {
     out.parameter("qu", policy.unit);
   }
   if (policy.window) {
@@ -232,7 +225,7 @@ auto find_expiring_limit(std::span<quota_policy_view const> policies,
 }
 
 void append_expiring_limit(std::string& out, expiring_limit const& limit) {
-  dictionary_writer writer(out);
+  sf::basic_dictionary_writer<field_dialect> writer(out);
   writer.member("limit", count(limit.limit));
   writer.member("remaining", count(limit.remaining));
   writer.member("reset", count(limit.reset));
@@ -364,150 +357,6 @@ void prepared_fields::append_usual_lines(std::string& out,
     put(line_end);
     return static_cast<std::size_t>(p - data);
   });
-}
-
-namespace {
-
-[[nodiscard]] auto fits(std::optional<std::int64_t> const& value) noexcept -> bool {
-  return value && *value >= 0 && *value <= sf::integer::max;
-}
-
-/// Which rule of its draft an item breaks, if any.
-[[nodiscard]] auto find_fault(quota_policy const& policy, draft version) noexcept
-    -> std::optional<field_rule> {
-  if (!fits(policy.quota)) {
-    return field_rule::quota_value;
-  }
-  if (version == draft::draft_07) {
-    if (!policy.window) {
-      return field_rule::window_missing;
-    }
-    return fits(policy.window) ? std::nullopt : std::optional(field_rule::window_value);
-  }
-  if (!sf::string_view::make(policy.name)) {
-    return field_rule::name_type;
-  }
-  if (!sf::string_view::make(policy.unit_name)) {
-    return field_rule::unit_type;
-  }
-  if (policy.window && (!fits(policy.window) || *policy.window == 0)) {
-    return field_rule::window_value;
-  }
-  return std::nullopt;
-}
-
-[[nodiscard]] auto find_fault(service_limit const& limit, draft version) noexcept
-    -> std::optional<field_rule> {
-  bool const older = version == draft::draft_07;
-  if (older && !limit.limit) {
-    return field_rule::limit_missing;
-  }
-  if (older && !fits(limit.limit)) {
-    return field_rule::limit_value;
-  }
-  if (!older && !sf::string_view::make(limit.name)) {
-    return field_rule::name_type;
-  }
-  if (!older && !limit.remaining) {
-    return field_rule::remaining_missing;
-  }
-  if (limit.remaining && !fits(limit.remaining)) {
-    return field_rule::remaining_value;
-  }
-  if (older && !limit.reset) {
-    return field_rule::reset_missing;
-  }
-  if (limit.reset && !fits(limit.reset)) {
-    return field_rule::reset_value;
-  }
-  return std::nullopt;
-}
-
-void write(writer& out, quota_policy const& policy, draft version) {
-  if (version == draft::draft_07) {
-    out.item(count(policy.quota));
-    out.parameter("w", count(*policy.window));
-    write_comments(out, policy.comments, detail::older_policy_parameters);
-    return;
-  }
-  out.item(*sf::string_view::make(policy.name));
-  out.parameter("q", count(policy.quota));
-  auto const unit = *sf::string_view::make(policy.unit_name);
-  if (!is_default(unit)) {
-    out.parameter("qu", unit);
-  }
-  if (policy.window) {
-    out.parameter("w", count(*policy.window));
-  }
-  if (policy.partition_key) {
-    out.parameter("pk", sf::byte_sequence_view{*policy.partition_key});
-  }
-  write_comments(out, policy.comments, detail::policy_parameters);
-}
-
-void write(writer& out, service_limit const& limit) {
-  out.item(*sf::string_view::make(limit.name));
-  out.parameter("r", count(*limit.remaining));
-  if (limit.reset) {
-    out.parameter("t", count(*limit.reset));
-  }
-  if (limit.partition_key) {
-    out.parameter("pk", sf::byte_sequence_view{*limit.partition_key});
-  }
-  write_comments(out, limit.comments, detail::limit_parameters);
-}
-
-void write_older(dictionary_writer& out, service_limit const& limit) {
-  out.member("limit", count(*limit.limit));
-  if (limit.remaining) {
-    out.member("remaining", count(*limit.remaining));
-  }
-  out.member("reset", count(*limit.reset));
-  for (auto const& [key, value] : limit.comments) {
-    if (!detail::is_one_of(key.text(), detail::older_limit_keys)) {
-      out.member(key, value);
-    }
-  }
-}
-
-}  // namespace
-
-auto write_policies(policy_field const& field, std::string& out) -> result<void, field_error> {
-  std::set<std::int64_t> quotas;
-  for (std::size_t i = 0; i < field.policies.size(); ++i) {
-    auto fault = find_fault(field.policies[i], field.version);
-    if (!fault && field.version == draft::draft_07 &&
-        !quotas.insert(field.policies[i].quota).second) {
-      fault = field_rule::quota_repeated;
-    }
-    if (fault) {
-      return failure(field_error{*fault, field_kind::policy, field.version, i, {}});
-    }
-  }
-  writer writer(out);
-  for (auto const& policy : field.policies) {
-    write(writer, policy, field.version);
-  }
-  return {};
-}
-
-auto write_limits(limit_field const& field, std::string& out) -> result<void, field_error> {
-  for (std::size_t i = 0; i < field.limits.size(); ++i) {
-    if (auto const fault = find_fault(field.limits[i], field.version)) {
-      return failure(field_error{*fault, field_kind::limit, field.version, i, {}});
-    }
-  }
-  if (field.version == draft::draft_09) {
-    writer writer(out);
-    for (auto const& limit : field.limits) {
-      write(writer, limit);
-    }
-  } else if (!field.limits.empty()) {
-    assert(field.limits.size() == 1);
-    dictionary_writer writer(out);
-    write_older(writer, field.limits.front());
-  }
-  return {};
 }
 
 }  // namespace tidegate::ratelimit

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/ratelimit/legacy.hpp>
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/sf/parse.hpp>
 
 #include "printing.hpp"
@@ -14,7 +15,7 @@ namespace tidegate::ratelimit {
 namespace {
 
 using namespace std::chrono_literals;
-using lines = std::vector<field_line>;
+using lines = std::vector<http::field_view>;
 
 // Mon, 05 Aug 2019 09:27:00 GMT
 constexpr std::int64_t now_count = 1'564'997'220;

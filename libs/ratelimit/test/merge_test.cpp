@@ -37,6 +37,43 @@ policies const our_policies{{.name = "burst", .quota = 100, .window = 1min},
                             {.name = "daily", .quota = 1000, .window = 24h}};
 limits const our_limits{{.remaining = 60, .reset = 58s}, {.remaining = 999, .reset = 36000s}};
 
+TEST(ratelimit_merge, passes_on_what_was_read) {
+  for (std::string_view text : {
+           R"("burst";q=100;w=60, "daily";q=1000;w=86400)",
+           R"("a";q=1;qu="tokens";w=5;pk=:aGk=:;acme-x=?0;y, "a";q=2)",
+           R"("\"\\";q=0)",
+           "10;w=1;burst=1000, 1000;w=0",
+           R"(100;w=60;comment="sliding window";q=1;pk)",
+       }) {
+    std::vector const lines{text};
+    auto const field = read_policies(lines);
+    ASSERT_TRUE(field.has_value()) << text;
+    std::string policy;
+    std::string limit;
+    EXPECT_EQ(merge_fields({.policy = lines, .limit = {}}, {}, {}, field->version, policy, limit),
+              dropped_fields{});
+    EXPECT_EQ(policy, text);
+    EXPECT_EQ(limit, "");
+  }
+  for (std::string_view text : {
+           R"("default";r=50;t=30)",
+           R"("a";r=1;pk=:aGk=:;q=12, "a";r=0;t=0;x)",
+           "limit=100, remaining=50, reset=5",
+           "limit=10, reset=1",
+           R"(limit=10, remaining=0, reset=1, r=7, x, note="hi")",
+           "",
+       }) {
+    std::vector const lines{text};
+    auto const field = read_limits(lines);
+    ASSERT_TRUE(field.has_value()) << text;
+    std::string policy;
+    std::string limit;
+    EXPECT_EQ(merge_fields({.policy = {}, .limit = lines}, {}, {}, field->version, policy, limit),
+              dropped_fields{});
+    EXPECT_EQ(limit, text);
+  }
+}
+
 TEST(ratelimit_merge, is_ours_alone_where_the_origin_says_nothing) {
   auto const out = merge({}, {}, our_policies, our_limits);
   EXPECT_EQ(out.policy, R"("burst";q=100;w=60, "daily";q=1000;w=86400)");

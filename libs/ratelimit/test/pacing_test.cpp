@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/ratelimit/pacing.hpp>
 
+#include <tidegate/http/field.hpp>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,8 +41,10 @@ class script {
     return nanoseconds::max();
   }
 
-  void gets(int status, std::initializer_list<field_line> fields) { gets(ticket, status, fields); }
-  void gets(std::uint64_t which, int status, std::initializer_list<field_line> fields) {
+  void gets(int status, std::initializer_list<http::field_view> fields) {
+    gets(ticket, status, fields);
+  }
+  void gets(std::uint64_t which, int status, std::initializer_list<http::field_view> fields) {
     paces.answered(which, {status, {fields.begin(), fields.size()}, wall_clock}, now, randomness);
   }
 
@@ -220,7 +224,7 @@ TEST(ratelimit_pacing, waits_longer_each_time_when_a_server_refuses_without_a_wo
 }
 
 TEST(ratelimit_pacing, asks_after_ten_minutes_when_a_server_wants_more) {
-  for (auto const& absurd : std::vector<std::vector<field_line>>{
+  for (auto const& absurd : std::vector<std::vector<http::field_view>>{
            {{"RateLimit", R"("a";r=0;t=999999999999999)"}},
            {{"Retry-After", "999999999999999999999"}},
            {{"X-RateLimit-Remaining", "0"}, {"X-RateLimit-Reset", "2000000"}}}) {
@@ -272,7 +276,7 @@ TEST(ratelimit_pacing, takes_a_limit_without_a_reset_for_one_of_requests_under_w
 }
 
 TEST(ratelimit_pacing, reads_draft_07_and_the_fields_before_it) {
-  for (auto const& fields : std::vector<std::vector<field_line>>{
+  for (auto const& fields : std::vector<std::vector<http::field_view>>{
            {{"ratelimit", "limit=100, remaining=0, reset=50"}, {"RateLimit-Policy", "100;w=60"}},
            {{"X-RateLimit-Limit", "100"},
             {"X-RateLimit-Remaining", "0"},
@@ -344,7 +348,7 @@ TEST(ratelimit_pacing, comes_back_at_a_random_time_within_its_interval_under_spr
 
 TEST(ratelimit_pacing, begins_with_r_and_t_of_the_new_window_when_it_met_a_spent_quota) {
   script s;
-  auto const policy = field_line{"RateLimit-Policy", R"("a";q=100;w=20)"};
+  auto const policy = http::field_view{"RateLimit-Policy", R"("a";q=100;w=20)"};
   ASSERT_EQ(s.waits(), 0s);
   s.gets(429, {policy, {"RateLimit", R"("a";r=0;t=20)"}, {"Retry-After", "20"}});
   EXPECT_EQ(s.paces.current().rate, std::nullopt)
@@ -357,7 +361,7 @@ TEST(ratelimit_pacing, begins_with_r_and_t_of_the_new_window_when_it_met_a_spent
 
 TEST(ratelimit_pacing, recovers_within_a_second_when_others_have_spent_the_quota_once) {
   script s;
-  auto const policy = field_line{"RateLimit-Policy", R"("a";q=100;w=20)"};
+  auto const policy = http::field_view{"RateLimit-Policy", R"("a";q=100;w=20)"};
   auto const tell = [&](int status, int remaining, int reset) {
     auto const limit = "\"a\";r=" + std::to_string(remaining) + ";t=" + std::to_string(reset);
     if (status == 429) {
@@ -386,7 +390,7 @@ TEST(ratelimit_pacing, recovers_within_a_second_when_others_have_spent_the_quota
 
 TEST(ratelimit_pacing, takes_requests_that_were_refused_together_for_one_sign) {
   script s({.interval_min = 1ms});
-  auto const policy = field_line{"RateLimit-Policy", R"("a";q=1000;w=10)"};
+  auto const policy = http::field_view{"RateLimit-Policy", R"("a";q=1000;w=10)"};
   ASSERT_EQ(s.waits(), 0s);
   s.gets(200, {policy, {"RateLimit", R"("a";r=999;t=10)"}});
   auto const rate = *s.paces.current().rate;
@@ -448,9 +452,9 @@ TEST(ratelimit_pacing, takes_the_longest_of_several_lines_of_retry_after) {
 TEST(ratelimit_pacing, counts_content_bytes_where_they_are_the_unit) {
   pacer paces(burst_options());
   auto now = instant(1000s);
-  auto const fields =
-      std::vector<field_line>{{"RateLimit-Policy", R"("bytes";q=3000;qu="content-bytes";w=10)"},
-                              {"RateLimit", R"("bytes";r=2500;t=10)"}};
+  auto const fields = std::vector<http::field_view>{
+      {"RateLimit-Policy", R"("bytes";q=3000;qu="content-bytes";w=10)"},
+      {"RateLimit", R"("bytes";r=2500;t=10)"}};
   auto const first = paces.ask(now, 400);
   ASSERT_TRUE(first.go);
   paces.answered(first.ticket, {200, fields, wall_clock, 100}, now, 0);
@@ -467,9 +471,9 @@ TEST(ratelimit_pacing, counts_content_bytes_where_they_are_the_unit) {
 TEST(ratelimit_pacing, holds_back_a_request_that_is_larger_than_what_is_left) {
   pacer paces(burst_options());
   auto const now = instant(1000s);
-  auto const fields =
-      std::vector<field_line>{{"RateLimit-Policy", R"("bytes";q=3000;qu="content-bytes";w=10)"},
-                              {"RateLimit", R"("bytes";r=2000;t=10)"}};
+  auto const fields = std::vector<http::field_view>{
+      {"RateLimit-Policy", R"("bytes";q=3000;qu="content-bytes";w=10)"},
+      {"RateLimit", R"("bytes";r=2000;t=10)"}};
   paces.answered(paces.ask(now, 10).ticket, {200, fields, wall_clock, 0}, now, 0);
   EXPECT_EQ(paces.ask(now + 1s, 2500), (permission{false, 0, now + 10s}));
   EXPECT_TRUE(paces.ask(now + 1s, 1500).go);
@@ -479,7 +483,7 @@ TEST(ratelimit_pacing, holds_back_a_request_that_is_larger_than_what_is_left) {
 
 TEST(ratelimit_pacing, learns_what_a_request_costs_in_a_unit_that_it_cannot_count) {
   script s(burst_options());
-  auto const policy = field_line{"RateLimit-Policy", R"("llm";q=10000;qu="tokens";w=60)"};
+  auto const policy = http::field_view{"RateLimit-Policy", R"("llm";q=10000;qu="tokens";w=60)"};
   ASSERT_EQ(s.waits(), 0s);
   s.gets(200, {policy, {"RateLimit", R"("llm";r=9000;t=60)"}});
   ASSERT_EQ(s.waits(), 1ms);
@@ -547,7 +551,7 @@ TEST(ratelimit_pacers, keep_origins_and_partitions_apart) {
   pacers all;
   auto const now = instant(1000s);
   auto const ticket = all.of("https://a.example", "key").ask(now).ticket;
-  auto const fields = std::vector<field_line>{{"Retry-After", "5"}};
+  auto const fields = std::vector<http::field_view>{{"Retry-After", "5"}};
   all.of("https://a.example", "key").answered(ticket, {429, fields, wall_clock}, now, 0);
   EXPECT_FALSE(all.of("https://a.example", "key").ask(now).go);
   EXPECT_TRUE(all.of("https://a.example", "other").ask(now).go);

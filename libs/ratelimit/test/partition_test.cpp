@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/ratelimit/partition.hpp>
 
+#include <tidegate/base/hex.hpp>
+
 #include "support/allocations.hpp"
 
 #include <gtest/gtest.h>
@@ -40,17 +42,11 @@ auto key_of(partition_rule const& rule, values const& v) -> std::string {
   return out;
 }
 
-auto hex(std::string_view bytes) -> std::string {
-  std::string out;
-  for (char c : bytes) {
-    std::array<char, 3> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", static_cast<unsigned char>(c));
-    out += digits.data();
-  }
-  return out;
-}
-
 // ---- sources ----
+
+auto hex(std::string_view octets) -> std::string {
+  return to_hex(std::as_bytes(std::span(octets)));
+}
 
 TEST(ratelimit_partition_source, reads_every_source) {
   struct row {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "message.hpp"
 
-#include <tidegate/scim/case_fold.hpp>
+#include <tidegate/base/ascii.hpp>
 
 #include <algorithm>
 
@@ -11,14 +11,15 @@ auto invalid_syntax(std::string detail) -> error {
   return {.status = 400, .type = scim_type::invalid_syntax, .detail = std::move(detail)};
 }
 
+auto has_schema(json::value const& message, std::string_view schema) -> bool {
+  auto const* const list = message.find<json::array>("schemas");
+  return list != nullptr && std::ranges::any_of(*list, [&](json::value const& one) {
+           return one.if_string() != nullptr && equal_ignoring_case(*one.if_string(), schema);
+         });
+}
+
 auto check_message(json::value const& message, std::string_view schema) -> result<void, error> {
-  auto const* schemas = message.find("schemas");
-  auto const* list = schemas == nullptr ? nullptr : schemas->if_array();
-  bool const named =
-      list != nullptr && std::any_of(list->begin(), list->end(), [&](json::value const& j) {
-        return j.if_string() != nullptr && equal_names(*j.if_string(), schema);
-      });
-  if (!named) {
+  if (!has_schema(message, schema)) {
     return failure(invalid_syntax("schemas must name " + std::string(schema)));
   }
   return {};

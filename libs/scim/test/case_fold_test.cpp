@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/case_fold.hpp>
 
+#include <tidegate/base/ascii.hpp>
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -90,10 +92,10 @@ TEST(scim_case_fold, folds_each_part_of_a_text_as_it_folds_the_whole) {
 }
 
 TEST(scim_case_fold, compares_names_by_ascii) {
-  EXPECT_TRUE(equal_names("userName", "USERNAME"));
-  EXPECT_FALSE(equal_names("userName", "userNam"));
-  EXPECT_FALSE(equal_names("\u00dc", "\u00fc"));
-  EXPECT_EQ(fold_name("urn:X:User"), "urn:x:user");
+  EXPECT_TRUE(equal_ignoring_case("userName", "USERNAME"));
+  EXPECT_FALSE(equal_ignoring_case("userName", "userNam"));
+  EXPECT_FALSE(equal_ignoring_case("\u00dc", "\u00fc"));
+  EXPECT_EQ(lower_case("urn:X:User"), "urn:x:user");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/cursor.hpp>
 
-#include "text/base64url.hpp"
+#include <tidegate/base/base64.hpp>
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,9 @@
 // when both are there.
 #include "changes.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/json/string.hpp>
-#include <tidegate/scim/case_fold.hpp>
+#include <tidegate/scim/error.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -49,11 +50,6 @@ struct bulk_plan {
   std::vector<bulk_operation> operations;
   std::vector<std::size_t> order;
 };
-
-auto string_of(json::value const& from, std::string_view name) -> std::string {
-  auto const* const value = from.find(name);
-  return value != nullptr && value->if_string() != nullptr ? *value->if_string() : "";
-}
 
 using ids_by_bulk_id = std::map<std::string, std::size_t, std::less<>>;
 
@@ -108,7 +104,7 @@ class reference_resolver {
 auto read_operation(bulk_plan const& plan, json::value const& given, bulk_operation& made,
                     reference_resolver const& references) -> result<void, error> {
   auto const& request = plan.call->request;
-  auto path = string_of(given, "path");
+  std::string path(text_of(given, "path"));
   if (path.starts_with(request.base)) {
     path.erase(0, request.base.size());
   }
@@ -137,7 +133,7 @@ auto read_operation(bulk_plan const& plan, json::value const& given, bulk_operat
                read_change(kind, *target.type, std::move(body), request.options->unknown));
   made.change.now = plan.call->now;
   made.change.unique_group_names = request.options->unique_group_names;
-  made.change.if_match = makes ? "" : string_of(given, "version");
+  made.change.if_match = makes ? "" : text_of(given, "version");
   if (makes) {
     prepare_create(made.change, made.id);
   }
@@ -324,11 +320,11 @@ auto read_names(bulk_plan& plan, json::array const& given) -> ids_by_bulk_id {
   ids_by_bulk_id made;
   for (std::size_t i = 0; i < given.size(); ++i) {
     auto& operation = plan.operations[i];
-    operation.method = string_of(given[i], "method");
+    operation.method = text_of(given[i], "method");
     std::ranges::transform(operation.method, operation.method.begin(), [](char c) {
       return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     });
-    operation.bulk_id = string_of(given[i], "bulkId");
+    operation.bulk_id = text_of(given[i], "bulkId");
     if (operation.method == "POST") {
       operation.id = make_resource_id(plan.call->now);
       if (operation.bulk_id.empty()) {
@@ -352,14 +348,8 @@ auto plan_bulk(std::shared_ptr<scim_call const> call) -> result<scim_write, erro
   plan->call = std::move(call);
   auto const& request = plan->call->request;
   TIDEGATE_TRY(auto const body, read_body(request.content, request.content_octets_max()));
-  auto const* const schemas = body.find("schemas");
-  auto const* const names = schemas == nullptr ? nullptr : schemas->if_array();
-  bool const is_bulk = names != nullptr && std::ranges::any_of(*names, [](json::value const& name) {
-                         return name.if_string() != nullptr &&
-                                scim::equal_names(*name.if_string(), bulk_request_schema);
-                       });
-  auto const* const operations = body.find("Operations");
-  if (!is_bulk || operations == nullptr || operations->if_array() == nullptr) {
+  auto const* const operations = body.find<json::array>("Operations");
+  if (!scim::has_schema(body, bulk_request_schema) || operations == nullptr) {
     return failure(bad_request(scim_type::invalid_syntax,
                                "The body must be a BulkRequest with an array of Operations."));
   }
@@ -369,7 +359,7 @@ auto plan_bulk(std::shared_ptr<scim_call const> call) -> result<scim_write, erro
     }
     plan->errors_max = static_cast<std::uint64_t>(*limit->if_integer());
   }
-  auto const& given = *operations->if_array();
+  auto const& given = *operations;
   if (given.size() > static_cast<std::uint64_t>(request.options->bulk_max_operations)) {
     return failure(error{413, scim_type::none,
                          "The request has more than the " +

@@ -124,8 +124,7 @@ auto kept_form_of(json::value resource, scim::model_type const& type, json::valu
 
 auto created_of(json::value const& resource) -> std::string {
   auto const* const meta = resource.find("meta");
-  auto const* const created = meta == nullptr ? nullptr : meta->find("created");
-  return created != nullptr && created->if_string() != nullptr ? *created->if_string() : "";
+  return meta == nullptr ? std::string() : std::string(text_of(*meta, "created"));
 }
 
 // ---- conditions ----
@@ -312,8 +311,7 @@ auto read_change(change_kind kind, scim::model_type const& type, json::value bod
   made.resource = *std::move(read);
   auto& object = *made.resource.if_object();
   if (type.has_members) {
-    auto const* const members = object.find("members");
-    auto const* const array = members == nullptr ? nullptr : members->if_array();
+    auto const* const array = object.find<json::array>("members");
     for (auto const& each : array == nullptr ? json::array() : *array) {
       TIDEGATE_TRY(auto member, read_member(each));
       made.members.push_back(std::move(member));

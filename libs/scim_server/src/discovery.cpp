@@ -3,8 +3,8 @@
 // What the service says of itself (RFC 7644, section 4).
 #include <tidegate/scim_server/call.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/query.hpp>
-#include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/list_response.hpp>
 #include <tidegate/scim/service_provider_config.hpp>
 
@@ -58,7 +58,7 @@ auto answer_schemas(scim_call const& call) -> scim_answer {
   for (auto const& schema : call.model().schemas()) {
     if (call.target.name.empty()) {
       texts.push_back(schema_text(call, schema));
-    } else if (scim::equal_names(schema.id, call.target.name)) {
+    } else if (equal_ignoring_case(schema.id, call.target.name)) {
       return json_answer(200, schema_text(call, schema));
     }
   }

@@ -2,8 +2,6 @@
 #include "group_members.hpp"
 
 #include <algorithm>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 
 namespace tidegate::gateway {

@@ -113,7 +113,7 @@ auto plan_list(std::shared_ptr<scim_call const> call) -> result<scim_read, error
   TIDEGATE_TRY(plan->count, scim::page_size(plan->asked, plan->from ? &*plan->from : nullptr,
                                             request.options->pagination));
   return scim_read{[plan](store::directory_reader& from, read_effort effort) {
-                     return list_reader(*plan, from, effort).answer();
+                     return read_list(*plan, from, effort);
                    },
                    looks_quick(*plan)};
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "changes.hpp"
 
+#include <tidegate/idempotency/make_key.hpp>
+
 #include <pthread.h>
 #include <sys/random.h>
 
@@ -41,25 +43,9 @@ void take_random(std::span<unsigned char> out) {
 }  // namespace
 
 auto make_resource_id(scim::wall_time now) -> std::string {
-  std::array<unsigned char, 16> octets{};
-  take_random(std::span(octets).subspan(6));
-  auto time = static_cast<std::uint64_t>(now.time_since_epoch().count());
-  for (int i = 5; i >= 0; --i, time >>= 8) {
-    octets[static_cast<std::size_t>(i)] = static_cast<unsigned char>(time);
-  }
-  octets[6] = static_cast<unsigned char>(0x70 | (octets[6] & 0x0f));
-  octets[8] = static_cast<unsigned char>(0x80 | (octets[8] & 0x3f));
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out;
-  out.reserve(36);
-  for (std::size_t i = 0; i < octets.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) {
-      out += '-';
-    }
-    out += digits[octets[i] >> 4];
-    out += digits[octets[i] & 15];
-  }
-  return out;
+  std::array<unsigned char, 10> random{};
+  take_random(random);
+  return idempotency::make_key(now, random);
 }
 
 }  // namespace tidegate::gateway

@@ -3,13 +3,13 @@
 // How resources are shown, and the answers that have one.
 #include <tidegate/scim_server/call.hpp>
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/json/parse.hpp>
 #include <tidegate/json/string.hpp>
 #include <tidegate/scim/list_request.hpp>
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -110,11 +110,7 @@ auto etag_of(std::uint64_t version) -> std::string {
 auto names_version(std::string_view etags, std::uint64_t version) -> bool {
   auto const wanted = std::to_string(version);
   while (!etags.empty()) {
-    auto const end = std::min(etags.find(','), etags.size());
-    auto tag = etags.substr(0, end);
-    etags.remove_prefix(std::min(end + 1, etags.size()));
-    tag.remove_prefix(std::min(tag.find_first_not_of(" \t"), tag.size()));
-    tag = tag.substr(0, tag.find_last_not_of(" \t") + 1);
+    auto tag = http::take_element(etags);
     if (tag == "*") {
       return true;
     }

@@ -3,8 +3,9 @@
 // From a request to the part of the service that answers it, and from there to the directory.
 #include <tidegate/scim_server/service.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/base/sha256.hpp>
-#include <tidegate/http/field_name.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/scim/index_key.hpp>
 #include <tidegate/scim_server/call.hpp>
 
@@ -41,22 +42,16 @@ auto methods_of(scim_endpoint endpoint) -> std::string_view {
 
 auto allows(std::string_view methods, std::string_view method) -> bool {
   while (!methods.empty()) {
-    auto const end = std::min(methods.find(", "), methods.size());
-    if (methods.substr(0, end) == method) {
+    if (http::take_element(methods) == method) {
       return true;
     }
-    methods.remove_prefix(std::min(end + 2, methods.size()));
   }
   return false;
 }
 
-/// `application/scim+json` or `application/json`, with whatever parameters. Who says nothing means
-/// it.
+/// Who says nothing means it.
 auto is_json(std::string_view content_type) -> bool {
-  auto type = content_type.substr(0, content_type.find(';'));
-  type = type.substr(0, type.find_last_not_of(" \t") + 1);
-  return type.empty() || http::equal_names(type, scim::scim_json) ||
-         http::equal_names(type, "application/json");
+  return http::media_type(content_type).empty() || scim::is_json(content_type);
 }
 
 auto is_read(scim_call const& call) -> bool {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/sf/json.hpp>
 
+#include <tidegate/json/string.hpp>
 #include <tidegate/sf/writer.hpp>
 
 #include "base32.hpp"
@@ -14,27 +15,9 @@ namespace {
 
 // ---- writing ----
 
-void append_string(std::string& out, std::string_view text) {
-  constexpr std::string_view hex = "0123456789abcdef";
-  out.push_back('"');
-  for (char c : text) {
-    if (c == '"' || c == '\\') {
-      out.push_back('\\');
-      out.push_back(c);
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      out.append("\\u00");
-      out.push_back(hex[static_cast<unsigned char>(c) >> 4]);
-      out.push_back(hex[static_cast<unsigned char>(c) & 15]);
-    } else {
-      out.push_back(c);
-    }
-  }
-  out.push_back('"');
-}
-
 void append_typed(std::string& out, std::string_view type, std::string_view text) {
   out.append(R"({"__type":")").append(type).append(R"(","value":)");
-  append_string(out, text);
+  json::append_string(out, text);
   out.push_back('}');
 }
 
@@ -45,7 +28,7 @@ struct bare_item_to_json {
   void operator()(decimal value) const { detail::append(out, value); }
   void operator()(floating value) const { detail::append(out, value); }
   void operator()(bool value) const { out.append(value ? "true" : "false"); }
-  void operator()(string_view value) const { append_string(out, value.text()); }
+  void operator()(string_view value) const { json::append_string(out, value.text()); }
   void operator()(byte_sequence_view value) const {
     append_typed(out, "binary", detail::base32_encode(value.octets));
   }
@@ -95,7 +78,7 @@ template <class Parameters>
 void append_parameters(std::string& out, Parameters const& parameters) {
   append_array(out, parameters, [&out](auto const& parameter) {
     out.push_back('[');
-    append_string(out, parameter.key.text());
+    json::append_string(out, parameter.key.text());
     out.push_back(',');
     append_bare(out, parameter.value);
     out.push_back(']');
@@ -313,7 +296,7 @@ auto dictionary_to_json(basic_dictionary<D> const& value) -> std::string {
   std::string out;
   append_array(out, value, [&out](auto const& entry) {
     out.push_back('[');
-    append_string(out, entry.key.text());
+    json::append_string(out, entry.key.text());
     out.push_back(',');
     std::visit([&out](auto const& alternative) { append_json(out, alternative); }, entry.value);
     out.push_back(']');

@@ -21,7 +21,7 @@ class tree_reader : public json::reader<tree_reader> {
 
   auto read() -> result<json_value, json_error> {
     if (!read_document()) {
-      return failure(json_error{std::string(message()), position()});
+      return failure(json_error{std::string(json::message(error().fault)), position()});
     }
     return std::move(root_);
   }
@@ -66,38 +66,6 @@ class tree_reader : public json::reader<tree_reader> {
   auto end_object(json_value* outer) -> bool {
     open_ = outer;
     return true;
-  }
-
-  [[nodiscard]] auto message() const noexcept -> std::string_view {
-    using enum json::fault;
-    switch (error().fault) {
-      case value_expected:
-        return at_end() ? "the JSON text ends too early" : "unexpected character in JSON";
-      case colon_expected: return "expected \":\" in JSON";
-      case name_expected: return "expected a name in JSON";
-      case name_twice: return "a name comes twice in a JSON object";
-      case unterminated_string: return "a JSON string has no end";
-      case invalid_escape:
-        return text().substr(position()).starts_with("\\u")
-                   ? "expected four hexadecimal digits in a JSON string"
-                   : "unknown escape in a JSON string";
-      case lone_surrogate: return "a surrogate without its partner in a JSON string";
-      case control_character: return "a control character in a JSON string";
-      case invalid_utf8: return "a JSON string is not UTF-8";
-      case too_deep: return "the JSON text is nested too deeply";
-      case too_long: return "too many names in one JSON object";
-      case invalid_number:
-      case number_out_of_range:
-        if (!at_digit()) {
-          return "unexpected character in JSON";
-        }
-        break;  // the number is the zero before it
-      case comma_expected:
-      case end_expected: break;
-    }
-    return open_ == nullptr                  ? "unexpected text after the JSON value"
-           : open_->type == json_type::array ? "expected \",\" or \"]\" in JSON"
-                                             : "expected \",\" or \"}\" in JSON";
   }
 
   json_value root_;

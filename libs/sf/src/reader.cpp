@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/sf/reader.hpp>
 
+#include <tidegate/base/base64.hpp>
+#include <tidegate/base/hex.hpp>
 #include <tidegate/sf/grammar.hpp>
 
-#include "base64.hpp"
 #include "scan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 
@@ -19,17 +19,6 @@ namespace {
 /// The value of a digit; above nine for anything else.
 [[nodiscard]] constexpr auto digit_value(char c) noexcept -> unsigned {
   return static_cast<unsigned char>(c) - unsigned{'0'};
-}
-[[nodiscard]] constexpr auto is_digit(char c) noexcept -> bool {
-  return digit_value(c) <= 9;
-}
-
-/// The value of a lower-case hexadecimal digit, or -1.
-[[nodiscard]] constexpr auto hex_value(char c) noexcept -> int {
-  if (is_digit(c)) {
-    return c - '0';
-  }
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 constexpr std::array<double, 15> powers_of_ten = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
@@ -57,7 +46,11 @@ auto bare_item_view::decode(std::span<char> out) const noexcept -> std::size_t {
     return size_;
   }
   if (type_ == bare_item_type::byte_sequence) {
-    return detail::base64_decode(raw(), to);
+    auto text = raw();
+    while (text.ends_with('=')) {
+      text.remove_suffix(1);
+    }
+    return base64::decode<base64::standard>(text, to);
   }
   bool const display = type_ == bare_item_type::display_string;
   for (char const* p = data_; p != data_ + size_; ++p) {
@@ -527,7 +520,7 @@ struct detail::grammar_machine {
       -> event {
     char const delimiter = *p++;
     auto const* const text = p;
-    while (p != end && base64_value(*p) != base64_other) {
+    while (p != end && base64::standard.value(*p) != base64::no_digit) {
       ++p;
     }
     auto const rest = (p - text) % 4;
@@ -566,7 +559,7 @@ struct detail::grammar_machine {
         octet = 0;
         for (int digit = 0; digit < 2; ++digit) {
           ++p;
-          auto const value = p == end ? -1 : hex_value(*p);
+          auto const value = p == end || is_upper(*p) ? -1 : hex_value(*p);
           if (value < 0) {
             return fault(reader, p == end ? parse_fault::unexpected_end : parse_fault::invalid_hex,
                          p);

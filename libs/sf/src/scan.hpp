@@ -2,8 +2,6 @@
 #pragma once
 
 #include <bit>
-#include <cstddef>
-#include <cstdint>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/sf/writer.hpp>
 
-#include "base64.hpp"
+#include <tidegate/base/base64.hpp>
+#include <tidegate/base/hex.hpp>
+
 #include "scan.hpp"
 
 #include <array>
@@ -111,14 +113,11 @@ void append(std::string& out, string_view value) {
 
 /// RFC 9651, section 4.1.11.
 void append(std::string& out, display_string_view value) {
-  constexpr std::string_view hex = "0123456789abcdef";
   out.append("%\"", 2);
   for (char c : value.text()) {
     if (c == '%' || c == '"' || c < 0x20 || c == 0x7f) {  // bytes from 0x80 are negative
-      auto const octet = static_cast<unsigned char>(c);
       out.push_back('%');
-      out.push_back(hex[octet >> 4]);
-      out.push_back(hex[octet & 15]);
+      append_hex(out, c);
     } else {
       out.push_back(c);
     }
@@ -130,8 +129,9 @@ void append(std::string& out, display_string_view value) {
 void append_bytes(std::string& out, std::string_view octets, char delimiter) {
   out.push_back(delimiter);
   auto const before = out.size();
-  out.resize(before + base64_encoded_size(octets.size()));
-  base64_encode(octets, out.data() + before);
+  out.resize(before + base64::encoded_size(octets.size()));
+  base64::encode<base64::standard>(octets, out.data() + before);
+  out.append((4 - (out.size() - before) % 4) % 4, '=');
   out.push_back(delimiter);
 }
 

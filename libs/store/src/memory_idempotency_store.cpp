@@ -3,7 +3,6 @@
 
 #include <tidegate/store/record_table.hpp>
 
-#include <mutex>
 #include <utility>
 
 namespace tidegate::store {
@@ -39,8 +38,7 @@ auto memory_idempotency_store::shard_of(lookup_key const& key) const noexcept ->
   return shards_[std::to_integer<std::size_t>(key.octets.back()) % shards_size];
 }
 
-void memory_idempotency_store::find(lookup_key const& key,
-                                    std::move_only_function<void(find_answer)> answer) {
+void memory_idempotency_store::find(lookup_key const& key, find_callback answer) {
   std::optional<record_table::entry> entry;
   {
     auto const& s = shard_of(key);
@@ -50,8 +48,7 @@ void memory_idempotency_store::find(lookup_key const& key,
   answer(entry ? std::optional(shown(*std::move(entry))) : std::nullopt);
 }
 
-void memory_idempotency_store::apply(idempotency::change change,
-                                     std::move_only_function<void(apply_answer)> answer) {
+void memory_idempotency_store::apply(idempotency::change change, apply_callback answer) {
   answer(make(std::move(change)));
 }
 
@@ -107,8 +104,7 @@ void memory_idempotency_store::count(shard& s) {
   s.counted_octets = s.table.response_octets();
 }
 
-void memory_idempotency_store::list_unknown(std::size_t records,
-                                            std::move_only_function<void(list_answer)> answer) {
+void memory_idempotency_store::list_unknown(std::size_t records, list_callback answer) {
   std::vector<listed_record> all;
   for (std::size_t i = 0; i < shards_size; ++i) {
     auto const& s = shards_[i];

@@ -2,11 +2,8 @@
 #include <tidegate/store/quota_table.hpp>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <bit>
 #include <cassert>
-#include <cstring>
 #include <limits>
 #include <mutex>
 #include <new>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store_directory/session.hpp>
 
-#include <utility>
-
 namespace tidegate::store_directory {
 
 auto session::find(scim::model_type const& type, std::string_view id)

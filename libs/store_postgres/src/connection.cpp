@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.hpp"
 
+#include <tidegate/store_postgres/server_url.hpp>
+
 #include <poll.h>
 
 #include <algorithm>
@@ -124,6 +126,13 @@ auto read_url(std::string const& url) -> outcome<server_settings> {
     }
   }
   return settings;
+}
+
+auto check_url(std::string const& url) -> result<void, std::string> {
+  if (auto const read = read_url(url); !read) {
+    return failure(read.error().text);
+  }
+  return {};
 }
 
 auto connect(server_settings const& settings) -> outcome<connection_handle> {

@@ -35,8 +35,8 @@ class service {
  public:
   explicit service(std::string const& url,
                    std::chrono::milliseconds timeout = std::chrono::seconds(10))
-      : where_(
-            directory::open({.url = url, .connections = 2, .timeout = timeout}, model_).value()) {}
+      : where_(open_directory({.url = url, .connections = 2, .timeout = timeout}, model_).value()) {
+  }
 
   [[nodiscard]] auto post(std::string const& id, std::string const& name) -> told {
     auto const index = *users_.find_index(*users_.definition.resolve("userName"));
@@ -108,7 +108,7 @@ class service {
   model_type const& groups_ = *model_->find("Group");
   std::mutex mutex_;
   std::string error_;
-  std::unique_ptr<directory> where_;
+  std::unique_ptr<store::directory> where_;
 };
 
 class store_postgres_directory_cut : public testing::Test {

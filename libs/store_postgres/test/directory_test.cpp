@@ -4,6 +4,7 @@
 #include "support/directory_contract.hpp"
 #include "support/postgres_server.hpp"
 
+#include "directory/executor.hpp"
 #include "directory/session.hpp"
 
 #include <tidegate/json/parse.hpp>
@@ -23,8 +24,8 @@ using namespace store::directory_contract_support;
 using test_support::postgres_server;
 
 auto open(directory_options const& o, std::shared_ptr<scim::model const> model = make_model())
-    -> std::unique_ptr<directory> {
-  auto made = directory::open(o, std::move(model));
+    -> std::unique_ptr<store::directory> {
+  auto made = open_directory(o, std::move(model));
   EXPECT_TRUE(made.has_value()) << (made ? "" : made.error().text);
   return made ? *std::move(made) : nullptr;
 }
@@ -45,7 +46,7 @@ using store::store_fault;
 
 auto error_of(directory_options const& o, std::shared_ptr<scim::model const> model = make_model())
     -> store_error {
-  auto const made = directory::open(o, std::move(model));
+  auto const made = open_directory(o, std::move(model));
   return made ? store_error{} : made.error();
 }
 
@@ -84,7 +85,7 @@ class store_postgres_directory : public testing::Test {
   model_type const& users_ = *model_->find("User");
   model_type const& groups_ = *model_->find("Group");
 
-  [[nodiscard]] auto open_one() -> std::unique_ptr<directory> {
+  [[nodiscard]] auto open_one() -> std::unique_ptr<store::directory> {
     return open({.url = url_}, model_);
   }
 };
@@ -447,7 +448,7 @@ TEST_F(store_postgres_directory, makes_many_writes_in_one_transaction) {
         });
   }
   done.get_future().wait();
-  EXPECT_LT(where->counted().transactions, 100U);
+  EXPECT_LT(dynamic_cast<directory_executor const&>(*where).counted().transactions, 100U);
   reading(*where, "acme", [&](directory_reader& reader) {
     EXPECT_EQ(reader.count({.type = &users_})->total, 161U);
     EXPECT_EQ(reader.scan({.type = &users_, .scan = {{}, 1000}})->rows.size(), 161U);
@@ -666,8 +667,9 @@ TEST_F(store_postgres_directory, sorts_nothing_and_reads_no_table_from_end_to_en
   for (auto const* const way : {"seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin"}) {
     ASSERT_TRUE(explained.send("SET enable_" + std::string(way) + " TO off"));
   }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(sql::how_many); ++i) {
-    auto const text = std::string(statement_text(static_cast<sql>(i)));
+  int statements = 0;
+  for (auto const each : statement_texts()) {
+    auto const text = std::string(each);
     if (!text.starts_with("SELECT") && !text.starts_with("WITH") && !text.starts_with("DELETE") &&
         !text.starts_with("UPDATE")) {
       continue;
@@ -677,7 +679,7 @@ TEST_F(store_postgres_directory, sorts_nothing_and_reads_no_table_from_end_to_en
       nulls += (nulls.empty() ? "(" : ", ") + std::string("NULL");
     }
     nulls += nulls.empty() ? "" : ")";
-    auto const name = "e" + std::to_string(i);
+    auto const name = "e" + std::to_string(++statements);
     ASSERT_TRUE(explained.ask("PREPARE " + name + " AS " + text)) << text;
     auto const plan = explained.ask("EXPLAIN EXECUTE " + name + nulls);
     ASSERT_TRUE(plan.has_value()) << text << plan.error().text;

@@ -5,6 +5,8 @@
 #include "support/idempotency_store_contract.hpp"
 #include "support/postgres_server.hpp"
 
+#include "keys/idempotency_worker.hpp"
+
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 
@@ -20,8 +22,8 @@ using namespace std::chrono_literals;
 using namespace store::contract;
 using test_support::postgres_server;
 
-auto open(idempotency_options const& o) -> std::unique_ptr<idempotency_store> {
-  auto store = idempotency_store::open(o);
+auto open(idempotency_options const& o) -> std::unique_ptr<store::idempotency_store> {
+  auto store = open_idempotency_store(o);
   EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().text);
   return store ? *std::move(store) : nullptr;
 }
@@ -147,7 +149,7 @@ TEST_F(store_postgres_idempotency, leaves_alone_what_other_gateways_have_dispatc
 }
 
 TEST_F(store_postgres_idempotency, lets_one_of_many_gateways_win_each_key) {
-  std::vector<std::unique_ptr<idempotency_store>> stores;
+  std::vector<std::unique_ptr<store::idempotency_store>> stores;
   for (int i = 0; i < 3; ++i) {
     stores.push_back(open({.url = url_}));
   }
@@ -261,7 +263,7 @@ TEST_F(store_postgres_idempotency, shares_a_transaction_among_requests_that_come
     });
   }
   done.get_future().wait();
-  EXPECT_LT(store->counted().transactions, many / 4U);
+  EXPECT_LT(dynamic_cast<idempotency_worker const&>(*store).counted().transactions, many / 4U);
   EXPECT_EQ(store->used().records, 500U);
 }
 
@@ -340,7 +342,7 @@ void expect_another_secret(store_error const& error, std::string const& database
 }
 
 auto error_of(idempotency_options const& options) -> store_error {
-  auto const store = idempotency_store::open(options);
+  auto const store = open_idempotency_store(options);
   return store ? store_error{} : store.error();
 }
 
@@ -512,7 +514,7 @@ TEST(store_postgres_idempotency_restart, says_unavailable_at_once_while_there_is
   auto const refused = apply(*store, claim_of(key_of("b"), 1));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().fault, store_fault::unavailable);
-  EXPECT_FALSE(idempotency_store::open({.url = url}));
+  EXPECT_FALSE(open_idempotency_store({.url = url}));
   server.start();
   auto found = find(*store, key_of("a"));
   while (!found) {

@@ -67,13 +67,13 @@ class store_postgres_tls : public testing::Test {
            database + "?sslmode=verify-full&sslrootcert=" + certificate(trusted);
   }
   [[nodiscard]] static auto error_of(std::string const& url) -> std::string {
-    auto const opened = idempotency_store::open({.url = url});
+    auto const opened = open_idempotency_store({.url = url});
     return opened ? "it was opened" : opened.error().text;
   }
 };
 
 TEST_F(store_postgres_tls, opens_and_keeps_records) {
-  auto store = idempotency_store::open({.url = url("p%40ss%3Aword", "server")});
+  auto store = open_idempotency_store({.url = url("p%40ss%3Aword", "server")});
   ASSERT_TRUE(store.has_value()) << store.error().text;
   auto const claim = claim_of(key_of("a"), 1);
   ASSERT_TRUE(made(**store, claim));

@@ -29,7 +29,7 @@ using test::eventually;
 using test::redis_cluster;
 using test::redis_server;
 
-using opened = std::unique_ptr<idempotency_store>;
+using opened = std::unique_ptr<store::idempotency_store>;
 
 auto options_for(std::string const& url) -> idempotency_options {
   auto const parsed = parse_server_url(url);
@@ -52,7 +52,7 @@ auto options_for(redis_server const& redis, std::string const& secret_digest)
 }
 
 auto open(idempotency_options options) -> opened {
-  auto store = idempotency_store::open(std::move(options));
+  auto store = open_idempotency_store(std::move(options));
   EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().text);
   return store ? *std::move(store) : nullptr;
 }
@@ -115,7 +115,7 @@ class store_redis_idempotency : public testing::Test {
     return *found && (*found)->response ? (*found)->response->body : "none";
   }
   static auto error_of(idempotency_options options) -> store_error {
-    auto const store = idempotency_store::open(std::move(options));
+    auto const store = open_idempotency_store(std::move(options));
     return store ? store_error{} : store.error();
   }
 };

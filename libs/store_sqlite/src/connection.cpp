@@ -64,7 +64,7 @@ auto connection::execute(char const* sql) -> outcome<void> {
   return {};
 }
 
-auto connection::prepare(std::string_view sql) -> outcome<statement> {
+auto connection::compile(std::string_view sql) -> outcome<statement> {
   sqlite3_stmt* made = nullptr;
   if (sqlite3_prepare_v3(connection_.get(), sql.data(), static_cast<int>(sql.size()),
                          SQLITE_PREPARE_PERSISTENT, &made, nullptr) != SQLITE_OK) {

@@ -43,7 +43,9 @@ class connection {
   [[nodiscard]] auto execute(char const* sql) -> outcome<void>;
   /// The number that a statement gives; 0 when it gives none.
   [[nodiscard]] auto number(char const* sql) -> outcome<std::int64_t>;
-  [[nodiscard]] auto prepare(std::string_view sql) -> outcome<statement>;
+  /// With values for its first placeholders.
+  template <class... Values>
+  [[nodiscard]] auto prepare(std::string_view sql, Values const&... values) -> outcome<statement>;
   /// True when there is a row.
   [[nodiscard]] auto step(sqlite3_stmt* statement) -> outcome<bool>;
 
@@ -79,6 +81,7 @@ class connection {
   };
 
   [[nodiscard]] static auto open_with(std::string const& file, int flags) -> outcome<connection>;
+  [[nodiscard]] auto compile(std::string_view sql) -> outcome<statement>;
 
   std::string file_;
   std::unique_ptr<sqlite3, close> connection_;
@@ -90,6 +93,19 @@ void bind_value(sqlite3_stmt* statement, int number, std::string_view octets);
 void bind_value(sqlite3_stmt* statement, int number, std::string const& octets);
 void bind_value(sqlite3_stmt* statement, int number, std::optional<std::string> const& octets);
 void bind_value(sqlite3_stmt* statement, int number, std::int64_t value);
+/// For the first placeholders.
+template <class... Values>
+void bind_values([[maybe_unused]] sqlite3_stmt* statement, Values const&... values) {
+  [[maybe_unused]] int number = 0;
+  (bind_value(statement, ++number, values), ...);
+}
+
+template <class... Values>
+auto connection::prepare(std::string_view sql, Values const&... values) -> outcome<statement> {
+  TIDEGATE_TRY(auto made, compile(sql));
+  bind_values(made.get(), values...);
+  return made;
+}
 
 /// Good until the next step.
 [[nodiscard]] auto blob(sqlite3_stmt* statement, int column) -> std::string_view;

@@ -31,7 +31,7 @@ namespace {
 [[noreturn]] void store_until_killed(std::string const& file, int answers) {
   auto const model = make_model();
   auto const& users = *model->find("User");
-  auto const d = directory::open({.file = file}, model);
+  auto const d = open_directory({.file = file}, model);
   if (!d) {
     _exit(1);
   }
@@ -151,7 +151,7 @@ auto do_step(directory_writer& writer, scim::model const& model, int step) -> bo
 }
 
 /// All that can be seen of a directory.
-auto picture_of(directory& where, scim::model const& model) -> std::string {
+auto picture_of(store::directory& where, scim::model const& model) -> std::string {
   return reading(where, "acme", [&](directory_reader& reader) {
     std::string all;
     for (auto const* const name : {"User", "Group"}) {
@@ -182,7 +182,7 @@ auto picture_of(directory& where, scim::model const& model) -> std::string {
   });
 }
 
-auto step_of(directory& where, scim::model const& model) -> int {
+auto step_of(store::directory& where, scim::model const& model) -> int {
   auto const text = text_in(where, "acme", *model.find("User"), "step");
   auto const parsed = json::parse(text, {});
   auto const* const name = parsed ? parsed->find("userName") : nullptr;
@@ -196,7 +196,7 @@ void do_and_die(std::string const& file, std::shared_ptr<scim::model const> cons
   auto const child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    auto const d = directory::open({.file = file}, model);
+    auto const d = open_directory({.file = file}, model);
     for (int i = 1; d && i <= works; ++i) {
       if (!writing(**d, "acme", [&](directory_writer& writer) { return work(writer, i); })) {
         _exit(1);
@@ -273,7 +273,7 @@ TEST(store_sqlite_directory_crash, has_what_was_answered_when_only_what_was_sync
     auto const child = fork();
     if (child == 0) {
       power::watch_syncs();
-      auto const d = directory::open({.file = file}, model);
+      auto const d = open_directory({.file = file}, model);
       for (int step = 1; d && step <= steps; ++step) {
         if (step == idle_before) {
           std::this_thread::sleep_for(std::chrono::milliseconds(150));
@@ -322,7 +322,7 @@ TEST(store_sqlite_directory_crash,
   };
   auto const child = fork();
   if (child == 0) {
-    auto const d = directory::open({.file = file, .cache_octets = 64 << 10}, model);
+    auto const d = open_directory({.file = file, .cache_octets = 64 << 10}, model);
     if (!d) {
       _exit(1);
     }
@@ -389,11 +389,11 @@ class store_sqlite_directory_doubt : public testing::Test {
       return insert(writer, users_, user_of({.id = id, .user_name = id})).has_value();
     });
   }
-  [[nodiscard]] auto has(directory& where, std::string const& id) const -> bool {
+  [[nodiscard]] auto has(store::directory& where, std::string const& id) const -> bool {
     return text_in(where, "acme", users_, id) != "none";
   }
   /// What a kill would leave now.
-  [[nodiscard]] auto copy() -> std::unique_ptr<directory> {
+  [[nodiscard]] auto copy() -> std::unique_ptr<store::directory> {
     auto const to = where_.file("copy" + std::to_string(copies_++) + ".db");
     for (auto const* const end : {"", "-wal"}) {
       std::filesystem::copy_file(file_ + end, to + end);
@@ -405,7 +405,7 @@ class store_sqlite_directory_doubt : public testing::Test {
   std::string file_ = where_.file("directory.db");
   std::shared_ptr<scim::model const> model_ = make_model();
   scim::model_type const& users_ = *model_->find("User");
-  std::unique_ptr<directory> directory_;
+  std::unique_ptr<store::directory> directory_;
   int copies_ = 0;
 };
 

@@ -43,10 +43,10 @@ class store_sqlite_directory_failures : public testing::Test {
 
   auto open() -> bool {
     // Little memory, so that much of a transaction is in the log before its commit.
-    auto made = directory::open({.file = file_,
-                                 .cache_octets = 128 << 10,
-                                 .log_octets_max = std::uint64_t{1} << (20 + random_() % 5)},
-                                model_);
+    auto made = open_directory({.file = file_,
+                                .cache_octets = 128 << 10,
+                                .log_octets_max = std::uint64_t{1} << (20 + random_() % 5)},
+                               model_);
     why_ = made ? "" : made.error().text;
     directory_ = made ? *std::move(made) : nullptr;
     return directory_ != nullptr;
@@ -204,7 +204,7 @@ class store_sqlite_directory_failures : public testing::Test {
   int users_made_ = 0;
   std::counting_semaphore<> free_{works_at_once};
   std::string why_;
-  std::unique_ptr<directory> directory_;
+  std::unique_ptr<store::directory> directory_;
 };
 
 TEST_F(store_sqlite_directory_failures, lose_nothing_that_was_answered) {

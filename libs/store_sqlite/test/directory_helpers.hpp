@@ -25,14 +25,14 @@ using store::store_fault;
 
 inline auto open(directory_options const& o,
                  std::shared_ptr<scim::model const> model = make_model())
-    -> std::unique_ptr<directory> {
-  auto made = directory::open(o, std::move(model));
+    -> std::unique_ptr<store::directory> {
+  auto made = open_directory(o, std::move(model));
   EXPECT_TRUE(made.has_value()) << (made ? "" : made.error().text);
   return made ? *std::move(made) : nullptr;
 }
 
 inline auto error_of(directory_options const& o) -> store_error {
-  auto const made = directory::open(o, make_model());
+  auto const made = open_directory(o, make_model());
   return made ? store_error{} : made.error();
 }
 
@@ -40,7 +40,7 @@ inline auto name_of(int number) -> std::string {
   return "user" + std::to_string(number);
 }
 
-inline void add_users(directory& where, scim::model_type const& users, int from, int to,
+inline void add_users(store::directory& where, scim::model_type const& users, int from, int to,
                       std::string const& title = {}) {
   ASSERT_TRUE(writing(where, "acme", [&](directory_writer& writer) {
     for (int i = from; i < to; ++i) {
@@ -54,7 +54,7 @@ inline void add_users(directory& where, scim::model_type const& users, int from,
 }
 
 /// The ids that a filter gives, in the order of creation or of an attribute.
-inline auto found(directory& where, scim::model_type const& type, std::string_view filter,
+inline auto found(store::directory& where, scim::model_type const& type, std::string_view filter,
                   std::string_view sort_by = {}) -> std::vector<std::string> {
   auto const parsed = parse_filter(filter, type.definition);
   EXPECT_TRUE(parsed.has_value());

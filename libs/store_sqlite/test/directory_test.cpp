@@ -5,6 +5,7 @@
 #include "file_limit.hpp"
 #include "killed_child.hpp"
 
+#include "directory/executor.hpp"
 #include "directory/rows.hpp"
 
 #include <tidegate/json/parse.hpp>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -38,7 +40,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(sqlite, directory_contract, sqlite_maker);
 
 /// Whether a count reads an index: one that reads 25,000 resources asks every 64 of them whether to
 /// stop.
-auto counts_by_index(directory& where, scim::model_type const& type, std::string_view filter)
+auto counts_by_index(store::directory& where, scim::model_type const& type, std::string_view filter)
     -> bool {
   auto const parsed = parse_filter(filter, type.definition);
   int asked = 0;
@@ -174,7 +176,7 @@ TEST(store_sqlite_directory, refuses_a_file_that_is_in_use) {
   if (child == 0) {
     close(to_child[1]);
     close(from_child[0]);
-    auto const d = directory::open({.file = file}, make_model());
+    auto const d = open_directory({.file = file}, make_model());
     char const done = d ? 'y' : 'n';
     bool const told = write(from_child[1], &done, 1) == 1;
     all_from(to_child[0]);
@@ -447,17 +449,18 @@ TEST(store_sqlite_directory, sorts_nothing_and_reads_no_table_from_end_to_end) {
   directory_session session(*std::move(opened),
                             model);  // which has the functions that statements use
   auto* const file = &session.file();
-  for (int i = 0; i < static_cast<int>(sql::how_many); ++i) {
-    auto const text = std::string(statement_text(static_cast<sql>(i)));
+  using statement_list = std::array<fixed_statement, sizeof sql / sizeof(fixed_statement)>;
+  for (auto const& each : std::bit_cast<statement_list>(sql)) {
+    auto const text = std::string(each.text);
     auto const plan = plan_of(*file, text);
     bool const is_of_memory = plan.starts_with("SCAN pending VIRTUAL TABLE INDEX 0:; ");
     EXPECT_TRUE(is_of_memory || plan.find("SCAN") == std::string::npos) << text << ": " << plan;
     EXPECT_EQ(plan.find("TEMP B-TREE"), std::string::npos) << text << ": " << plan;
   }
-  EXPECT_EQ(plan_of(*file, std::string(statement_text(sql::sorted_down))),
+  EXPECT_EQ(plan_of(*file, std::string(sql.sorted_down.text)),
             "SEARCH e USING PRIMARY KEY (index_id=? AND key<?); "
             "SEARCH r USING INTEGER PRIMARY KEY (rowid=?); ");
-  EXPECT_EQ(plan_of(*file, std::string(statement_text(sql::rids_up))),
+  EXPECT_EQ(plan_of(*file, std::string(sql.rids_up.text)),
             "SEARCH resource USING INTEGER PRIMARY KEY (rowid>? AND rowid<?); ");
 
   std::vector<std::int64_t> const ids(64, 1);
@@ -636,8 +639,9 @@ TEST(store_sqlite_directory, makes_many_writes_in_one_transaction) {
   for (int i = 0; i < 501; ++i) {
     answered.acquire();
   }
-  EXPECT_EQ(d->counted().writes, 501U);
-  EXPECT_LE(d->counted().transactions, 3U);
+  auto const counts = dynamic_cast<directory_executor const&>(*d).counted();
+  EXPECT_EQ(counts.writes, 501U);
+  EXPECT_LE(counts.transactions, 3U);
 }
 
 TEST(store_sqlite_directory, keeps_its_log_short_while_readers_are_busy) {

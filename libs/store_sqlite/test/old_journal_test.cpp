@@ -91,7 +91,7 @@ class store_sqlite_old_journal : public testing::Test {
                 change(2, first_rid_, "User", "", user(name_of(0))),
             change(3, first_rid_ + 1, "User", "", "")};
   }
-  void expect_all(directory& d) const {
+  void expect_all(store::directory& d) const {
     EXPECT_EQ(text_in(d, "acme", users_, name_of(0)), user(name_of(0)));
     EXPECT_EQ(text_in(d, "acme", users_, name_of(1)), "none");
     EXPECT_EQ(text_in(d, "acme", users_, "b"), user("b"));
@@ -150,7 +150,7 @@ TEST_F(store_sqlite_old_journal, loses_nothing_when_it_is_killed_half_way) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20 + 10 * round));
         (void)!write(answers, "x", 1);
       }).detach();
-      auto const d = directory::open({.file = file_}, model_);
+      auto const d = open_directory({.file = file_}, model_);
       std::this_thread::sleep_for(std::chrono::seconds(10));
       _exit(d ? 0 : 1);
     });

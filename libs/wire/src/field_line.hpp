@@ -8,9 +8,7 @@
 #include "scan.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <string_view>
 
 namespace tidegate::wire::detail {
 
@@ -52,7 +50,8 @@ namespace tidegate::wire::detail {
 /// Reads the field line at `line` (RFC 9112, section 5) and returns where the next one begins, or
 /// nullptr when something is wrong with it or missing: `explain_field_line` says what.
 [[nodiscard, gnu::always_inline]] inline auto read_field_line(char const* begin, char const* line,
-                                                              char const* end, field& out) noexcept
+                                                              char const* end,
+                                                              field_view& out) noexcept
     -> char const* {
   auto const* const colon = scan::find<scan::exactly<':'>>(begin, line, end);
   auto const name_size = static_cast<std::size_t>(colon - line);

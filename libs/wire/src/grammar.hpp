@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/base/ascii.hpp>
+
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -36,45 +37,6 @@ inline constexpr auto classes = [] {
 
 [[nodiscard]] constexpr auto is(char c, unsigned bits) noexcept -> bool {
   return (classes[static_cast<unsigned char>(c)] & bits) != 0;
-}
-
-[[nodiscard]] constexpr auto is_digit(char c) noexcept -> bool {
-  return c >= '0' && c <= '9';
-}
-
-[[nodiscard]] constexpr auto lower(char c) noexcept -> char {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
-/// True when the two differ in the case of letters at most.
-[[nodiscard]] constexpr auto same_text(std::string_view a, std::string_view b) noexcept -> bool {
-  if (a.size() != b.size()) {
-    return false;
-  }
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-[[nodiscard]] constexpr auto trimmed(std::string_view text) noexcept -> std::string_view {
-  while (!text.empty() && is(text.front(), blank)) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && is(text.back(), blank)) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
-/// Takes the element before the next comma out of `list`, without the white space around it.
-[[nodiscard]] constexpr auto next_element(std::string_view& list) noexcept -> std::string_view {
-  auto const comma = list.find(',');
-  auto const element = trimmed(list.substr(0, comma));
-  list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
-  return element;
 }
 
 [[nodiscard]] constexpr auto is_token(std::string_view text) noexcept -> bool {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/wire/http1_body.hpp>
 
+#include <tidegate/base/hex.hpp>
+
 #include "field_line.hpp"
 #include "grammar.hpp"
 #include "scan.hpp"
@@ -9,19 +11,6 @@
 #include <limits>
 
 namespace tidegate::wire {
-
-namespace {
-
-/// The value of a hexadecimal digit, or -1.
-[[nodiscard]] constexpr auto hex_value(char c) noexcept -> int {
-  if (grammar::is_digit(c)) {
-    return c - '0';
-  }
-  char const letter = grammar::lower(c);
-  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
-}  // namespace
 
 auto to_string(body_fault fault) noexcept -> std::string_view {
   switch (fault) {
@@ -42,7 +31,7 @@ auto to_string(body_fault fault) noexcept -> std::string_view {
   return "";
 }
 
-auto use_of_trailer(field const& trailer) noexcept -> trailer_use {
+auto use_of_trailer(field_view const& trailer) noexcept -> trailer_use {
   auto const known = trailer.known != known_field::other
                          ? trailer.known
                          : find_known_field_by_any_spelling(trailer.name);

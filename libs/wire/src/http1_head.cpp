@@ -222,7 +222,7 @@ class head_reader : head_scanner {
   [[nodiscard]] static auto read_absolute_form(std::string_view target, request_head& out) noexcept
       -> bool {
     auto const scheme = target.substr(0, target.find("://"));
-    if (!same_text(scheme, "http") && !same_text(scheme, "https")) {
+    if (!equal_ignoring_case(scheme, "http") && !equal_ignoring_case(scheme, "https")) {
       return false;
     }
     if (scheme.size() == target.size()) {
@@ -375,7 +375,7 @@ class head_reader : head_scanner {
 
   void finish_request(request_head& out) noexcept {
     if (out.present_.contains(known_field::host)) {
-      if (!out.authority_.empty() && !same_text(out.authority_, judge_.host())) {
+      if (!out.authority_.empty() && !equal_ignoring_case(out.authority_, judge_.host())) {
         refuse_at_once(head_fault::target_host_mismatch, out.target_.data());
         return;
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/wire/http1_head.hpp>
 
@@ -23,7 +24,7 @@ namespace detail {
   std::uint64_t value = 0;
   bool overflow = false;
   for (char const c : text) {
-    if (!grammar::is_digit(c)) {
+    if (!is_digit(c)) {
       return head_fault::invalid_content_length;
     }
     auto const digit = static_cast<std::uint64_t>(c - '0');
@@ -59,7 +60,7 @@ class field_judge {
   explicit field_judge(char const* begin) noexcept : begin_(begin) {}
 
   /// Notes a field, and what it says when it says something to us.
-  [[nodiscard, gnu::always_inline]] auto take(field const& f, message_head& out,
+  [[nodiscard, gnu::always_inline]] auto take(field_view const& f, message_head& out,
                                               request_head* request) noexcept -> head_fault {
     if (f.known != known_field::other && f.known <= known_field::te) {
       if (auto const fault = judge(f, out, request); fault != head_fault::none) [[unlikely]] {
@@ -82,7 +83,7 @@ class field_judge {
 
  private:
   /// What one field says about the message and the connection.
-  [[nodiscard]] auto judge(field const& f, message_head& out, request_head* request) noexcept
+  [[nodiscard]] auto judge(field_view const& f, message_head& out, request_head* request) noexcept
       -> head_fault {
     switch (f.known) {
       case known_field::host: return request == nullptr ? head_fault::none : judge_host(f, out);
@@ -100,7 +101,8 @@ class field_judge {
     }
   }
 
-  [[nodiscard]] auto judge_host(field const& f, message_head const& out) noexcept -> head_fault {
+  [[nodiscard]] auto judge_host(field_view const& f, message_head const& out) noexcept
+      -> head_fault {
     if (out.present_.contains(known_field::host)) {
       return head_fault::repeated_host;
     }
@@ -108,7 +110,7 @@ class field_judge {
     return detail::is_authority_in(begin_, f.value) ? head_fault::none : head_fault::invalid_host;
   }
 
-  [[nodiscard]] static auto judge_content_length(field const& f, message_head& out) noexcept
+  [[nodiscard]] static auto judge_content_length(field_view const& f, message_head& out) noexcept
       -> head_fault {
     if (out.present_.contains(known_field::content_length)) {
       return head_fault::repeated_content_length;
@@ -122,7 +124,7 @@ class field_judge {
   }
 
   /// We decode no other coding than chunked, which comes last and once (RFC 9112, section 6.1).
-  [[nodiscard]] static auto judge_transfer_encoding(field const& f, message_head& out) noexcept
+  [[nodiscard]] static auto judge_transfer_encoding(field_view const& f, message_head& out) noexcept
       -> head_fault {
     if (out.present_.contains(known_field::content_length)) {
       return head_fault::content_length_and_transfer_encoding;
@@ -133,14 +135,14 @@ class field_judge {
     auto rest = f.value;
     do {
       bool const list_goes_on = rest.find(',') != rest.npos;
-      auto const coding = grammar::next_element(rest);
+      auto const coding = http::take_element(rest);
       if (!grammar::is_token(coding) || (list_goes_on && rest.empty())) {
         return head_fault::invalid_transfer_encoding;
       }
       if (out.body_.kind == body_kind::chunked) {
         return head_fault::misplaced_chunked;
       }
-      if (!grammar::same_text(coding, "chunked")) {
+      if (!equal_ignoring_case(coding, "chunked")) {
         return head_fault::unknown_transfer_coding;
       }
       out.body_.kind = body_kind::chunked;
@@ -148,20 +150,21 @@ class field_judge {
     return head_fault::none;
   }
 
-  [[nodiscard]] auto judge_connection(field const& f, message_head& out) noexcept -> head_fault {
+  [[nodiscard]] auto judge_connection(field_view const& f, message_head& out) noexcept
+      -> head_fault {
     if (f.value == "keep-alive") {
       keep_alive_option_ = true;  // by far the most frequent
       return head_fault::none;
     }
     auto rest = f.value;
     while (!rest.empty()) {
-      auto const option = grammar::next_element(rest);
+      auto const option = http::take_element(rest);
       if (option.empty()) {
         continue;  // a recipient takes empty elements of a list (RFC 9110, section 5.6.1.2)
       }
-      if (grammar::same_text(option, "keep-alive")) {
+      if (equal_ignoring_case(option, "keep-alive")) {
         keep_alive_option_ = true;
-      } else if (grammar::same_text(option, "close")) {
+      } else if (equal_ignoring_case(option, "close")) {
         close_option_ = true;
       } else if (!grammar::is_token(option)) {
         return head_fault::invalid_connection;
@@ -177,17 +180,18 @@ class field_judge {
   }
 
   /// Only 100-continue is defined (RFC 9110, section 10.1.1); in HTTP/1.0 it means nothing.
-  [[nodiscard]] static auto judge_expect(field const& f, request_head& out) noexcept -> head_fault {
+  [[nodiscard]] static auto judge_expect(field_view const& f, request_head& out) noexcept
+      -> head_fault {
     if (out.minor_version_ == 0) {
       return head_fault::none;
     }
-    out.expects_continue_ = grammar::same_text(f.value, "100-continue");
+    out.expects_continue_ = equal_ignoring_case(f.value, "100-continue");
     return out.expects_continue_ ? head_fault::none : head_fault::unknown_expectation;
   }
 
-  static void judge_te(field const& f, request_head& out) noexcept {
+  static void judge_te(field_view const& f, request_head& out) noexcept {
     for (auto rest = f.value; !rest.empty();) {
-      if (grammar::same_text(grammar::next_element(rest), "trailers")) {
+      if (equal_ignoring_case(http::take_element(rest), "trailers")) {
         out.accepts_trailers_ = true;
       }
     }

@@ -135,7 +135,7 @@ class head_scanner {
       if (at_ == end_) {
         return out_of_bytes();
       }
-      if (c == '0' ? !grammar::is_digit(*at_) : *at_ != c) {
+      if (c == '0' ? !is_digit(*at_) : *at_ != c) {
         return refuse(detail::fault_at(at_, end_, head_fault::malformed_version), at_);
       }
       ++at_;

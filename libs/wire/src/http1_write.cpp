@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/wire/http1_write.hpp>
 
+#include <tidegate/http/field.hpp>
+
 #include "grammar.hpp"
 #include "spelling.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <charconv>
-#include <cstddef>
 #include <iterator>
 
 namespace tidegate::wire {
@@ -67,7 +67,7 @@ constexpr std::size_t made_anew_size_max = 256;
       continue;
     }
     for (auto rest = f.value; !rest.empty();) {
-      if (grammar::same_text(grammar::next_element(rest), name)) {
+      if (equal_ignoring_case(http::take_element(rest), name)) {
         return true;
       }
     }
@@ -84,7 +84,7 @@ constexpr std::size_t made_anew_size_max = 256;
   }
   return find_known_field_by_any_spelling(name) != known_field::other ||
          std::ranges::any_of(names, [name](std::string_view wanted) {
-           return !grammar::same_text(name, wanted) && spelling::are_one(name, wanted);
+           return !equal_ignoring_case(name, wanted) && spelling::are_one(name, wanted);
          });
 }
 
@@ -136,7 +136,7 @@ constexpr std::size_t made_anew_size_max = 256;
 
 /// Whether a Content-Length line is as we would write it: one space before the digits, nothing
 /// behind them, no zeros in front. Others are read as more than one thing, or refused, by some.
-[[nodiscard]] auto is_plain_length(field const& length) noexcept -> bool {
+[[nodiscard]] auto is_plain_length(field_view const& length) noexcept -> bool {
   auto const* const colon = length.name.data() + length.name.size();
   auto const* const digits = length.value.data();
   return digits == colon + 2 && colon[1] == ' ' && digits[length.value.size()] == '\r' &&
@@ -175,7 +175,7 @@ constexpr std::size_t made_anew_size_max = 256;
 
 }  // namespace
 
-auto is_of_connection(message_head const& head, field const& of) noexcept -> bool {
+auto is_of_connection(message_head const& head, field_view const& of) noexcept -> bool {
   return connection_specific_fields.contains(of.known) ||
          (of.known == known_field::other && connection_names(head, of.name));
 }

@@ -4,6 +4,7 @@
 #include "grammar.hpp"
 #include "scan.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/sf/reader.hpp>
 
 #include <algorithm>
@@ -16,10 +17,6 @@ namespace {
 
 constexpr std::int64_t urgency_min = 0;
 constexpr std::int64_t urgency_max = 7;
-
-[[nodiscard]] auto is_space(char c) -> bool {
-  return c == ' ' || c == '\t';
-}
 
 /// Field names are in lower case (section 8.2.1). `begin` is that of the buffer.
 [[nodiscard]] auto is_name(char const* begin, std::string_view text) -> bool {
@@ -34,7 +31,7 @@ constexpr std::int64_t urgency_max = 7;
 /// No controls, and no white space around it (section 8.2.1).
 [[nodiscard]] auto is_value(char const* begin, std::string_view text) -> bool {
   auto const* const end = text.data() + text.size();
-  return text.empty() || (!is_space(text.front()) && !is_space(text.back()) &&
+  return text.empty() || (!is_blank(text.front()) && !is_blank(text.back()) &&
                           scan::find<scan::control>(begin, text.data(), end) == end);
 }
 
@@ -47,15 +44,14 @@ template <std::size_t Size>
 /// scheme (RFC 3986, section 3.1).
 [[nodiscard]] auto is_scheme(std::string_view text) -> bool {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return grammar::is_digit(c) || (grammar::lower(c) >= 'a' && grammar::lower(c) <= 'z') ||
-           c == '+' || c == '-' || c == '.';
+    return is_letter_or_digit(c) || c == '+' || c == '-' || c == '.';
   });
 }
 
 /// What a field may not say, since it is about a connection of HTTP/1.1 (section 8.2.2).
 [[nodiscard]] auto is_connection_specific(std::string_view name, std::string_view value) -> bool {
   switch (name.size()) {
-    case 2: return is_same(name, "te") && !grammar::same_text(value, "trailers");
+    case 2: return is_same(name, "te") && !equal_ignoring_case(value, "trailers");
     case 7: return is_same(name, "upgrade");
     case 10: return is_same(name, "connection") || is_same(name, "keep-alive");
     case 16: return is_same(name, "proxy-connection");

@@ -2,7 +2,6 @@
 #include "http2_stream_table.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace tidegate::wire {
 

@@ -5,7 +5,6 @@
 #include "spelling.hpp"
 
 #include <array>
-#include <cstddef>
 
 namespace tidegate::wire {
 

@@ -151,8 +151,8 @@ inline constexpr auto known_entries = [] {
     return same ? entry.field : known_field::other;
   }
 #endif
-  return grammar::same_text({name, size}, {entry.name.data(), size}) ? entry.field
-                                                                     : known_field::other;
+  return equal_ignoring_case({name, size}, {entry.name.data(), size}) ? entry.field
+                                                                      : known_field::other;
 }
 
 }  // namespace tidegate::wire::detail

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bit>
-#include <cstddef>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

@@ -43,7 +43,7 @@ namespace tidegate::wire::spelling {
       return i == a.size() && j == b.size();
     }
     while (i < a.size() && j < b.size() && is_in_word(a[i]) && is_in_word(b[j])) {
-      if (grammar::lower(a[i++]) != grammar::lower(b[j++])) {
+      if (to_lower(a[i++]) != to_lower(b[j++])) {
         return false;
       }
     }

@@ -2,7 +2,7 @@
 #include "api/api_config.hpp"
 
 #include <tidegate/http/problem.hpp>
-#include <tidegate/json/string.hpp>
+#include <tidegate/json/writer.hpp>
 
 #include <memory>
 #include <optional>
@@ -15,83 +15,57 @@ namespace tidegate::gateway {
 namespace {
 
 constexpr std::string_view config_path = "/api/v1/config";
-constexpr std::string_view reload_path = "/api/v1/config/reload";
-constexpr std::string_view json_type = "application/json";
-
-void append_member(std::string& out, std::string_view name,
-                   std::optional<std::string> const& text) {
-  out.append("\"").append(name).append("\":");
-  if (text) {
-    json::append_string(out, *text);
-  } else {
-    out.append("null");
-  }
-}
 
 [[nodiscard]] auto options_json(config const& settings) -> std::string {
-  std::string out = "{\"options\":[";
+  std::string text;
+  json::writer out(text);
+  out.begin_object().begin_array("options");
   for (auto const& each : settings.effective) {
-    out.append(out.ends_with('[') ? "{" : ",{");
-    append_member(out, "path", each.path);
-    out.append(",");
-    append_member(out, "value", each.value);
-    out.append(",");
-    append_member(out, "origin", each.origin);
-    out.append("}");
+    out.begin_object().member("path", each.path).member("value", each.value);
+    out.member("origin", each.origin).end_object();
   }
-  bool const is_cut = settings.effective.size() >= effective_options_max;
-  out.append("],\"truncated\":").append(is_cut ? "true" : "false").append("}\n");
-  return out;
+  out.end_array().member("truncated", settings.effective.size() >= effective_options_max);
+  out.end_object();
+  return text;
 }
 
-void append_changes(std::string& out, std::vector<config_change> const& changes) {
-  out.append("\"changes\":[");
+void append_changes(json::writer& out, std::vector<config_change> const& changes) {
+  out.begin_array("changes");
   for (auto const& each : changes) {
-    out.append(out.ends_with('[') ? "{" : ",{");
-    append_member(out, "path", each.path);
-    out.append(",");
-    append_member(out, "from", each.from);
-    out.append(",");
-    append_member(out, "to", each.to);
-    out.append(",\"takes-effect\":").append(each.at_start ? "\"on restart\"}" : "\"on reload\"}");
+    out.begin_object().member("path", each.path).member("from", each.from).member("to", each.to);
+    out.member("takes-effect", each.at_start ? "on restart" : "on reload").end_object();
   }
-  out.append("]");
+  out.end_array();
 }
 
 /// What a reload would do.
 [[nodiscard]] auto foreseen(reload_outcome const& outcome) -> admin_answer {
-  std::string out = "{\"possible\":";
+  std::string text;
+  json::writer out(text);
+  out.begin_object().member("possible", outcome.has_value());
   if (outcome) {
-    out.append("true,");
     append_changes(out, *outcome);
-    out.append("}\n");
-    return {200, json_type, std::move(out)};
+  } else {
+    auto const& [faults, reason] = outcome.error();
+    out.begin_array("faults");
+    for (auto const& [file, line, column, message] : faults) {
+      auto const place = file + ":" + std::to_string(line) + ":" + std::to_string(column);
+      out.begin_object().member("place", place).member("message", message).end_object();
+    }
+    out.end_array().member("reason", reason.empty() ? std::nullopt : std::optional(reason));
   }
-  out.append("false,\"faults\":[");
-  for (auto const& fault : outcome.error().faults) {
-    out.append(out.ends_with('[') ? "{" : ",{");
-    append_member(
-        out, "place",
-        fault.file + ":" + std::to_string(fault.line) + ":" + std::to_string(fault.column));
-    out.append(",");
-    append_member(out, "message", fault.message);
-    out.append("}");
-  }
-  out.append("],");
-  append_member(
-      out, "reason",
-      outcome.error().reason.empty() ? std::nullopt : std::optional(outcome.error().reason));
-  out.append("}\n");
-  return {200, json_type, std::move(out)};
+  out.end_object();
+  return admin_json(std::move(text));
 }
 
 /// What a reload did.
 [[nodiscard]] auto done(reload_outcome const& outcome) -> admin_answer {
   if (outcome) {
-    std::string out = "{";
-    append_changes(out, *outcome);
-    out.append("}\n");
-    return {200, json_type, std::move(out)};
+    std::string text;
+    json::writer out(text);
+    append_changes(out.begin_object(), *outcome);
+    out.end_object();
+    return admin_json(std::move(text));
   }
   auto const& refusal = outcome.error();
   std::vector<std::string> faults;
@@ -113,24 +87,17 @@ void append_changes(std::string& out, std::vector<config_change> const& changes)
 }  // namespace
 
 void answer_config(engine::loop& on, config const& settings, config_reloader& reloader,
-                   admin_request const& request,
-                   std::move_only_function<void(admin_answer)> reply) {
-  bool const is_get = request.method == wire::method::get || request.method == wire::method::head;
-  bool const may_post = request.path == reload_path;
-  if (!is_get && !(may_post && request.method == wire::method::post)) {
-    reply(method_not_allowed(may_post ? "GET, HEAD, POST" : "GET, HEAD"));
-    return;
-  }
+                   admin_request const& request, admin_reply reply) {
   if (request.path == config_path) {
-    reply({200, json_type, options_json(settings)});
+    reply(admin_json(options_json(settings)));
     return;
   }
-  auto const to = std::make_shared<std::move_only_function<void(admin_answer)>>(std::move(reply));
-  bool const is_asked =
-      reloader.ask(on, is_get ? reload_mode::preview : reload_mode::apply,
-                   [to](reload_mode mode, reload_outcome const& outcome) {
-                     (*to)(mode == reload_mode::preview ? foreseen(outcome) : done(outcome));
-                   });
+  auto const to = std::make_shared<admin_reply>(std::move(reply));
+  bool const is_asked = reloader.ask(
+      on, request.method == wire::method::post ? reload_mode::apply : reload_mode::preview,
+      [to](reload_mode mode, reload_outcome const& outcome) {
+        (*to)(mode == reload_mode::preview ? foreseen(outcome) : done(outcome));
+      });
   if (!is_asked) {
     (*to)(admin_problem(503, "As many ask for a reload as may; try again later."));
   }

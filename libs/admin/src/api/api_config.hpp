@@ -7,7 +7,6 @@
 #include <tidegate/engine/loop.hpp>
 
 #include <functional>
-#include <string_view>
 
 namespace tidegate::gateway {
 
@@ -20,6 +19,6 @@ namespace tidegate::gateway {
 /// `reply` is called once, on the thread of `on`, perhaps before this returns; never when the
 /// gateway ends before.
 void answer_config(engine::loop& on, config const& settings, config_reloader& reloader,
-                   admin_request const& request, std::move_only_function<void(admin_answer)> reply);
+                   admin_request const& request, admin_reply reply);
 
 }  // namespace tidegate::gateway

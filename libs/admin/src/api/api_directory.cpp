@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/api_directory.hpp"
 
-#include <tidegate/engine/on_loop.hpp>
+#include <tidegate/engine/loop.hpp>
 #include <tidegate/json/parse.hpp>
 #include <tidegate/scim_server/call.hpp>
 
 #include <tidegate/http/query.hpp>
-#include <tidegate/json/string.hpp>
+#include <tidegate/json/writer.hpp>
 #include <tidegate/scim/error.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -24,7 +23,6 @@ namespace {
 }
 
 constexpr std::string_view api_path = "/api/v1/directory";
-constexpr std::string_view json_type = "application/json";
 /// No token has such a name: names are printable.
 constexpr std::string_view console_principal = "\1console";
 constexpr std::uint32_t page_size = 25;
@@ -32,8 +30,6 @@ constexpr std::uint32_t page_size_max = 200;
 constexpr std::size_t answer_octets = std::size_t{4} << 20;
 /// So many attributes of a type are named, for the columns of a table.
 constexpr std::size_t attributes_max = 8;
-
-using reply_function = std::move_only_function<void(admin_answer)>;
 
 [[nodiscard]] auto name_of(directory_access access) -> std::string_view {
   switch (access) {
@@ -76,54 +72,40 @@ using reply_function = std::move_only_function<void(admin_answer)>;
          attribute.name != "externalId";
 }
 
-void append_type(std::string& out, scim::model_type const& type) {
+void append_type(json::writer& out, scim::model_type const& type) {
   auto const& described = type.definition.type();
-  out += "{\"name\":";
-  json::append_string(out, described.name);
-  out += ",\"endpoint\":";
-  json::append_string(out, described.endpoint);
-  out += ",\"attributes\":[";
+  out.begin_object().member("name", described.name).member("endpoint", described.endpoint);
+  out.begin_array("attributes");
   std::size_t count = 0;
   for (auto const& attribute : type.definition.base().attributes) {
-    if (is_for_columns(attribute) && count < attributes_max) {
-      out += count++ == 0 ? "" : ",";
-      json::append_string(out, attribute.name);
+    if (is_for_columns(attribute) && count++ < attributes_max) {
+      out.value(attribute.name);
     }
   }
-  out += "],\"indexes\":[";
-  for (bool is_first = true; auto const& index : type.indexes) {
-    out += std::exchange(is_first, false) ? "" : ",";
-    json::append_string(out, index.name);
+  out.end_array().begin_array("indexes");
+  for (auto const& index : type.indexes) {
+    out.value(index.name);
   }
-  out += "]}";
+  out.end_array().end_object();
 }
 
 [[nodiscard]] auto overview(config const& settings, scim_service const* scim) -> admin_answer {
-  std::string out = "{\"access\":\"";
-  out.append(name_of(settings.console_directory)).append("\",\"routes\":[");
-  bool is_first = true;
+  std::string text;
+  json::writer out(text);
+  out.begin_object().member("access", name_of(settings.console_directory)).begin_array("routes");
   for (auto const& route : settings.routes) {
     if (!route.scim || scim == nullptr || settings.console_directory == directory_access::off) {
       continue;
     }
-    out += std::exchange(is_first, false) ? "{\"route\":" : ",{\"route\":";
-    json::append_string(out, route.name);
-    out += ",\"base\":";
-    json::append_string(out, base_path(route));
-    out += ",\"tenants\":[";
-    for (bool is_first_tenant = true; auto const& tenant : tenants_of(route)) {
-      out += std::exchange(is_first_tenant, false) ? "" : ",";
-      json::append_string(out, tenant);
-    }
-    out += "],\"types\":[";
-    for (bool is_first_type = true; auto const& type : scim->model().types()) {
-      out += std::exchange(is_first_type, false) ? "" : ",";
+    out.begin_object().member("route", route.name).member("base", base_path(route));
+    out.list("tenants", tenants_of(route)).begin_array("types");
+    for (auto const& type : scim->model().types()) {
       append_type(out, type);
     }
-    out += "]}";
+    out.end_array().end_object();
   }
-  out += "]}\n";
-  return {200, json_type, std::move(out)};
+  out.end_array().end_object();
+  return admin_json(std::move(text));
 }
 
 // ---- what is asked ----
@@ -184,7 +166,7 @@ void append_type(std::string& out, scim::model_type const& type) {
 }  // namespace
 
 void answer_directory(engine::loop& on, active_config const& active, scim_service* scim,
-                      admin_request const& request, reply_function reply) {
+                      admin_request const& request, admin_reply reply) {
   auto const& configured = active.config;
   bool const is_read = request.method == wire::method::get || request.method == wire::method::head;
   auto rest = std::string_view(request.path).substr(api_path.size());
@@ -240,7 +222,7 @@ void answer_directory(engine::loop& on, active_config const& active, scim_servic
   asked.content_type = request.content_type;
   asked.content = request.content;
   asked.answer_octets_max = answer_octets;
-  auto const to = std::make_shared<reply_function>(std::move(reply));
+  auto const to = std::make_shared<admin_reply>(std::move(reply));
   scim->handle(std::move(asked), false, engine::on_loop(on, [to](scim_answer answer) {
                  (*to)(answer_of(std::move(answer)));
                }));

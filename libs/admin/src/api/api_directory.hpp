@@ -8,7 +8,6 @@
 #include <tidegate/engine/loop.hpp>
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -30,8 +29,7 @@ namespace tidegate::gateway {
 /// gateway ends before. The directory reads and writes on its own threads. `scim` may be null where
 /// no route of `active` has a SCIM service.
 void answer_directory(engine::loop& on, active_config const& active, scim_service* scim,
-                      admin_request const& request,
-                      std::move_only_function<void(admin_answer)> reply);
+                      admin_request const& request, admin_reply reply);
 
 /// What a PATCH is about, for the log: ` (replace active false)`. It has no values but true and
 /// false.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/api_idempotency.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/config/key_scope.hpp>
-#include <tidegate/http/field_name.hpp>
-
+#include <tidegate/engine/loop.hpp>
 #include <tidegate/http/date.hpp>
 #include <tidegate/http/problem.hpp>
 #include <tidegate/http/query.hpp>
@@ -12,11 +12,10 @@
 #include <tidegate/idempotency/key.hpp>
 #include <tidegate/json/canonical.hpp>
 #include <tidegate/json/parse.hpp>
-#include <tidegate/json/string.hpp>
+#include <tidegate/json/writer.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
 #include <span>
@@ -33,76 +32,60 @@ using idempotency::record_state;
 using idempotency::wall_time;
 
 constexpr std::string_view api_path = "/api/v1/idempotency";
-constexpr std::string_view json_type = "application/json";
-
-using reply_function = std::move_only_function<void(admin_answer)>;
 
 // ---- what is shown ----
 
-void append_member(std::string& out, std::string_view name, std::string_view text) {
-  out.append(",\"").append(name).append("\":");
-  json::append_string(out, text);
-}
-
-void append_member(std::string& out, std::string_view name, wall_time time) {
-  out.append(",\"").append(name).append("\":\"");
+[[nodiscard]] auto time_text(wall_time time) -> std::string {
+  std::string out;
   http::append_rfc3339(out, std::chrono::floor<std::chrono::seconds>(time));
-  out.append("\"");
-}
-
-void append_member(std::string& out, std::string_view name, std::uint32_t number) {
-  out.append(",\"").append(name).append("\":").append(std::to_string(number));
+  return out;
 }
 
 /// A record as an operator sees it: neither key nor credentials, and of the request only what tells
 /// what it was for. `scope` is the same in all records of one scope.
-void append_shown(std::string& out, lookup_key const& key, record const& found,
+void append_shown(std::string& text, lookup_key const& key, record const& found,
                   record_state state) {
   auto const id = to_string(key);
-  out += "{\"id\":\"" + id + "\",\"scope\":\"";
-  out.append(id, 2 * lookup_key::scope_offset, 2 * sizeof(key.scope())).append("\"");
-  if (!found.origin.empty()) {
-    append_member(out, "route", found.origin.route);
-    append_member(out, "method", found.origin.method);
-    append_member(out, "host", found.origin.host);
-    append_member(out, "path", found.origin.path);
-    if (!found.origin.principal.empty()) {
-      append_member(out, "principal", found.origin.principal);
+  json::writer out(text);
+  out.begin_object().member("id", id).member(
+      "scope", id.substr(2 * lookup_key::scope_offset, 2 * sizeof(key.scope())));
+  if (auto const& from = found.origin; !from.empty()) {
+    out.member("route", from.route).member("method", from.method).member("host", from.host);
+    out.member("path", from.path);
+    if (!from.principal.empty()) {
+      out.member("principal", from.principal);
     }
   }
-  append_member(out, "state", name_of(state));
+  out.member("state", name_of(state));
   if (state == record_state::unknown) {
     // The next sweep stores that a lease has ended.
     bool const is_written = found.state == record_state::unknown;
-    append_member(
-        out, "reason",
-        name_of(is_written ? found.reason : idempotency::unknown_reason::gateway_stopped));
+    out.member("reason",
+               name_of(is_written ? found.reason : idempotency::unknown_reason::gateway_stopped));
   }
-  append_member(out, "attempt", found.attempt);
+  out.member("attempt", found.attempt);
   if (found.status != 0) {
-    append_member(out, "status", std::uint32_t{found.status});
+    out.member("status", found.status);
   }
-  out.append(",\"replayable\":")
-      .append(state == record_state::completed && found.replayable ? "true" : "false");
-  append_member(out, "created", found.created);
-  append_member(out, "changed", found.changed);
+  out.member("replayable", state == record_state::completed && found.replayable)
+      .member("created", time_text(found.created))
+      .member("changed", time_text(found.changed));
   if (state == record_state::dispatched) {
-    append_member(out, "lease-until", found.lease_until);
+    out.member("lease-until", time_text(found.lease_until));
   } else {
     if (state == record_state::completed) {
-      append_member(out, "replayed-until", expires(found));
+      out.member("replayed-until", time_text(expires(found)));
     }
-    append_member(out, "remembered-until", forgotten(found));
+    out.member("remembered-until", time_text(forgotten(found)));
   }
-  out.append("}");
+  out.end_object();
 }
 
 [[nodiscard]] auto shown(lookup_key const& key, record const& found, record_state state)
     -> admin_answer {
   std::string out;
   append_shown(out, key, found, state);
-  out.append("\n");
-  return {200, json_type, std::move(out)};
+  return admin_json(std::move(out));
 }
 
 // ---- what is asked ----
@@ -113,9 +96,7 @@ void append_shown(std::string& out, lookup_key const& key, record const& found,
   constexpr std::size_t values_max = 16;
   std::vector<std::string> values;
   while (!query.empty() && values.size() <= values_max) {
-    auto const end = std::min(query.find('&'), query.size());
-    auto const parameter = query.substr(0, end);
-    query.remove_prefix(std::min(end + 1, query.size()));
+    auto const parameter = take_until(query, '&');
     if (auto const value = http::find_query_value(parameter, name)) {
       http::append_query_decoded(values.emplace_back(), *value);
     }
@@ -243,7 +224,7 @@ class operation : public std::enable_shared_from_this<operation> {
  public:
   operation(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
             std::vector<lookup_key> asked, command to_do, idempotency::resolution outcome,
-            reply_function reply)
+            admin_reply reply)
       : loop_(on),
         keys_(keys),
         asked_(std::move(asked)),
@@ -264,15 +245,9 @@ class operation : public std::enable_shared_from_this<operation> {
   /// An answer of the store, taken on the thread of the admin address.
   template <class Answer>
   auto on_own_thread(void (operation::*take)(Answer)) {
-    return [self = shared_from_this(), take](Answer answer) {
-      auto& loop = self->loop_;
-      auto task = [self, take, answer = std::move(answer)] { (self.get()->*take)(answer); };
-      if (loop.runs_here()) {
-        task();
-      } else {
-        loop.post(std::move(task));
-      }
-    };
+    return engine::on_loop(loop_, [self = shared_from_this(), take](Answer answer) {
+      (self.get()->*take)(std::move(answer));
+    });
   }
 
   void find() {
@@ -333,8 +308,7 @@ class operation : public std::enable_shared_from_this<operation> {
     } else if (next_) {
       reply_(shown(asked_.front(), *next_, next_->state));
     } else {
-      reply_({200, json_type,
-              "{\"id\":\"" + to_string(asked_.front()) + "\",\"state\":\"absent\"}\n"});
+      reply_(admin_json("{\"id\":\"" + to_string(asked_.front()) + R"(","state":"absent"})"));
     }
   }
 
@@ -357,7 +331,7 @@ class operation : public std::enable_shared_from_this<operation> {
   command command_;
   idempotency::resolution outcome_;
   std::optional<record> next_;  // what the change stores
-  reply_function reply_;
+  admin_reply reply_;
 };
 
 /// How many unknown outcomes are listed when nothing is said, and at most.
@@ -366,7 +340,7 @@ constexpr std::size_t unknown_most = 500;
 
 /// Lists unknown outcomes. One more than is shown is asked for, to see whether there are more.
 void list_unknown(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
-                  std::string_view query, reply_function reply) {
+                  std::string_view query, admin_reply reply) {
   std::string scratch;
   std::size_t most = unknown_default;
   if (auto const text = http::query_value(query, "limit", scratch)) {
@@ -392,27 +366,22 @@ void list_unknown(engine::loop& on, std::shared_ptr<idempotency_service> const& 
     std::size_t count = 0;
     for (auto const& [key, found] : *answer) {
       if (count < most && state_at(found, now) == record_state::unknown) {
-        out += count++ == 0 ? "" : ",";
+        ++count;
         append_shown(out, key, found, record_state::unknown);
       }
     }
-    out += answer->size() > most ? "],\"more\":true}\n" : "],\"more\":false}\n";
-    reply({200, json_type, std::move(out)});
+    json::writer(out).end_array().member("more", answer->size() > most).end_object();
+    reply(admin_json(std::move(out)));
   };
   auto const carried = std::make_shared<decltype(made)>(std::move(made));
-  keys->store->list_unknown(most + 1, [&on, carried](store::list_answer answer) {
-    if (on.runs_here()) {
-      (*carried)(answer);
-    } else {
-      on.post([carried, answer = std::move(answer)] { (*carried)(answer); });
-    }
-  });
+  keys->store->list_unknown(
+      most + 1, engine::on_loop(on, [carried](store::list_answer answer) { (*carried)(answer); }));
 }
 
 }  // namespace
 
 void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
-                        admin_request const& request, reply_function reply) {
+                        admin_request const& request, admin_reply reply) {
   using enum wire::method;
   auto const begin = [&](std::vector<lookup_key> asked, command to_do,
                          idempotency::resolution outcome = {}) {
@@ -425,37 +394,17 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> c
   };
   bool const is_read = request.method == get || request.method == head;
   auto rest = std::string_view(request.path).substr(api_path.size());
-  if (rest.empty()) {
-    if (!is_read) {
-      reply(method_not_allowed("GET, HEAD"));
-    } else if (!keys) {
-      begin({}, command::look_up);
-    } else if (auto asked = keys_asked_for(*keys, request.query)) {
-      begin(*std::move(asked), command::look_up);
-    } else {
-      reply(admin_problem(400, asked.error()));
-    }
-    return;
-  }
-  rest.remove_prefix(1);
-  if (rest == "unknown") {
-    if (!is_read) {
-      reply(method_not_allowed("GET, HEAD"));
-    } else if (!keys) {
-      begin({}, command::look_up);
-    } else {
-      list_unknown(on, keys, request.query, std::move(reply));
-    }
-    return;
-  }
-  if (rest == "lookup") {
-    if (request.method != post) {
-      reply(method_not_allowed("POST"));
-    } else if (!is_json(request.content_type)) {
+  bool const is_root = rest.empty();
+  rest.remove_prefix(std::min<std::size_t>(1, rest.size()));
+  if (is_root || rest == "unknown" || rest == "lookup") {
+    if (rest == "lookup" && !is_json(request.content_type)) {
       reply(admin_problem(415, "The content is to be application/json."));
     } else if (!keys) {
       begin({}, command::look_up);
-    } else if (auto asked = keys_in(*keys, request.content)) {
+    } else if (rest == "unknown") {
+      list_unknown(on, keys, request.query, std::move(reply));
+    } else if (auto asked = is_root ? keys_asked_for(*keys, request.query)
+                                    : keys_in(*keys, request.content)) {
       begin(*std::move(asked), command::look_up);
     } else {
       reply(admin_problem(400, asked.error()));

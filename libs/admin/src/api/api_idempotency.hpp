@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <memory>
-#include <string_view>
 
 namespace tidegate::gateway {
 
@@ -25,7 +24,6 @@ namespace tidegate::gateway {
 /// gateway ends before the store has answered. A change that was begun is made, and wakes its
 /// waiters, also when the client has left. `keys` is null while no route has keys.
 void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> const& keys,
-                        admin_request const& request,
-                        std::move_only_function<void(admin_answer)> reply);
+                        admin_request const& request, admin_reply reply);
 
 }  // namespace tidegate::gateway

@@ -8,16 +8,12 @@
 #include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/json/parse.hpp>
-#include <tidegate/json/string.hpp>
 #include <tidegate/ratelimit/abuse.hpp>
 #include <tidegate/ratelimit/write.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
-#include <span>
 #include <utility>
-#include <vector>
 
 namespace tidegate::gateway {
 
@@ -28,7 +24,6 @@ using ratelimit::partition_source_kind;
 using ratelimit::quota_unit;
 
 constexpr std::string_view api_path = "/api/v1/partitions/";
-constexpr std::string_view json_type = "application/json";
 constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
 
 [[nodiscard]] auto problem(int status, std::string const& detail) {
@@ -94,10 +89,6 @@ constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
   return text;
 }
 
-[[nodiscard]] auto seconds_left(instant until, instant now) -> std::string {
-  return std::to_string(ratelimit::seconds_until(until - now));
-}
-
 }  // namespace
 
 /// Which partition is meant, and what is to become of it. It owns what it needs: a store may answer
@@ -121,29 +112,18 @@ struct partition_api::partition_command {
   }
 };
 
-void partition_api::answer(admin_request const& request, note_function note, reply_function reply) {
-  using enum wire::method;
+void partition_api::answer(admin_request const& request, admin_note note, admin_reply reply) {
   auto const action = std::string_view(request.path).substr(api_path.size());
   if (action == "overrides") {
-    if (request.method == get || request.method == head) {
-      reply(list());
-    } else if (request.method == delete_) {
+    if (request.method == wire::method::delete_) {
       take_back(request, std::move(note), std::move(reply));
     } else {
-      reply(method_not_allowed("GET, HEAD, DELETE"));
+      reply(list());
     }
     return;
   }
   bool const is_look = action == "lookup";
   bool const is_reset = action == "reset";
-  if (!is_look && !is_reset && action != "quota") {
-    reply(admin_problem(404, "There is nothing at this path."));
-    return;
-  }
-  if (request.method != post) {
-    reply(method_not_allowed("POST"));
-    return;
-  }
   auto command = read_command(request);
   if (!command) {
     if (!is_look) {
@@ -224,9 +204,9 @@ auto partition_api::read_command(admin_request const& request)
   } else if (auto partition = find_partition(command, *key->if_string(), loop_.now())) {
     command.partition = *std::move(partition);
   } else {
-    return problem(404,
-                   "No partition with this key was seen lately: ask for it by the values of its "
-                   "sources.");
+    return problem(
+        404,
+        "No partition with this key was seen lately: ask for it by the values of its sources.");
   }
   if (gives) {
     auto const* const quota = read->find("quota");
@@ -275,15 +255,14 @@ auto partition_api::describe(partition_command const& command, ratelimit::servic
     -> admin_answer {
   auto const now = loop_.now();
   auto const other = control_.overrides().find(command.id, command.partition, now);
-  admin_answer answer{200, json_type, "{\"policy\":"};
-  auto& out = answer.content;
-  json::append_string(out, command.policy->name);
-  out += ",";
+  std::string text;
+  json::writer out(text);
+  out.begin_object().member("policy", command.policy->name);
   append_partition(out, command.policy->partition, command.partition);
-  out += ",\"quota\":" + std::to_string(other ? other->quota : command.policy->policy.quota());
-  out += ",\"remaining\":" + std::to_string(left.remaining);
+  out.member("quota", other ? other->quota : command.policy->policy.quota());
+  out.member("remaining", left.remaining);
   if (!command.is_concurrent()) {
-    out += ",\"reset\":" + std::to_string(ratelimit::seconds_until(left.reset));
+    out.member("reset", ratelimit::seconds_until(left.reset));
   }
   auto const blocked =
       command.policy->abuse
@@ -291,18 +270,19 @@ auto partition_api::describe(partition_command const& command, ratelimit::servic
                                        abuse_domain + command.id, command.partition, now),
                                    now)
           : 0ns;
-  out += blocked > 0ns ? ",\"blocked\":true,\"blocked-for\":" +
-                             std::to_string(ratelimit::seconds_until(blocked))
-                       : std::string(",\"blocked\":false");
-  if (other) {
-    out += ",\"usual-quota\":" + std::to_string(command.policy->policy.quota()) +
-           ",\"seconds\":" + seconds_left(other->until, now);
+  out.member("blocked", blocked > 0ns);
+  if (blocked > 0ns) {
+    out.member("blocked-for", ratelimit::seconds_until(blocked));
   }
-  out += "}\n";
-  return answer;
+  if (other) {
+    out.member("usual-quota", command.policy->policy.quota());
+    out.member("seconds", ratelimit::seconds_until(other->until - now));
+  }
+  out.end_object();
+  return admin_json(std::move(text));
 }
 
-void partition_api::look_up(partition_command command, bool was_changed, reply_function reply) {
+void partition_api::look_up(partition_command command, bool was_changed, admin_reply reply) {
   auto const now = loop_.now();
   shown_.add(command.partition);
   if (!control_.quotas) {
@@ -340,7 +320,7 @@ void partition_api::look_up(partition_command command, bool was_changed, reply_f
                          });
 }
 
-void partition_api::reset(partition_command command, reply_function reply) {
+void partition_api::reset(partition_command command, admin_reply reply) {
   if (command.is_concurrent() && !command.policy->abuse) {
     reply(admin_problem(409,
                         "Concurrent requests are held until they end: there is nothing to reset."));
@@ -378,13 +358,12 @@ void partition_api::reset(partition_command command, reply_function reply) {
       });
 }
 
-void partition_api::give_quota(partition_command command, reply_function reply) {
+void partition_api::give_quota(partition_command command, admin_reply reply) {
   if (control_.quotas) {
-    reply(
-        admin_problem(501,
-                      "Several gateways share these quotas, and the others would not know of it: a "
-                      "temporary quota is for quotas in memory. Raise the quota of the policy, or "
-                      "reset the partition."));
+    reply(admin_problem(
+        501,
+        "Several gateways share these quotas, and the others would not know of it: a temporary "
+        "quota is for quotas in memory. Raise the quota of the policy, or reset the partition."));
     return;
   }
   if (!control_.overrides().set(
@@ -404,32 +383,30 @@ void partition_api::give_quota(partition_command command, reply_function reply) 
 auto partition_api::list() const -> admin_answer {
   auto const now = loop_.now();
   auto const& active = *control_.active;
-  admin_answer answer{200, json_type, "{\"overrides\":["};
-  auto& out = answer.content;
+  std::string text;
+  json::writer out(text);
+  out.begin_object().begin_array("overrides");
   for (auto const& each : control_.overrides().list()) {
     if (each.until <= now) {
       continue;
     }
     auto const& name = policies_.at(each.policy_id);
     auto const policy = std::ranges::find(active.config.policies, name, &policy_config::name);
-    out += out.ends_with('[') ? "{\"policy\":" : ",{\"policy\":";
-    json::append_string(out, name);
-    out += ",";
+    out.begin_object().member("policy", name);
     if (policy != active.config.policies.end()) {
       append_partition(out, policy->partition, each.partition);
-      out += ",\"usual-quota\":" + std::to_string(policy->policy.quota());
+      out.member("usual-quota", policy->policy.quota());
     } else {  // a reload has taken the policy away
-      out += "\"partition\":[],\"key\":\"" + partition_key_of(each.partition) + "\"";
+      out.begin_array("partition").end_array().member("key", partition_key_of(each.partition));
     }
-    out += ",\"quota\":" + std::to_string(each.quota) +
-           ",\"seconds\":" + seconds_left(each.until, now) + "}";
+    out.member("quota", each.quota);
+    out.member("seconds", ratelimit::seconds_until(each.until - now)).end_object();
   }
-  out += "],\"most\":" + std::to_string(store::quota_overrides::entries_max) + "}\n";
-  return answer;
+  out.end_array().member("most", store::quota_overrides::entries_max).end_object();
+  return admin_json(std::move(text));
 }
 
-void partition_api::take_back(admin_request const& request, note_function note,
-                              reply_function reply) {
+void partition_api::take_back(admin_request const& request, admin_note note, admin_reply reply) {
   std::string policy_text;
   std::string key_text;
   auto const policy = http::query_value(request.query, "policy", policy_text);

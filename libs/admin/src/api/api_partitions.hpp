@@ -31,14 +31,9 @@ class partition_api final : private engine::timer {
   /// `seen` outlives it.
   explicit partition_api(control& seen) : control_(seen), loop_(seen.loop) {}
 
-  using reply_function = std::move_only_function<void(admin_answer)>;
-  /// What was asked for, in words without secrets, and the status of its answer. Called before the
-  /// reply.
-  using note_function = std::move_only_function<void(std::string_view words, int status)>;
-
   /// `reply` is called once, on the thread of the loop, perhaps before this returns, and never when
   /// the gateway ends before the store of quotas has answered.
-  void answer(admin_request const& request, note_function note, reply_function reply);
+  void answer(admin_request const& request, admin_note note, admin_reply reply);
 
   /// Those that operators were shown.
   [[nodiscard]] auto shown() noexcept -> partition_key_cache& { return shown_; }
@@ -50,11 +45,11 @@ class partition_api final : private engine::timer {
       -> result<partition_command, admin_answer>;
   [[nodiscard]] auto find_partition(partition_command const& command, std::string_view key,
                                     instant now) const -> std::optional<std::string>;
-  void look_up(partition_command command, bool was_changed, reply_function reply);
-  void reset(partition_command command, reply_function reply);
-  void give_quota(partition_command command, reply_function reply);
+  void look_up(partition_command command, bool was_changed, admin_reply reply);
+  void reset(partition_command command, admin_reply reply);
+  void give_quota(partition_command command, admin_reply reply);
   [[nodiscard]] auto list() const -> admin_answer;
-  void take_back(admin_request const& request, note_function note, reply_function reply);
+  void take_back(admin_request const& request, admin_note note, admin_reply reply);
   [[nodiscard]] auto describe(partition_command const& command,
                               ratelimit::service const& left) const -> admin_answer;
   void forgive(store::quota_overrides::entry const& ended) const;

@@ -3,18 +3,14 @@
 
 #include <tidegate/config/describe.hpp>
 #include <tidegate/http/query.hpp>
-#include <tidegate/json/string.hpp>
 #include <tidegate/ratelimit/write.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <map>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace tidegate::gateway {
 
@@ -24,7 +20,6 @@ using ratelimit::partition_source_kind;
 
 constexpr std::string_view policies_path = "/api/v1/policies";
 constexpr std::string_view partitions_path = "/api/v1/partitions";
-constexpr std::string_view json_type = "application/json";
 constexpr std::size_t partitions_default = 20;
 constexpr std::size_t partitions_most = heavy_hitters::partitions_max;
 
@@ -52,9 +47,9 @@ auto is_partition_of(ratelimit::partition_rule const& rule, std::string_view par
   return partition.empty();
 }
 
-void append_partition(std::string& out, ratelimit::partition_rule const& rule,
+void append_partition(json::writer& out, ratelimit::partition_rule const& rule,
                       std::string_view text) {
-  out += "\"partition\":[";
+  out.begin_array("partition");
   std::string_view rest = text;
   auto const sources =
       is_partition_of(rule, text) ? rule.sources() : std::span<ratelimit::partition_source const>();
@@ -62,45 +57,37 @@ void append_partition(std::string& out, ratelimit::partition_rule const& rule,
     auto const name = to_string(source);
     auto const line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    out += &source == sources.data() ? "{\"source\":" : ",{\"source\":";
-    json::append_string(out, name);
-    bool const is_shown =
-        !is_secret(source.kind) || rule.form() == ratelimit::partition_key_form::plain;
-    if (is_shown) {
-      out += ",\"value\":";
-      json::append_string(out, line.substr(std::min(name.size() + 1, line.size())));
+    out.begin_object().member("source", name);
+    if (!is_secret(source.kind) || rule.form() == ratelimit::partition_key_form::plain) {
+      out.member("value", line.substr(std::min(name.size() + 1, line.size())));
     }
-    out += "}";
+    out.end_object();
   }
-  out += "],\"key\":\"" + partition_key_of(text) + "\"";
+  out.end_array().member("key", partition_key_of(text));
 }
 
 namespace {
 
 [[nodiscard]] auto policies_answer(control const& control) -> admin_answer {
   auto const& active = *control.active;
-  admin_answer answer{200, json_type, {}};
-  auto& out = answer.content;
-  out = "{\"policies\":[";
+  std::string text;
+  json::writer out(text);
+  out.begin_object().begin_array("policies");
   for (auto const& policy : active.config.policies) {
     auto const sums = control.sums_of(policy.name);
-    out += &policy == active.config.policies.data() ? "{" : ",{";
-    append_policy_members(out, policy);
-    out += ",\"routes\":[";
+    append_policy_members(out.begin_object(), policy);
+    out.begin_array("routes");
     for (auto const& route : active.routes) {
       if (std::ranges::any_of(route.limits,
                               [&](limit const& each) { return each.policy == &policy; })) {
-        out += out.ends_with('[') ? "" : ",";
-        json::append_string(out, route.settings->name);
+        out.value(route.settings->name);
       }
     }
-    out += "],\"admitted\":" + std::to_string(sums.admitted);
-    out += ",\"refused\":" + std::to_string(sums.refused);
-    out += ",\"shadow-refused\":" + std::to_string(sums.shadow_refused);
-    out += ",\"blocked\":" + std::to_string(sums.blocked) + "}";
+    out.end_array().member("admitted", sums.admitted).member("refused", sums.refused);
+    out.member("shadow-refused", sums.shadow_refused).member("blocked", sums.blocked).end_object();
   }
-  out += "]}\n";
-  return answer;
+  out.end_array().end_object();
+  return admin_json(std::move(text));
 }
 
 [[nodiscard]] auto partitions_answer(control const& control, partition_key_cache& shown,
@@ -141,32 +128,29 @@ namespace {
   });
   all.resize(std::min(all.size(), most));
 
-  admin_answer answer{200, json_type, {}};
-  auto& out = answer.content;
-  out = "{\"window\":" + std::to_string(heavy_hitters::window.count()) + ",\"partitions\":[";
+  std::string text;
+  json::writer out(text);
+  out.begin_object().member("window", heavy_hitters::window.count()).begin_array("partitions");
   for (auto const& [policy, seen] : all) {
-    out += out.ends_with('[') ? "{\"policy\":" : ",{\"policy\":";
-    json::append_string(out, policy->name);
-    out += ",";
+    out.begin_object().member("policy", policy->name);
     append_partition(out, policy->partition, seen.text);
     shown.add(seen.text);
     auto const id = policy_id_of(active, *policy);
     auto const other = id ? control.overrides().find(*id, seen.text, now) : std::nullopt;
-    out +=
-        ",\"requests\":" + with_tenth(seen.requests) + ",\"refused\":" + with_tenth(seen.refused);
-    out += ",\"quota\":" + std::to_string(other ? other->quota : policy->policy.quota());
-    out += ",\"remaining\":" + std::to_string(seen.remaining);
+    out.member_raw("requests", with_tenth(seen.requests))
+        .member_raw("refused", with_tenth(seen.refused))
+        .member("quota", other ? other->quota : policy->policy.quota())
+        .member("remaining", seen.remaining);
     if (policy->policy.unit() != ratelimit::quota_unit::concurrent_requests) {
-      out += ",\"reset\":" +
-             std::to_string(std::chrono::ceil<std::chrono::seconds>(seen.reset).count());
+      out.member("reset", std::chrono::ceil<std::chrono::seconds>(seen.reset).count());
     }
     if (other) {
-      out += ",\"usual-quota\":" + std::to_string(policy->policy.quota());
+      out.member("usual-quota", policy->policy.quota());
     }
-    out += "}";
+    out.end_object();
   }
-  out += "]}\n";
-  return answer;
+  out.end_array().end_object();
+  return admin_json(std::move(text));
 }
 
 }  // namespace

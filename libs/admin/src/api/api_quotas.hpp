@@ -6,12 +6,9 @@
 #include "http.hpp"
 
 #include <tidegate/base/instant.hpp>
+#include <tidegate/json/writer.hpp>
 
-#include <memory>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace tidegate::gateway {
 
@@ -21,7 +18,7 @@ namespace tidegate::gateway {
 
 /// Appends `"partition":[…],"key":"…"`: the sources with their values, and the key. Values that may
 /// be secrets are left out, and so are all of a partition that is of other sources.
-void append_partition(std::string& out, ratelimit::partition_rule const& rule,
+void append_partition(json::writer& out, ratelimit::partition_rule const& rule,
                       std::string_view text);
 
 /// The admin API for quotas:

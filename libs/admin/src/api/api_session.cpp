@@ -3,7 +3,7 @@
 
 #include "random_hex.hpp"
 
-#include <tidegate/json/string.hpp>
+#include <tidegate/json/writer.hpp>
 
 #include <chrono>
 #include <string_view>
@@ -22,15 +22,14 @@ namespace {
 }  // namespace
 
 auto caller_json(admin_caller const& caller) -> std::string {
-  std::string out = "{\"token\":";
-  if (caller.token.empty()) {
-    out.append("null");
-  } else {
-    json::append_string(out, caller.token);
-  }
-  out.append(",\"read-only\":").append(caller.read_only ? "true" : "false");
-  out.append(",\"session\":").append(caller.session ? "true" : "false");
-  return out + "}";
+  std::string out;
+  json::writer(out)
+      .begin_object()
+      .member("token", caller.token.empty() ? std::nullopt : std::optional(caller.token))
+      .member("read-only", caller.read_only)
+      .member("session", caller.session.has_value())
+      .end_object();
+  return out;
 }
 
 auto answer_session(admin_access& access, admin_caller& caller, session_cookie const& cookie,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/api_try.hpp"
 
-#include <tidegate/http/field_name.hpp>
-
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/engine/transport.hpp>
 #include <tidegate/explain/fields.hpp>
 #include <tidegate/explain/finding.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/json/parse.hpp>
-#include <tidegate/json/string.hpp>
+#include <tidegate/json/writer.hpp>
 #include <tidegate/wire/http1_body.hpp>
 #include <tidegate/wire/http1_head.hpp>
 #include <tidegate/wire/http1_write.hpp>
@@ -29,7 +29,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view json_type = "application/json";
 /// Less than a connection to the admin address may take, so that the answer is still told.
 constexpr auto try_timeout = 8s;
 constexpr std::size_t tries_max = 16;
@@ -51,25 +50,8 @@ struct tried_request {
   return failure(admin_problem(400, detail));
 }
 
-/// tchar (RFC 9110, section 5.6.2).
-[[nodiscard]] auto is_token(std::string_view text) -> bool {
-  constexpr std::string_view others = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           others.find(c) != std::string_view::npos;
-  });
-}
-
 [[nodiscard]] auto is_visible(std::string_view text) -> bool {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });
-}
-
-/// Neither CR nor LF nor NUL, nor another control but the tab (RFC 9110, section 5.5).
-[[nodiscard]] auto is_field_value(std::string_view text) -> bool {
-  return std::ranges::all_of(text, [](char c) {
-    auto const octet = static_cast<unsigned char>(c);
-    return (octet >= ' ' && octet != 0x7f) || c == '\t';
-  });
 }
 
 /// Those that say how a message is sent, which is not the caller's affair.
@@ -78,8 +60,8 @@ struct tried_request {
       "host", "content-length", "transfer-encoding", "connection", "expect", "upgrade",
       "te",   "keep-alive",     "proxy-connection",
   };
-  return std::ranges::any_of(made,
-                             [&](std::string_view each) { return http::equal_names(name, each); });
+  return std::ranges::any_of(
+      made, [&](std::string_view each) { return equal_ignoring_case(name, each); });
 }
 
 [[nodiscard]] auto text_member(json::value const& object, std::string_view name,
@@ -112,14 +94,14 @@ struct tried_request {
     }
     auto const& name = *(*pair)[0].if_string();
     auto const& value = *(*pair)[1].if_string();
-    if (!is_token(name)) {
+    if (!http::is_token(name)) {
       return problem("The name of a field has characters that HTTP does not allow there.");
     }
     if (is_made_here(name)) {
       return problem("The field " + name + " is made here: leave it out" +
-                     (http::equal_names(name, "host") ? ", and use host." : "."));
+                     (equal_ignoring_case(name, "host") ? ", and use host." : "."));
     }
-    if (!is_field_value(value)) {
+    if (!http::is_field_value(value)) {
       return problem("The value of " + name + " has characters that HTTP does not allow there.");
     }
     wire::append_field(out, name, value);
@@ -146,7 +128,7 @@ struct tried_request {
   TIDEGATE_TRY(made.path, text_member(*read, "path", ""));
   TIDEGATE_TRY(auto const host, text_member(*read, "host", authority));
   TIDEGATE_TRY(auto const body, text_member(*read, "body", ""));
-  if (!is_token(made.method) || made.method.size() > 32 || made.method == "CONNECT") {
+  if (!http::is_token(made.method) || made.method.size() > 32 || made.method == "CONNECT") {
     return problem("method is to be one of HTTP other than CONNECT, such as GET or POST.");
   }
   if (!made.path.starts_with('/') || made.path.size() > target_octets_max ||
@@ -183,7 +165,7 @@ struct tried_request {
 class probe_connection final : public engine::watched, private engine::timer {
  public:
   probe_connection(try_api& api, engine::transport to, tried_request request,
-                   std::move_only_function<void(int status)> noted, try_api::reply_function reply)
+                   std::move_only_function<void(int status)> noted, admin_reply reply)
       : api_(api),
         transport_(std::move(to)),
         method_(method_of(request.method)),
@@ -210,9 +192,8 @@ class probe_connection final : public engine::watched, private engine::timer {
 
  private:
   void expired() override {
-    end(admin_problem(504,
-                      "There was no answer within 8 seconds. The request may have been "
-                      "carried out."));
+    end(admin_problem(
+        504, "There was no answer within 8 seconds. The request may have been carried out."));
   }
 
   void ready(engine::readiness events) override {
@@ -333,38 +314,31 @@ class probe_connection final : public engine::watched, private engine::timer {
   }
 
   void finish() {
-    admin_answer answer{200, json_type, "{\"status\":" + std::to_string(status_)};
-    auto& out = answer.content;
-    out += ",\"reason\":";
-    json::append_string(out, wire::reason_phrase(status_));
-    out += ",\"fields\":[";
-    std::vector<ratelimit::field_line> lines;
+    std::string text;
+    json::writer out(text);
+    out.begin_object().member("status", status_).member("reason", wire::reason_phrase(status_));
+    out.begin_array("fields");
+    std::vector<http::field_view> lines;
     for (auto const& [name, value] : fields_) {
       lines.push_back({name, value});
-      out += out.ends_with('[') ? "[" : ",[";
-      json::append_string(out, name);
-      out += ",";
-      json::append_string(out, value);
-      out += "]";
+      out.begin_array().value(name).value(value).end_array();
     }
-    out += "],\"body\":";
-    json::append_string(out, content_);
-    out += ",\"body-octets\":" + std::to_string(content_octets_);
-    out += body_.done() || body_.may_end_here() ? ",\"whole\":true" : ",\"whole\":false";
     std::array<char, 40> milliseconds{};
     (void)std::snprintf(
         milliseconds.data(), milliseconds.size(), "%.2f",
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun_)
             .count());
-    out += std::string(",\"milliseconds\":") + milliseconds.data() + ",\"findings\":[";
+    out.end_array().member("body", content_).member("body-octets", content_octets_);
+    out.member("whole", body_.done() || body_.may_end_here());
+    out.member_raw("milliseconds", milliseconds.data()).begin_array("findings");
     auto const now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    auto const findings = explain::explain_fields({lines, status_}, now);
-    for (auto const& each : findings) {
-      out += &each == findings.data() ? "" : ",";
-      explain::append_json(out, each);
+    for (auto const& each : explain::explain_fields({lines, status_}, now)) {
+      std::string finding;
+      explain::append_json(finding, each);
+      out.raw(finding);
     }
-    out += "]}\n";
-    end(std::move(answer), status_);
+    out.end_array().end_object();
+    end(admin_json(std::move(text)), status_);
   }
 
   try_api& api_;
@@ -372,7 +346,7 @@ class probe_connection final : public engine::watched, private engine::timer {
   wire::method method_;
   std::string out_;
   std::move_only_function<void(int status)> noted_;  // when it may change something
-  try_api::reply_function reply_;
+  admin_reply reply_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   bool connected_ = false;
   bool has_shaken_hands_ = false;  // there is no handshake to wait for
@@ -391,11 +365,7 @@ try_api::try_api(control const& seen) : control_(seen) {}
 
 try_api::~try_api() = default;
 
-void try_api::answer(admin_request const& request, note_function note, reply_function reply) {
-  if (request.method != wire::method::post) {
-    reply(method_not_allowed("POST"));
-    return;
-  }
+void try_api::answer(admin_request const& request, admin_note note, admin_reply reply) {
   if (!is_json(request.content_type)) {
     reply(admin_problem(415, "The content is to be application/json."));
     return;

@@ -6,10 +6,8 @@
 
 #include <tidegate/engine/loop.hpp>
 
-#include <cstddef>
 #include <functional>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -33,14 +31,12 @@ class try_api {
   try_api(try_api const&) = delete;
   auto operator=(try_api const&) -> try_api& = delete;
 
-  using reply_function = std::move_only_function<void(admin_answer)>;
-  /// What was sent, in words without secrets, and the status of the response, or of the reply where
-  /// there was none. Called before the reply, when the method may change something.
-  using note_function = std::move_only_function<void(std::string_view words, int status)>;
+  // It is noted what was sent, and the status of the response or of the reply where there was none,
+  // when the method may change something.
 
   /// `reply` is called once, on the thread of the loop, perhaps before this returns, and never when
   /// the gateway ends.
-  void answer(admin_request const& request, note_function note, reply_function reply);
+  void answer(admin_request const& request, admin_note note, admin_reply reply);
 
  private:
   friend class probe_connection;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options/options.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/config/values.hpp>
-#include "options/tables.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <utility>
-#include <vector>
 
 namespace tidegate::gateway {
 
@@ -48,36 +47,14 @@ auto number_text(std::int64_t value) -> std::string {
 auto allowed_besides_words(option const& option) -> std::string {
   switch (option.type) {
     case section: return option.form == form::list ? "mappings" : "a mapping";
-    case boolean: return "true or false";
     case integer: return "a number" + range(option, number_text);
     case duration:
       return "a duration such as " + durations_within(option) + range(option, milliseconds_text);
     case size: return "a size such as 512, 64KiB or 10MiB" + range(option, format_size);
     case quota:
       return "a number" + range(option, number_text) + "; a size such as 10MiB for content-bytes";
-    case option_type::rate: return "a rate such as 10/s or 100/m";
-    case choice: return "";
-    case file: return "the path of a file or folder, relative to the folder of the configuration";
-    case address:
-      return "HOST:PORT with an IPv4 address, an IPv6 address in brackets, localhost or nothing as "
-             "HOST; unix:/PATH";
-    case url: return "http://HOST[:PORT] or https://HOST[:PORT]";
-    case network: return "a network such as 10.0.0.0/8 or 2001:db8::/32, or an address";
-    case path: return "a path such as /v1/orders, /v1/*/items or /v1/**";
-    case method: return "a method in upper case, such as GET";
-    case host: return "a host such as api.example.com, without a port";
-    case source:
-      return "client-ip, header:NAME, query:NAME, cookie:NAME, method, host, path, route or "
-             "principal";
-    case name: return "printable ASCII without spaces at its ends";
-    case pointer: return "a JSON pointer such as /order/id";
-    case reference: return "a URL or an absolute path, without a fragment";
-    case option_type::store: return "";
-    case digest: return "64 hexadecimal digits in lower case";
-    case policy_name: return "the name of a policy";
-    case upstream_name: return "the name of an upstream";
+    default: return std::string(option.allowed);
   }
-  return "";
 }
 
 /// Words for what is not there that people bring from other gateways, with the mapping that they
@@ -110,18 +87,6 @@ auto option::key() const -> std::string_view {
   return path.substr(path.rfind('.') + 1);
 }
 
-auto options() -> std::span<option const> {
-  static auto const all = [] {
-    std::vector<option> rows;
-    for (auto const part : {process_options(), upstream_options(), policy_options(),
-                            route_options(), http_options()}) {
-      rows.insert(rows.end(), part.begin(), part.end());
-    }
-    return rows;
-  }();
-  return all;
-}
-
 auto option_at(std::string_view path) -> option const& {
   auto const rows = options();
   auto const found = std::ranges::find(rows, path, &option::path);
@@ -145,16 +110,13 @@ auto options_under(std::string_view path) -> std::vector<option const*> {
 auto split_words(std::string_view words) -> std::vector<std::string_view> {
   std::vector<std::string_view> found;
   while (!words.empty()) {
-    auto const end = std::min(words.find('|'), words.size());
-    found.push_back(words.substr(0, end));
-    words.remove_prefix(std::min(end + 1, words.size()));
+    found.push_back(take_until(words, '|'));
   }
   return found;
 }
 
 auto beginning_of(std::string_view form) -> std::string_view {
-  auto const end =
-      std::find_if(form.begin(), form.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  auto const end = std::find_if(form.begin(), form.end(), is_upper);
   return {form.begin(), end};
 }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-/// The one table of what a configuration may say. The reader checks by it and takes its defaults,
-/// the JSON Schema and the reference are written from it.
+/// The one table of what a configuration may say. The reader checks by it, takes its defaults and
+/// fills the members that it names; the JSON Schema and the reference are written from it.
 namespace tidegate::gateway {
 
 enum class option_type : std::uint8_t {
@@ -19,23 +19,11 @@ enum class option_type : std::uint8_t {
   duration,
   size,
   quota,  ///< a number, or a size
-  rate,
   choice,
   file,
-  address,
-  url,
-  network,
-  path,
-  method,
-  host,
-  source,
-  name,
-  pointer,    ///< a JSON pointer
-  reference,  ///< a URI reference
-  store,      ///< as `forms` lists them
-  digest,     ///< of SHA-256, in hexadecimal
-  policy_name,
-  upstream_name,
+  store,   ///< as `forms` lists them
+  digest,  ///< of SHA-256, in hexadecimal
+  text,    ///< all others, as `allowed` and `pattern` say
 };
 
 enum class option_form : std::uint8_t {
@@ -52,10 +40,24 @@ enum class availability : std::uint8_t {
   later,  ///< promised, refused until it exists
 };
 
+/// Which routes may have an option.
+enum class route_kind : std::uint8_t {
+  all,
+  scim,   ///< those with `service: scim`
+  pages,  ///< those with `service: scim` or `bridge`
+};
+
+class option_reader;
+struct section;
+
+/// The address of it stands for a type.
+template <class>
+inline constexpr char type_tag = 0;
+
 /// One row. An option whose path begins with that of another and a dot is a key of its mapping;
 /// what is not a section may then be either a value or a mapping.
 struct option {
-  std::string_view path;
+  std::string_view path{};
   option_type type = option_type::section;
   option_form form = option_form::one;
   availability available = availability::optional;
@@ -64,14 +66,20 @@ struct option {
   /// Of a store, with `|` between: how each begins, up to its first capital letter, and what
   /// follows.
   std::string_view forms{};
-  std::string_view later{};  ///< beginnings of values that are promised, refused until they exist
-  std::int64_t min = 0;      ///< of numbers, sizes in octets and durations in milliseconds
+  std::string_view later{};    ///< beginnings of values that are promised, refused until they exist
+  std::string_view allowed{};  ///< what a value is, for people, where its type does not say it
+  std::string_view pattern{};  ///< that JSON Schema has for a value; empty: any text
+  std::int64_t min = 0;        ///< of numbers, sizes in octets and durations in milliseconds
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
   std::string_view doc{};
   /// A change is taken over by the next start, not by a reload.
   bool at_start = false;
-  /// Of a route: only with `service: scim` or `bridge`.
-  bool of_scim = false;
+  /// Of a choice: its words are in the other order than the values of the member.
+  bool reversed = false;
+  route_kind routes = route_kind::all;
+  /// What reads the option into an object of the type with this tag; none: the reader does by hand.
+  void const* owner = nullptr;
+  void (*read)(option_reader& in, section const& from, option const& rule, void* owner) = nullptr;
 
   /// The last part of the path.
   [[nodiscard]] auto key() const -> std::string_view;

@@ -3,7 +3,6 @@
 
 #include <tidegate/config/values.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -44,6 +43,12 @@ auto section::path_of(std::string_view key) const -> std::string {
   return path.empty() ? std::string(key) : path + "." + std::string(key);
 }
 
+auto section::under(std::string_view key) const -> section {
+  auto const* const member = find(key);
+  bool const is_mapping = member != nullptr && member->value->kind == yaml_kind::mapping;
+  return {path_of(key), is_mapping ? member->value : nullptr, place_of(key)};
+}
+
 auto section::place_of(std::string_view key) const -> yaml_place {
   auto const* const member = find(key);
   return member == nullptr ? place : member->value->place;
@@ -56,7 +61,7 @@ auto keys_of(std::string_view path, bool with_scim) -> std::string {
     if (rule->available == availability::later) {
       continue;
     }
-    if (rule->of_scim && !with_scim) {
+    if (rule->routes != route_kind::all && !with_scim) {
       is_all = false;
     } else {
       keys.push_back(rule->key());
@@ -243,15 +248,6 @@ auto option_reader::is_value_to_read(option const& rule, yaml_node const& node) 
     }
   }
   return rule.type == option_type::choice || !is_word(rule, node.text);
-}
-
-auto option_reader::take_seconds(section const& from, std::string_view key)
-    -> std::chrono::seconds {
-  auto const given = take_or_default(from, key, read_duration);
-  if (given % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
-    fault(from.place_of(key), std::string(key) + ": not in whole seconds" + expected("e.g. 10s"));
-  }
-  return std::chrono::duration_cast<std::chrono::seconds>(given);
 }
 
 auto option_reader::beside_file(std::string_view path) const -> std::string {

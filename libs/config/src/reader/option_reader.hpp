@@ -7,6 +7,7 @@
 #include "reader/scalars.hpp"
 #include "reader/wording.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -32,6 +33,8 @@ struct section {
   [[nodiscard]] auto has_empty_list(std::string_view key) const -> bool;
 
   [[nodiscard]] auto path_of(std::string_view key) const -> std::string;
+  /// The mapping at `key`, with its keys as they are.
+  [[nodiscard]] auto under(std::string_view key) const -> section;
   [[nodiscard]] auto rule(std::string_view key) const -> option const& {
     return option_at(path_of(key));
   }
@@ -41,6 +44,15 @@ struct section {
 
 /// The keys that a section may have. Of a route those of SCIM only `with_scim`: they are many.
 [[nodiscard]] auto keys_of(std::string_view path, bool with_scim) -> std::string;
+
+/// Whether a choice is the word for a value that is missing.
+template <class Value>
+[[nodiscard]] auto is_none(Value const& value) -> bool {
+  if constexpr (std::is_same_v<Value, std::string_view>) {
+    return value == "none";
+  }
+  return false;
+}
 
 /// Reads sections and values by the table of options. Faults are collected and reading goes on with
 /// the default, so that an operator sees all of them at once.
@@ -90,7 +102,7 @@ class option_reader {
             std::string(rule.key()) + ": " + value.error() + expected(allowed_values(rule)));
       return std::nullopt;
     }
-    return *std::move(value);
+    return in_place(rule, *std::move(value));
   }
 
   /// The value at `key`, or its default.
@@ -104,7 +116,7 @@ class option_reader {
     if (rule.initial.empty() || (rule.type != option_type::choice && is_word(rule, rule.initial))) {
       return std::nullopt;
     }
-    return *read(rule, {rule.initial});
+    return in_place(rule, *read(rule, {rule.initial}));
   }
 
   /// The same for an option that has a default: after a fault any value will do.
@@ -126,14 +138,91 @@ class option_reader {
     return values;
   }
 
-  /// A duration that has to be in whole seconds.
-  [[nodiscard]] auto take_seconds(section const& from, std::string_view key)
-      -> std::chrono::seconds;
+  // ---- members, by the rows that name them ----
 
-  /// Paths in the file are relative to its folder.
-  [[nodiscard]] auto beside_file(std::string_view path) const -> std::string;
+  /// Reads the options of a section that are members of `Owner`.
+  template <class Owner>
+  void fill(section const& from, Owner& made) {
+    for (auto const* const rule : options_under(from.path)) {
+      if (rule->owner == &type_tag<Owner>) {
+        rule->read(*this, from, *rule, &made);
+      }
+    }
+  }
+
+  /// Reads one option into a member: a list, what may be missing, or a value.
+  template <auto Read, class Value>
+  void read_into(section const& from, option const& rule, std::vector<Value>& member) {
+    member = take_list(from, rule.key(), Read);
+  }
+  template <auto Read, class Value>
+  void read_into(section const& from, option const& rule, std::optional<Value>& member) {
+    auto const value = take(from, rule.key(), Read);
+    member.reset();
+    if (value && !is_none(*value)) {
+      member = converted<Value>(from, rule, *value);
+    }
+  }
+  template <auto Read, class Member>
+  void read_into(section const& from, option const& rule, Member& member) {
+    member = converted<Member>(from, rule, take_or_default(from, rule.key(), Read));
+  }
+
+  template <class Member>
+  void read_mapping(section const& from, option const& rule, Member& member) {
+    fill(open_at(from, rule.key()), member);
+  }
+  /// Missing too where there is a word such as `off`.
+  template <class Member>
+  void read_mapping(section const& from, option const& rule, std::optional<Member>& member) {
+    auto const* const given = from.find(rule.key());
+    if (given != nullptr && !is_word(rule, given->value->text)) {
+      fill(open_at(from, rule.key()), member.emplace());
+    }
+  }
 
  private:
+  /// The value as the member has it. Words are those of an enumeration in its order, or of false
+  /// and true.
+  template <class Member, class Value>
+  [[nodiscard]] auto converted(section const& from, option const& rule, Value const& value)
+      -> Member {
+    if constexpr (std::is_same_v<Value, std::string_view>) {
+      auto words = split_words(rule.words);
+      if (rule.reversed) {
+        std::ranges::reverse(words);
+      }
+      auto const found = std::ranges::find(words, value);  // none after a fault
+      return found == words.end() ? Member{} : static_cast<Member>(found - words.begin());
+    } else if constexpr (std::is_same_v<Member, std::chrono::seconds>) {
+      if (value % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
+        fault(from.place_of(rule.key()),
+              std::string(rule.key()) + ": not in whole seconds" + expected("e.g. 10s"));
+      }
+      return std::chrono::duration_cast<std::chrono::seconds>(value);
+    } else if constexpr (std::is_same_v<Value, std::chrono::nanoseconds>) {
+      return std::chrono::duration_cast<Member>(value);
+    } else if constexpr (std::is_integral_v<Value>) {
+      return static_cast<Member>(value);
+    } else {
+      return value;
+    }
+  }
+
+  /// Paths in the file are relative to its folder.
+  template <class Value>
+  [[nodiscard]] auto in_place(option const& rule, Value value) const -> Value {
+    if constexpr (std::is_same_v<Value, std::string>) {
+      return rule.type == option_type::file ? beside_file(value) : value;
+    } else if constexpr (std::is_same_v<Value, store_location>) {
+      if (value.kind == store_kind::sqlite) {
+        value.where = beside_file(value.where);
+      }
+    }
+    return value;
+  }
+  [[nodiscard]] auto beside_file(std::string_view path) const -> std::string;
+
   void refuse_variables(yaml_node const& node);
   void check_key(yaml_node const& key, std::string_view parent,
                  std::vector<option const*> const& rules, bool with_scim);

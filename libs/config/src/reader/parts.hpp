@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-/// How each part of the file is read, and checked against the parts before it.
+/// How the parts of the file are read that depend on others, behind what `option_reader::fill`
+/// reads by the table.
 namespace tidegate::gateway {
 
 /// Names that routes refer to, with their positions; without one where what has the name has
@@ -25,17 +26,14 @@ struct known_names {
   name_table policies;
 };
 
-/// `listen`, `trusted-proxies` and `client-address`
+/// `listen`
 void read_listeners(option_reader& in, section const& top, config& made);
 
 /// `admin` and `console`; after the listeners, whose addresses are others.
 void read_admin(option_reader& in, section const& top, config& made);
 
-/// What the process has: workers, logs, files, stores.
+/// What the process has: files, stores, the access log.
 void read_process(option_reader& in, section const& top, config& made);
-
-/// `fields` and `http`
-void read_http(option_reader& in, section const& top, config& made);
 
 [[nodiscard]] auto read_upstreams(option_reader& in, section const& top, config& made)
     -> name_table;
@@ -54,8 +52,7 @@ void read_idempotency(option_reader& in, section const& from, route_config& rout
 
 /// The tokens at `key`. `when_empty` is what is wrong with none.
 [[nodiscard]] auto read_tokens(option_reader& in, section const& from, std::string const& key,
-                               std::string_view when_empty, bool has_tenants)
-    -> std::vector<bearer_token>;
+                               std::string_view when_empty) -> std::vector<bearer_token>;
 
 /// Where requests get their partition, or their keys an owner.
 [[nodiscard]] auto read_sources(option_reader& in, section const& from, std::string const& key)

@@ -3,7 +3,6 @@
 #include "reader/parts.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -30,7 +29,6 @@ void check_scope(option_reader& in, section const& from, idempotency_config& mad
 /// Whose keys, and which.
 void read_keys(option_reader& in, section const& from, route_config const& route,
                idempotency_config& made) {
-  made.methods = in.take_list(from, "methods", read_method);
   if (!from.has("methods")) {
     made.methods = {"POST", "PATCH"};
   } else if (made.methods.empty()) {
@@ -51,21 +49,10 @@ void read_keys(option_reader& in, section const& from, route_config const& route
   if (in.fault_count() == faults_before) {
     check_scope(in, from, made);
   }
-  made.anonymous = in.take(from, "anonymous", read_choice) == "allow";
-  auto const format = in.take(from, "key-format", read_choice);
-  made.key.format = format == "uuid"     ? idempotency::key_format::uuid
-                    : format == "uuidv7" ? idempotency::key_format::uuidv7
-                                         : idempotency::key_format::any;
-  made.key.length_max =
-      static_cast<std::size_t>(in.take_or_default(from, "key-length-max", read_integer));
-  made.key.accept_unquoted = in.take_or_default(from, "accept-unquoted", read_boolean);
-  if (auto const age = in.take(from, "key-age-max", read_duration)) {
-    made.key.age_max = std::chrono::duration_cast<std::chrono::milliseconds>(*age);
-    if (made.key.format != idempotency::key_format::uuidv7) {
-      in.fault(from.place_of("key-age-max"),
-               "key-age-max: only a UUID of version 7 says when it was made (expected with "
-               "key-format uuidv7)");
-    }
+  if (made.key.age_max && made.key.format != idempotency::key_format::uuidv7) {
+    in.fault(from.place_of("key-age-max"),
+             "key-age-max: only a UUID of version 7 says when it was made (expected with "
+             "key-format uuidv7)");
   }
 }
 
@@ -89,28 +76,6 @@ void read_fingerprint(option_reader& in, section const& from, idempotency_config
                                       : idempotency::fingerprint_rule::body();
 }
 
-/// How long things are remembered, and what happens after an unknown outcome.
-void read_outcomes(option_reader& in, section const& from, idempotency_config& made) {
-  auto& policy = made.policy;
-  policy.ttl = in.take_seconds(from, "ttl");
-  policy.tombstone = in.take_seconds(from, "tombstone");
-  policy.wait_in_flight = in.take(from, "in-flight", read_choice) == "wait";
-  policy.waiters_max =
-      static_cast<std::size_t>(in.take_or_default(from, "waiters-max", read_integer));
-  policy.keys_max = static_cast<std::size_t>(in.take_or_default(from, "keys-max", read_integer));
-  made.max_execution = in.take_or_default(from, "max-execution", read_duration);
-  policy.lease = std::chrono::duration_cast<std::chrono::milliseconds>(
-      in.take_or_default(from, "lease", read_duration));
-  policy.store_5xx = in.take_or_default(from, "store-5xx", read_boolean);
-  policy.upstream_deduplicates = in.take_or_default(from, "upstream-deduplicates", read_boolean);
-  policy.retry_unknown = in.take(from, "on-unknown-outcome", read_choice) == "retry";
-  if (policy.retry_unknown && !policy.upstream_deduplicates) {
-    in.fault(from.place_of("on-unknown-outcome"),
-             "on-unknown-outcome: retry could carry out a request twice (expected with "
-             "upstream-deduplicates: true)");
-  }
-}
-
 }  // namespace
 
 void read_idempotency(option_reader& in, section const& from, route_config& route) {
@@ -118,15 +83,14 @@ void read_idempotency(option_reader& in, section const& from, route_config& rout
   auto const faults_before = in.fault_count();
   idempotency_config made;
   made.required = mode == "required";
+  in.fill(from, made);
   read_keys(in, from, route, made);
   read_fingerprint(in, from, made);
-  read_outcomes(in, from, made);
-  made.max_body = in.take_or_default(from, "max-body", read_size);
-  made.max_response = in.take_or_default(from, "max-response", read_size);
-  made.pass_on_store_failure = in.take(from, "on-store-failure", read_choice) == "pass";
-  made.replay_cost = in.take_or_default(from, "replay-cost", read_integer);
-  made.seal = in.take_or_default(from, "seal", read_boolean);
-  made.documentation = in.take_or_default(from, "documentation", read_reference);
+  if (made.policy.retry_unknown && !made.policy.upstream_deduplicates) {
+    in.fault(from.place_of("on-unknown-outcome"),
+             "on-unknown-outcome: retry could carry out a request twice (expected with "
+             "upstream-deduplicates: true)");
+  }
   if (!mode || mode == "off" || in.fault_count() != faults_before) {
     return;
   }
@@ -135,19 +99,17 @@ void read_idempotency(option_reader& in, section const& from, route_config& rout
   }
   auto const secret = std::ranges::find_if(made.scope, ratelimit::is_credential);
   if (secret != made.scope.end()) {
-    in.warn(
-        from.has("scope") ? from.place_of("scope") : from.place,
-        "scope: \"" + to_string(*secret) +
-            "\" is a credential: where it is renewed, a retry with the same key is a new request "
-            "and runs a second time; better: \"principal\" on a route with \"auth\", or a field "
-            "that names the client");
+    in.warn(from.has("scope") ? from.place_of("scope") : from.place,
+            "scope: \"" + to_string(*secret) +
+                "\" is a credential: where it is renewed, a retry with the same key is a new "
+                "request and runs a second time; better: \"principal\" on a route with \"auth\", "
+                "or a field that names the client");
   }
   if (made.owned_by_address) {
     in.warn(from.place_of("scope"),
             "scope: \"client-ip\" alone: clients behind one address own their keys together, and a "
             "client whose address changes loses them; better: \"principal\" on a route with "
-            "\"auth\", "
-            "or a field that names the client");
+            "\"auth\", or a field that names the client");
   }
   route.idempotency = std::move(made);
 }

@@ -69,68 +69,79 @@ auto read_limit(option_reader& in, section const& from) -> std::optional<ratelim
   return *policy;
 }
 
-auto read_abuse(option_reader& in, section const& from)
-    -> std::optional<ratelimit::abuse_settings> {
-  auto const* const given = from.find("abuse");
-  if (given == nullptr || (given->value->kind == yaml_kind::scalar &&
-                           is_word(from.rule("abuse"), given->value->text))) {
-    return std::nullopt;
-  }
-  auto const abuse = in.open_at(from, "abuse");
-  return ratelimit::abuse_settings{
-      .refusals = static_cast<std::uint32_t>(in.take_or_default(abuse, "refusals", read_integer)),
-      .within = in.take_or_default(abuse, "within", read_duration),
-      .block = in.take_or_default(abuse, "block", read_duration),
-  };
-}
-
 auto read_policy(option_reader& in, section const& from, std::string_view name)
     -> std::optional<policy_config> {
   auto const policy = read_limit(in, from);
   auto const form = in.take(from, "partition-key", read_choice);
   auto sources = read_sources(in, from, "partition");
-  auto const shadow = in.take(from, "enforce", read_choice) == "shadow";
-  auto const count = in.take(from, "count", read_choice);
-  auto const jitter = in.take_or_default(from, "jitter", read_duration);
-  auto const max_rate = in.take(from, "max-advertised-rate", read_rate);
-  auto const abuse = read_abuse(in, from);
-  bool const leases = in.take(from, "counting", read_choice) == "lease";
-  auto const failure = in.take(from, "on-store-failure", read_choice);
   if (auto const secret = std::ranges::find_if(sources, ratelimit::is_credential);
       form == "plain" && secret != sources.end()) {
     in.fault(from.place_of("partition-key"),
              "partition-key: \"plain\" would tell " + shown(to_string(*secret)) +
                  ", which is a credential, in every response (expected none, hashed)");
   }
-  if (!policy) {
-    return std::nullopt;
-  }
-  // What was taken ahead drains before it is used: more than the burst could come at once.
-  if (leases && policy->algorithm() == ratelimit::algorithm::gcra &&
-      policy->unit() != ratelimit::quota_unit::concurrent_requests) {
-    in.fault(from.place_of("counting"),
-             "counting: gcra cannot be counted by lease (expected exact)");
-  }
+  // Its options are checked even when it has no quota.
   using ratelimit::partition_key_form;
-  return policy_config{
+  policy_config made{
       .name = std::string(name),
-      .policy = *policy,
+      .policy = policy ? *policy
+                       : *ratelimit::policy::make(
+                             {.quota = 1, .window = std::chrono::seconds(1), .burst = {}}),
       .partition = ratelimit::partition_rule(std::move(sources),
                                              form == "hashed"  ? partition_key_form::hashed
                                              : form == "plain" ? partition_key_form::plain
                                                                : partition_key_form::none),
-      .advertisement = {.max_rate = max_rate, .jitter = jitter},
-      .shadow = shadow,
-      .count = count == "successful" ? counted::successful : counted::all,
-      .abuse = abuse,
-      .counting = leases ? store::counting::lease : store::counting::exact,
-      .on_store_failure = failure == "allow"  ? store_failure::allow
-                          : failure == "deny" ? store_failure::deny
-                                              : store_failure::local,
+      .advertisement = {},
+      .abuse = {},
   };
+  in.fill(from, made);
+  if (!policy) {
+    return std::nullopt;
+  }
+  // What was taken ahead drains before it is used: more than the burst could come at once.
+  if (made.counting == store::counting::lease &&
+      policy->algorithm() == ratelimit::algorithm::gcra &&
+      policy->unit() != ratelimit::quota_unit::concurrent_requests) {
+    in.fault(from.place_of("counting"),
+             "counting: gcra cannot be counted by lease (expected exact)");
+  }
+  return made;
 }
 
 }  // namespace
+
+auto read_sources(option_reader& in, section const& from, std::string const& key)
+    -> std::vector<ratelimit::partition_source> {
+  auto const& rule = from.rule(key);
+  if (from.find(key) == nullptr) {
+    return {*read_source(rule, {rule.initial})};
+  }
+  std::vector<ratelimit::partition_source> sources;
+  for (auto const* const item : in.items_at(from, key)) {
+    auto source = in.take_node(rule, *item, read_source);
+    if (source && std::find(sources.begin(), sources.end(), *source) != sources.end()) {
+      in.fault(item->place, key + ": duplicate " + shown(item->text));
+    } else if (sources.size() == sources_max) {
+      in.fault(item->place,
+               key + ": too many sources" + expected("at most " + std::to_string(sources_max)));
+      break;
+    } else if (source) {
+      sources.push_back(*std::move(source));
+    }
+  }
+  return sources;
+}
+
+void check_principal(option_reader& in, yaml_place place, std::string_view key,
+                     std::span<ratelimit::partition_source const> sources,
+                     route_config const& route) {
+  bool const asks = std::ranges::any_of(sources, [](auto const& source) {
+    return source.kind == ratelimit::partition_source_kind::principal;
+  });
+  if (asks && !route.auth) {
+    in.fault(place, std::string(key) + ": \"principal\" needs \"auth\" on the route");
+  }
+}
 
 auto read_policies(option_reader& in, section const& top, config& made) -> name_table {
   name_table names;

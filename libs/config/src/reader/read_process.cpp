@@ -1,33 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Where the process listens, and what it keeps.
+#include <tidegate/config/values.hpp>
 #include "reader/parts.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
+#include <utility>
 
 namespace tidegate::gateway {
 
 namespace {
 
-auto take_store(option_reader& in, section const& from, std::string_view key) -> store_location {
-  auto place = in.take_or_default(from, key, read_store);
-  if (place.kind == store_kind::sqlite) {
-    place.where = in.beside_file(place.where);
+auto read_listener(option_reader& in, section const& from, config const& made) -> listener_config {
+  listener_config listener;
+  in.fill(from, listener);
+  if (listener.proxy_protocol && made.trusted_proxies.empty()) {
+    in.fault(from.place_of("proxy-protocol"),
+             "proxy-protocol: believed only from trusted-proxies, and there are none");
+  } else if (listener.proxy_protocol && listener.address.starts_with("unix:")) {
+    in.fault(from.place_of("proxy-protocol"),
+             "proxy-protocol: who connects through a path has no address that could be trusted");
   }
-  return place;
+  return listener;
 }
 
 /// `stores`; what is left out lies in the folder `data`.
-auto read_stores(option_reader& in, section const& from, std::string const& data) -> stores_config {
-  stores_config made;
-  made.quota = take_store(in, from, "quota");
-  made.quota_partitions = in.take_or_default(from, "quota-partitions", read_integer);
+void check_stores(option_reader& in, section const& from, std::string const& data,
+                  stores_config& made) {
   auto const in_data = [&](char const* file) {
     return store_location{store_kind::sqlite, (std::filesystem::path(data) / file).string()};
   };
-  bool const has_idempotency = from.has("idempotency");
   bool const has_directory = from.has("directory");
-  made.idempotency =
-      has_idempotency ? take_store(in, from, "idempotency") : in_data("idempotency.db");
-  made.idempotency_size = in.take_or_default(from, "idempotency-size", read_size);
+  if (!from.has("idempotency")) {
+    made.idempotency = in_data("idempotency.db");
+  }
+  if (!has_directory) {
+    made.directory = in_data("directory.db");
+  }
   if (made.idempotency.kind == store_kind::redis || made.idempotency.kind == store_kind::postgres) {
     made.idempotency_size = 0;
     if (from.has("idempotency-size")) {
@@ -36,17 +47,14 @@ auto read_stores(option_reader& in, section const& from, std::string const& data
                "bounded by its maxmemory, PostgreSQL by its disk");
     }
   }
-  made.idempotency_replicas = in.take_or_default(from, "idempotency-replicas", read_integer);
   if (made.idempotency_replicas != 0 && made.idempotency.kind != store_kind::redis) {
     in.fault(from.place_of("idempotency-replicas"),
              "idempotency-replicas: only where \"idempotency\" is in Redis");
   }
-  made.directory = has_directory ? take_store(in, from, "directory") : in_data("directory.db");
   if (made.directory == made.idempotency && made.directory.kind == store_kind::sqlite) {
     in.fault(from.place_of(has_directory ? "directory" : "idempotency"),
              "directory: the file of \"idempotency\" too (expected another file)");
   }
-  return made;
 }
 
 void read_access_log(option_reader& in, section const& top, config& made) {
@@ -54,7 +62,7 @@ void read_access_log(option_reader& in, section const& top, config& made) {
   auto const from = is_mapping ? in.open_at(top, "access-log") : top;
   auto const* const key = is_mapping ? "file" : "access-log";
   if (auto const file = in.take(from, key, read_file)) {
-    made.access_log = {access_log_config::destination::file, in.beside_file(*file)};
+    made.access_log = {access_log_config::destination::file, *file};
   } else if (auto const* const word = from.find(key);
              word != nullptr && word->value->text == "stdout") {
     made.access_log.to = access_log_config::destination::standard_output;
@@ -64,16 +72,103 @@ void read_access_log(option_reader& in, section const& top, config& made) {
 
 }  // namespace
 
+void read_listeners(option_reader& in, section const& top, config& made) {
+  auto const& rule = top.rule("listen");
+  auto const items = in.items_at(top, "listen");
+  if (!top.has("listen")) {
+    made.listen.push_back({*read_address(rule, {rule.initial}), std::nullopt, true, false});
+  } else if (items.empty()) {
+    in.fault(top.place_of("listen"), "listen: an empty list (expected at least one address)");
+  }
+  std::set<std::string> seen;
+  for (auto const* const item : items) {
+    listener_config listener;
+    if (item->kind == yaml_kind::mapping) {
+      listener = read_listener(in, in.open(*item, "listen"), made);
+    } else {
+      listener.address = in.take_node(rule, *item, read_address).value_or("");
+    }
+    bool const any_port = listener.address.ends_with(":0");
+    if (!listener.address.empty() && !any_port && !seen.insert(listener.address).second) {
+      in.fault(item->place, "listen: duplicate " + shown(listener.address));
+    }
+    made.listen.push_back(std::move(listener));
+  }
+}
+
+auto read_tokens(option_reader& in, section const& from, std::string const& key,
+                 std::string_view when_empty) -> std::vector<bearer_token> {
+  std::vector<bearer_token> tokens;
+  auto const items = in.items_at(from, key);
+  if (from.has_empty_list(key)) {
+    in.fault(from.place_of(key), key + ": " + std::string(when_empty));
+  }
+  for (auto const* const item : items) {
+    auto const each = in.open(*item, from.path_of(key));
+    bearer_token token;
+    in.fill(each, token);
+    auto const digest = in.take(each, "sha256", read_digest);
+    if (token.name.empty() || !digest) {
+      continue;
+    }
+    token.digest = *digest;
+    for (auto const& other : tokens) {
+      if (other.name == token.name) {
+        in.fault(each.place_of("name"), "name: duplicate " + shown(token.name));
+      }
+      if (other.digest == token.digest) {
+        in.fault(each.place_of("sha256"), "sha256: the token of " + shown(other.name) + " too");
+      }
+    }
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+
+void read_admin(option_reader& in, section const& top, config& made) {
+  auto const directory = in.take(in.open_at(top, "console"), "directory", read_choice);
+  made.console_directory = directory == "off"     ? directory_access::off
+                           : directory == "write" ? directory_access::write
+                                                  : directory_access::read;
+  bool const is_mapping = top.has_mapping("admin");
+  auto const from = is_mapping ? in.open_at(top, "admin") : top;
+  auto const* const key = is_mapping ? "address" : "admin";
+  auto const faults_before = in.fault_count();
+  auto const address = in.take(from, key, read_address);
+  std::vector<bearer_token> tokens;
+  if (is_mapping) {
+    tokens =
+        read_tokens(in, from, "tokens",
+                    "an empty list refuses every request; leave it out on the loopback interface");
+  }
+  if (tokens.size() > admin_tokens_max) {
+    in.fault(from.place_of("tokens"),
+             "tokens: too many" + expected("at most " + std::to_string(admin_tokens_max)));
+  }
+  if (!address || in.fault_count() != faults_before) {
+    return;
+  }
+  if (std::any_of(made.listen.begin(), made.listen.end(), [&](auto const& other) {
+        return other.address == *address && !other.address.ends_with(":0");
+      })) {
+    in.fault(from.place_of(key), "admin: the gateway listens on " + shown(*address) +
+                                     " too (expected another address)");
+  } else if (tokens.empty() && !is_local_address(*address)) {
+    in.fault(
+        from.place_of(key),
+        "admin: others reach " + shown(*address) +
+            ", so it needs tokens (expected {address: " + shown(*address) +
+            ", tokens: [{name: NAME, sha256: DIGEST}]} with what `printf %s TOKEN | sha256sum` "
+            "prints, or an address of the loopback interface such as \"127.0.0.1:9901\")");
+  }
+  made.admin = admin_config{*address, std::move(tokens)};
+}
+
 void read_process(option_reader& in, section const& top, config& made) {
-  made.workers = in.take(top, "workers", read_integer);
-  made.log = log_level_named(in.take(top, "log-level", read_choice).value_or(""))
-                 .value_or(log_level::info);
-  made.drain_delay = in.take_or_default(top, "drain-delay", read_duration);
-  made.data = in.beside_file(in.take_or_default(top, "data", read_file));
-  auto const secrets = in.take(top, "secrets", read_file);
-  made.secrets = secrets ? in.beside_file(*secrets)
-                         : (std::filesystem::path(made.data) / "secrets.key").string();
-  made.stores = read_stores(in, in.open_at(top, "stores"), made.data);
+  if (made.secrets.empty()) {
+    made.secrets = (std::filesystem::path(made.data) / "secrets.key").string();
+  }
+  check_stores(in, top.under("stores"), made.data, made.stores);
   read_access_log(in, top, made);
 }
 

@@ -16,16 +16,14 @@ auto name_of(request_match const& match) -> std::string {
   return joined(methods, ",") + (methods.empty() ? "" : " ") + match.host + match.path;
 }
 
-auto read_match(option_reader& in, section const& from) -> request_match {
-  request_match match;
-  match.path = in.take(from, "path", read_path).value_or("/**");
-  match.host = in.take(from, "host", read_host).value_or("");
-  match.methods = in.take_list(from, "methods", read_method);
+void check_match(option_reader& in, section const& from, request_match& match) {
+  if (match.path.empty()) {
+    match.path = "/**";  // it has a fault
+  }
   if (from.has_empty_list("methods")) {
     in.fault(from.place_of("methods"),
              "methods: an empty list matches nothing; leave it out for any");
   }
-  return match;
 }
 
 auto resolve(option_reader& in, std::string_view kind, name_table const& known,
@@ -66,9 +64,8 @@ void read_target(option_reader& in, section const& from, name_table const& upstr
 
 auto read_auth(option_reader& in, section const& from, route_config const& route) -> auth_config {
   auth_config auth;
-  auth.tokens =
-      read_tokens(in, from, "bearer-tokens",
-                  "an empty list refuses every request; leave out auth to serve all", true);
+  auth.tokens = read_tokens(in, from, "bearer-tokens",
+                            "an empty list refuses every request; leave out auth to serve all");
   if (route.service != route_service::scim) {
     for (auto const* const item : in.items_at(from, "bearer-tokens")) {
       for (auto const& [key, value] : item->members) {
@@ -179,8 +176,11 @@ void read_costs(option_reader& in, section const& from, config const& made, rout
 auto read_route(option_reader& in, section const& from, known_names const& known,
                 config const& made) -> route_config {
   route_config route;
-  route.match = read_match(in, in.open_at(from, "match"));
-  route.name = in.take(from, "name", read_name).value_or(name_of(route.match));
+  in.fill(from, route);
+  check_match(in, from.under("match"), route.match);
+  if (route.name.empty()) {
+    route.name = name_of(route.match);
+  }
   read_target(in, from, known.upstreams, route);
   if (from.has("auth")) {
     route.auth = read_auth(in, in.open_at(from, "auth"), route);

@@ -27,27 +27,14 @@ auto read_servers(option_reader& in, section const& from) -> std::vector<upstrea
   return servers;
 }
 
-void read_upstream_tls(option_reader& in, section const& from, upstream_config& upstream) {
-  auto const tls = in.open_at(from, "tls");
-  upstream.tls.verify = in.take_or_default(tls, "verify", read_boolean);
-  if (auto const ca = in.take(tls, "ca", read_file)) {
-    upstream.tls.ca = in.beside_file(*ca);
-  }
-  upstream.tls.server_name = in.take(tls, "server-name", read_host);
-  bool const any_tls = std::any_of(upstream.servers.begin(), upstream.servers.end(),
-                                   [](upstream_server const& server) { return server.tls; });
-  if (tls.node != nullptr && !upstream.servers.empty() && !any_tls) {
+void check_tls_and_overload(option_reader& in, section const& from,
+                            upstream_config const& upstream) {
+  auto const tls = from.under("tls");
+  if (tls.node != nullptr && !upstream.servers.empty() &&
+      std::ranges::none_of(upstream.servers, &upstream_server::tls)) {
     in.fault(tls.place, "tls: none of the servers is https://");
   }
-}
-
-void read_overload(option_reader& in, section const& from, upstream_config& upstream) {
-  if (!from.has("overload")) {
-    return;
-  }
-  auto const overload = in.open_at(from, "overload");
-  upstream.overload = {in.take(overload, "max-in-flight", read_integer),
-                       in.take(overload, "target-latency", read_duration)};
+  auto const overload = from.under("overload");
   if (overload.node != nullptr && overload.node->members.empty()) {
     in.fault(overload.place,
              "overload: no option is set" + expected(keys_of(overload.path, false)));
@@ -67,13 +54,9 @@ auto read_upstream(option_reader& in, section const& top, yaml_node::member cons
       upstream.servers.push_back(*std::move(server));
     }
   }
-  upstream.connect_timeout = in.take_or_default(from, "connect-timeout", read_duration);
-  upstream.timeout = in.take_or_default(from, "timeout", read_duration);
-  upstream.idle_timeout = in.take_or_default(from, "idle-timeout", read_duration);
-  upstream.retries = in.take_or_default(from, "retries", read_integer);
+  in.fill(from, upstream);
   (void)in.take(from, "http2", read_choice);  // checked only: HTTP/1.1 is all there is so far
-  read_upstream_tls(in, from, upstream);
-  read_overload(in, from, upstream);
+  check_tls_and_overload(in, from, upstream);
   return upstream;
 }
 

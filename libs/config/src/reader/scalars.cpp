@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reader/scalars.hpp"
 
+#include <tidegate/base/hex.hpp>
 #include <tidegate/config/values.hpp>
+#include <tidegate/http/field.hpp>
 #include "reader/wording.hpp"
 
 #include <tidegate/http/target.hpp>
@@ -117,8 +119,8 @@ auto read_method(option const&, scalar const& given) -> scalar_result<std::strin
   // Methods are case-sensitive (RFC 9110, section 9.1): `get` would match no request.
   bool const lower = std::any_of(given.text.begin(), given.text.end(),
                                  [](char c) { return c >= 'a' && c <= 'z'; });
-  return lower || !is_token(given.text) ? invalid("method", given)
-                                        : scalar_result<std::string>(std::string(given.text));
+  return lower || !http::is_token(given.text) ? invalid("method", given)
+                                              : scalar_result<std::string>(std::string(given.text));
 }
 
 auto read_host(option const&, scalar const& given) -> scalar_result<std::string> {
@@ -188,11 +190,10 @@ auto read_digest(option const&, scalar const& given) -> scalar_result<sha256_dig
   for (std::size_t i = 0; i < digest.size(); ++i) {
     unsigned octet = 0;
     for (auto const c : given.text.substr(2 * i, 2)) {
-      auto const place = std::string_view("0123456789abcdef").find(c);
-      if (place == std::string_view::npos) {
+      if (hex_value(c) < 0 || is_upper(c)) {
         return invalid_digest;
       }
-      octet = octet * 16 + static_cast<unsigned>(place);
+      octet = octet * 16 + static_cast<unsigned>(hex_value(c));
     }
     digest[i] = static_cast<std::byte>(octet);
   }

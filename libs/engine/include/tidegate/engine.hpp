@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/engine/activation.hpp>
+#include <tidegate/engine/listening.hpp>
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/engine/socket.hpp>
 #include <tidegate/engine/timer.hpp>

@@ -7,6 +7,7 @@
 
 #include <tidegate/http/cookie.hpp>
 #include <tidegate/http/date.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/http/forwarded.hpp>
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/http/problem.hpp>

@@ -3,7 +3,6 @@
 
 #include <tidegate/idempotency/change.hpp>
 #include <tidegate/idempotency/decide.hpp>
-#include <tidegate/idempotency/enum_set.hpp>
 #include <tidegate/idempotency/fingerprint.hpp>
 #include <tidegate/idempotency/key.hpp>
 #include <tidegate/idempotency/lookup.hpp>

@@ -6,7 +6,6 @@
 
 #include <tidegate/json/canonical.hpp>
 #include <tidegate/json/error.hpp>
-#include <tidegate/json/name.hpp>
 #include <tidegate/json/parse.hpp>
 #include <tidegate/json/pointer.hpp>
 #include <tidegate/json/reader.hpp>

@@ -3,11 +3,7 @@
 
 #include "connection/http2_connection.hpp"
 
-#include <tidegate/http/problem.hpp>
-
-#include <algorithm>
 #include <new>
-#include <utility>
 
 namespace tidegate::gateway {
 
@@ -174,7 +170,7 @@ auto http1_connection::take_head(std::string_view& bytes) -> bool {
                request.body().length <= skipped_octets_max);
   phase_ = body_.done() ? phase::waiting : phase::body;
   set_deadline(phase_ == phase::body ? settings.body_timeout : forever);
-  exchange_ = worker_.take_exchange();
+  exchange_ = worker_.exchanges->take();
   exchange_->begin(*this, request, from_, bytes.size());
   if (response_done_) {
     next_request();
@@ -240,7 +236,7 @@ void http1_connection::respond_to_malformed(int status) {
   worker_.metrics->requests_malformed.add();
   if (exchange_) {
     exchange_->abandon(status);
-    worker_.recycle(std::move(exchange_));
+    worker_.exchanges->recycle(std::move(exchange_));
   } else if (worker_.log != nullptr) {
     worker_.log_malformed(from_.peer, protocol(), status);
   }
@@ -252,11 +248,7 @@ void http1_connection::respond_to_malformed(int status) {
   minor_version_ = 1;
   is_head_request_ = false;
   phase_ = phase::waiting;
-  send_whole({.status = status,
-              .content_type = http::problem_json,
-              .field_lines = worker_.date_line(),
-              .content = worker_.text,
-              .closes = true});
+  send_whole({.status = status, .content = worker_.text, .closes = true}, worker_.date_line());
   if (taking_) {
     next_request();
   }
@@ -322,7 +314,7 @@ void http1_connection::resume_reading() {
 void http1_connection::next_request() {
   response_done_ = false;
   if (exchange_) {
-    worker_.recycle(std::move(exchange_));
+    worker_.exchanges->recycle(std::move(exchange_));
   }
   if (keep_alive_ && !body_.done()) {
     phase_ = phase::skipping;
@@ -448,7 +440,7 @@ void http1_connection::close() {
       } catch (std::bad_alloc const&) {  // this has to end all the same
       }
     }
-    worker_.recycle(std::move(exchange_));
+    worker_.exchanges->recycle(std::move(exchange_));
   }
   worker_.to_client.clear();
   drop_unsent();

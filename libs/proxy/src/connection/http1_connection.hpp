@@ -3,12 +3,6 @@
 
 #include "connection/http1_writer.hpp"
 
-#include <tidegate/wire/http1_body.hpp>
-
-#include <memory>
-#include <string>
-#include <string_view>
-
 namespace tidegate::gateway {
 
 /// A connection of a client that speaks HTTP/1.1 or HTTP/1.0. It answers one request after the

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection/http1_writer.hpp"
 
-#include <algorithm>
-#include <utility>
-
 namespace tidegate::gateway {
 
 namespace {
@@ -83,49 +80,45 @@ void http1_writer::send_body(std::string_view bytes) {
     wire::append_chunk_size(worker_.to_client, bytes.size());
     worker_.to_client.append(bytes).append(wire::chunk_end);
   } else {
-    worker_.to_client.append(bytes);
+    wire::append_parts(worker_.to_client, bytes);
   }
 }
 
-void http1_writer::send_whole(whole_response const& response) {
+void http1_writer::send_whole(local_reply const& reply, std::string_view field_lines) {
   if (phase_ == phase::body && !may_skip_) {
     keep_alive_ = false;
   }
-  keep_alive_ = keep_alive_ && !response.closes;
+  keep_alive_ = keep_alive_ && !reply.closes;
   std::string_view const connection = !keep_alive_          ? "Connection: close\r\n"
                                       : minor_version_ == 0 ? "Connection: keep-alive\r\n"
                                                             : "";
   auto& out = worker_.to_client;
-  if (response.content_type.empty()) {
-    wire::append_whole_head(out, response.status, response.field_lines, connection,
-                            response.content_begin.size() + response.content.size());
-    out.append(response.content_begin);
-    if (response.content.size() < large_octets_min) {
-      out.append(response.content);
-    } else {
-      send_large(response);
+  auto const content = reply.content;
+  bool is_large = content.size() >= large_octets_min;
+  if (reply.content_type.empty()) {
+    wire::append_whole_head(out, reply.status, field_lines, connection,
+                            reply.content_begin.size() + content.size());
+    wire::append_parts(out, reply.content_begin, is_large ? std::string_view() : content);
+  } else {
+    if (reply.content_head.empty()) {
+      append_content_head(out, reply.status, reply.content_type, content.size());
     }
-    response_is_complete();
-    return;
+    is_large = is_large && !is_head_request_;
+    wire::append_parts(out, reply.content_head, field_lines, connection, "\r\n",
+                       is_head_request_ || is_large ? std::string_view() : content);
   }
-  if (response.content_head.empty()) {
-    append_content_head(out, response.status, response.content_type, response.content.size());
-  }
-  bool const is_large = !is_head_request_ && response.content.size() >= large_octets_min;
-  auto const content = is_head_request_ || is_large ? std::string_view() : response.content;
-  wire::append_parts(out, response.content_head, response.field_lines, connection, "\r\n", content);
   if (is_large) {
-    send_large(response);
+    send_large(reply);
   }
   response_is_complete();
 }
 
 /// Writes what was gathered and, without a copy, what comes behind it. A connection that turns out
 /// to be broken is closed by the next write or by an event of the loop: a caller may still use it.
-void http1_writer::send_large(whole_response const& response) {
+void http1_writer::send_large(local_reply const& reply) {
   auto& gathered = worker_.to_client;
   std::string_view first = gathered;
-  auto rest = response.content;
+  auto rest = reply.content;
   if (!unsent_) {
     auto const [state, sent] = transport_.write(first, rest);
     auto const of_first = std::min(sent, first.size());
@@ -135,13 +128,13 @@ void http1_writer::send_large(whole_response const& response) {
   if (!first.empty()) {
     keep(first);
   }
-  if (!rest.empty() && response.owner == nullptr) {
+  if (!rest.empty() && reply.owner == nullptr) {
     keep(rest);
   } else if (!rest.empty()) {
     keep({});
     unsent_->rest = rest;
-    unsent_->owner = response.owner;
-    unsent_->held = worker_.shedder.hold_text(response.content);
+    unsent_->owner = reply.owner;
+    unsent_->held = worker_.shedder.hold_text(reply.content);
     wait_for_reader();
   }
   gathered.clear();

@@ -1,19 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "exchange.hpp"
-
-#include <tidegate/engine/loop.hpp>
-#include <tidegate/engine/transport.hpp>
-
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
+#include "phases/exchange_pool.hpp"
 
 namespace tidegate::gateway {
 
@@ -47,7 +35,7 @@ class http1_writer : protected engine::timer, protected client_stream {
 
   http1_writer(worker& on, engine::transport transport)
       : worker_(on), transport_(std::move(transport)) {}
-  ~http1_writer() = default;
+  ~http1_writer() override = default;
 
   // For the exchange.
   void send_interim(wire::response_head const& head) override;
@@ -56,7 +44,7 @@ class http1_writer : protected engine::timer, protected client_stream {
   void send_own_head(int status, std::string_view field_lines,
                      std::optional<std::uint64_t> length) override;
   void send_body(std::string_view bytes) override;
-  void send_whole(whole_response const& response) override;
+  void send_whole(local_reply const& reply, std::string_view field_lines) override;
   void flush() override;
   [[nodiscard]] auto wants_framing() const -> bool override { return minor_version_ == 1; }
   [[nodiscard]] auto is_above_high_watermark() const -> bool override;
@@ -93,7 +81,7 @@ class http1_writer : protected engine::timer, protected client_stream {
   bool may_skip_ = false;  // the rest of the body is worth reading for the sake of the connection
 
  private:
-  void send_large(whole_response const& response);
+  void send_large(local_reply const& reply);
   /// Keeps what the socket does not take now.
   void keep(std::string_view bytes);
 };

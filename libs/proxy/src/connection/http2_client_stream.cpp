@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection/http2_client_stream.hpp"
 
-#include <tidegate/http/problem.hpp>
-
-#include <string>
-#include <utility>
-
 namespace tidegate::gateway {
 
 namespace {
@@ -39,7 +34,7 @@ void http2_client_stream::begin(wire::request_head const& head) {
   is_head_request_ = head.method() == wire::method::head;
   chunks_ = head.body().kind == wire::body_kind::chunked;
   received_at_ = on.loop.now();
-  exchange_ = on.take_exchange();
+  exchange_ = on.exchanges->take();
   exchange_->begin(*this, head, connection_.from_);
 }
 
@@ -90,11 +85,7 @@ void http2_client_stream::refuse(int status) {
   http::problem_writer(on.text, {.title = wire::reason_phrase(status),
                                  .status = status,
                                  .detail = "The request is not one that this gateway takes."});
-  send_whole({.status = status,
-              .content_type = http::problem_json,
-              .field_lines = on.date_line(),
-              .content = on.text,
-              .closes = true});
+  send_whole({.status = status, .content = on.text, .closes = true}, on.date_line());
 }
 
 void http2_client_stream::resume_waiting() {
@@ -159,25 +150,24 @@ void http2_client_stream::send_end(bool is_cut) {
   is_over();
 }
 
-void http2_client_stream::send_whole(whole_response const& response) {
+void http2_client_stream::send_whole(local_reply const& reply, std::string_view field_lines) {
   auto& on = connection_.worker_;
   auto& lines = on.http2_text;
   lines.clear();
-  bool const has_type = !response.content_type.empty();
-  if (has_type && !response.content.empty()) {
-    wire::append_field(lines, "content-type", response.content_type);
+  bool const has_type = !reply.content_type.empty();
+  if (has_type && !reply.content.empty()) {
+    wire::append_field(lines, "content-type", reply.content_type);
   }
-  if (has_type || (response.status != 204 && response.status != 304)) {
-    wire::append_field(lines, "content-length",
-                       response.content_begin.size() + response.content.size());
+  if (has_type || (reply.status != 204 && reply.status != 304)) {
+    wire::append_field(lines, "content-length", reply.content_begin.size() + reply.content.size());
   }
-  lines.append(response.field_lines);
+  lines.append(field_lines);
   head_sent_ = true;
   wire::http2_content content;
   if (!is_head_request_) {
-    content = {response.content_begin, response.content, response.owner};
+    content = {reply.content_begin, reply.content, reply.owner};
   }
-  connection_.session_.send_whole(*stream_, response.status, lines, content);
+  connection_.session_.send_whole(*stream_, reply.status, lines, content);
   if (stream_->waiting_octets() > 0) {
     waiting_since_ = on.loop.now();
     if (content.owner) {
@@ -234,7 +224,7 @@ auto http2_client_stream::has(room what) const -> bool {
 void http2_client_stream::is_over() {
   has_asked();
   if (exchange_) {
-    connection_.worker_.recycle(std::move(exchange_));
+    connection_.worker_.exchanges->recycle(std::move(exchange_));
   }
   connection_.write_soon();
 }

@@ -3,15 +3,6 @@
 
 #include "connection/http2_connection.hpp"
 
-#include <tidegate/wire/http2_session.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string_view>
-#include <utility>
-
 namespace tidegate::gateway {
 
 /// One request on a connection of HTTP/2.
@@ -49,7 +40,7 @@ class http2_client_stream final : public client_stream {
     has_asked();
     if (exchange_) {
       exchange_->abandon(status);
-      connection_.worker_.recycle(std::move(exchange_));
+      connection_.worker_.exchanges->recycle(std::move(exchange_));
     }
   }
 
@@ -81,7 +72,7 @@ class http2_client_stream final : public client_stream {
                      std::optional<std::uint64_t> length) override;
   void send_body(std::string_view bytes) override;
   void send_end(bool is_cut) override;
-  void send_whole(whole_response const& response) override;
+  void send_whole(local_reply const& reply, std::string_view field_lines) override;
   void give_up() override;
   void flush() override {}  // at the end of the turn
 

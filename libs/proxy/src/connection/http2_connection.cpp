@@ -3,9 +3,7 @@
 
 #include "connection/http2_client_stream.hpp"
 
-#include <algorithm>
 #include <new>
-#include <utility>
 
 namespace tidegate::gateway {
 

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "exchange.hpp"
+#include "phases/exchange_pool.hpp"
 
-#include <tidegate/engine/loop.hpp>
-#include <tidegate/engine/transport.hpp>
 #include <tidegate/wire/http2_session.hpp>
-
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace tidegate::gateway {
 

@@ -4,15 +4,10 @@
 #include "connection/http1_connection.hpp"
 #include "connection/proxy_header_reader.hpp"
 
-#include <tidegate/engine/transport.hpp>
-
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <new>
-#include <span>
-#include <utility>
 
 namespace tidegate::gateway {
 

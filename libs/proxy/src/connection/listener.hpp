@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "worker.hpp"
-
-#include <tidegate/engine/loop.hpp>
-#include <tidegate/engine/socket.hpp>
-#include <tidegate/engine/tls.hpp>
-#include <tidegate/http/ip_address.hpp>
-
-#include <cstddef>
-#include <limits>
-#include <optional>
-#include <string>
+#include "worker/worker.hpp"
 
 namespace tidegate::gateway {
 

@@ -3,14 +3,11 @@
 
 #include "connection/http1_connection.hpp"
 
-#include <tidegate/engine/transport.hpp>
 #include <tidegate/http/proxy_protocol.hpp>
 
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
-#include <utility>
 
 namespace tidegate::gateway {
 

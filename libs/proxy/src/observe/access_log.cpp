@@ -5,10 +5,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <utility>
 
 namespace tidegate::gateway {
 

@@ -3,20 +3,11 @@
 
 #include "observe/metrics.hpp"
 
-#include <tidegate/base/result.hpp>
 #include <tidegate/config/config.hpp>
 #include <tidegate/engine/socket.hpp>
 
-#include <chrono>
 #include <condition_variable>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <vector>
 
 namespace tidegate::gateway {
 

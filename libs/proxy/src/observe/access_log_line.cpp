@@ -3,22 +3,18 @@
 
 #include <tidegate/json/string.hpp>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
+#include <tidegate/http/date.hpp>
 
 namespace tidegate::gateway {
 
 namespace {
 
-/// A number with leading zeros.
-void append_padded(std::string& out, unsigned number, int digits) {
-  std::array<char, 10> text{};
-  for (int i = digits; i > 0; --i) {
-    text[static_cast<std::size_t>(i) - 1] = static_cast<char>('0' + number % 10);
-    number /= 10;
+/// Three digits.
+void append_thousandth(std::string& out, unsigned number) {
+  for (unsigned const unit : {100U, 10U, 1U}) {
+    out += static_cast<char>('0' + number / unit % 10);
   }
-  out.append(text.data(), static_cast<std::size_t>(digits));
 }
 
 void append_number(std::string& out, std::uint64_t number) {
@@ -33,14 +29,16 @@ void append_duration(std::string& out, std::chrono::nanoseconds duration) {
       std::max<std::int64_t>(duration / std::chrono::microseconds(1), 0));
   append_number(out, microseconds / 1000);
   out += '.';
-  append_padded(out, static_cast<unsigned>(microseconds % 1000), 3);
+  append_thousandth(out, static_cast<unsigned>(microseconds % 1000));
 }
 
 void append_text(std::string& out, std::string_view text) {
   json::append_string(out, text.substr(0, logged_octets_max));
 }
 
-void append_text_or_null(std::string& out, std::string_view text) {
+/// `label` and then the text, or null when it is empty.
+void append_text_or_null(std::string& out, std::string_view label, std::string_view text) {
+  out.append(label);
   if (text.empty()) {
     out.append("null");
   } else {
@@ -51,23 +49,10 @@ void append_text_or_null(std::string& out, std::string_view text) {
 }  // namespace
 
 void append_log_time(std::string& out, std::chrono::system_clock::time_point time) {
-  auto const milliseconds = std::chrono::floor<std::chrono::milliseconds>(time);
-  auto const day = std::chrono::floor<std::chrono::days>(milliseconds);
-  std::chrono::year_month_day const date(day);
-  std::chrono::hh_mm_ss const clock(milliseconds - day);
-  append_padded(out, static_cast<unsigned>(static_cast<int>(date.year())), 4);
-  out += '-';
-  append_padded(out, static_cast<unsigned>(date.month()), 2);
-  out += '-';
-  append_padded(out, static_cast<unsigned>(date.day()), 2);
-  out += 'T';
-  append_padded(out, static_cast<unsigned>(clock.hours().count()), 2);
-  out += ':';
-  append_padded(out, static_cast<unsigned>(clock.minutes().count()), 2);
-  out += ':';
-  append_padded(out, static_cast<unsigned>(clock.seconds().count()), 2);
-  out += '.';
-  append_padded(out, static_cast<unsigned>(clock.subseconds().count()), 3);
+  auto const seconds = std::chrono::floor<std::chrono::seconds>(time);
+  http::append_rfc3339(out, seconds);
+  out.back() = '.';
+  append_thousandth(out, static_cast<unsigned>((time - seconds) / std::chrono::milliseconds(1)));
   out += 'Z';
 }
 
@@ -83,16 +68,14 @@ void append_log_client(std::string& out, std::chrono::system_clock::time_point t
 void append_log_request(std::string& out, wire::request_head const& request, bool query) {
   out.append(R"(,"method":)");
   append_text(out, request.method_text());
-  out.append(R"(,"host":)");
-  append_text_or_null(out, request.authority());
+  append_text_or_null(out, R"(,"host":)", request.authority());
   out.append(R"(,"path":)");
   append_text(out, request.path());
   if (query) {
-    out.append(R"(,"query":)");
-    append_text_or_null(out, request.query().empty() ? "" : request.query().substr(1));
+    append_text_or_null(out, R"(,"query":)",
+                        request.query().empty() ? "" : request.query().substr(1));
   }
-  out.append(R"(,"user_agent":)");
-  append_text_or_null(out, request.value_of(wire::known_field::user_agent));
+  append_text_or_null(out, R"(,"user_agent":)", request.value_of(wire::known_field::user_agent));
 }
 
 void append_log_no_request(std::string& out, bool query) {
@@ -103,8 +86,7 @@ void append_log_no_request(std::string& out, bool query) {
 void append_log_decision(std::string& out, std::string_view decision,
                          std::span<std::string_view const> policies,
                          std::span<std::string const> partitions) {
-  out.append(R"(,"decision":)");
-  append_text_or_null(out, decision);
+  append_text_or_null(out, R"(,"decision":)", decision);
   out.append(R"(,"policies":[)");
   for (auto const& policy : policies) {
     out.append(&policy == policies.data() ? "" : ",");
@@ -129,28 +111,22 @@ auto reason_of_unreadable(int status) -> std::string_view {
 }
 
 void append_log_response(std::string& out, logged_response const& response) {
-  out.append(R"(,"principal":)");
-  append_text_or_null(out, response.principal);
+  append_text_or_null(out, R"(,"principal":)", response.principal);
   out.append(R"(,"idempotency":)");
   if (response.key_outcome.empty()) {
     out.append("null");
   } else {
-    out.append(R"({"id":)");
-    append_text_or_null(out, response.key_id);
+    append_text_or_null(out, R"({"id":)", response.key_id);
     out.append(R"(,"outcome":)");
     append_text(out, response.key_outcome);
     out.append("}");
   }
-  out.append(R"(,"route":)");
-  append_text_or_null(out, response.route);
-  out.append(R"(,"upstream":)");
-  append_text_or_null(out, response.upstream);
-  out.append(R"(,"server":)");
-  append_text_or_null(out, response.server);
+  append_text_or_null(out, R"(,"route":)", response.route);
+  append_text_or_null(out, R"(,"upstream":)", response.upstream);
+  append_text_or_null(out, R"(,"server":)", response.server);
   out.append(R"(,"status":)");
   append_number(out, static_cast<std::uint64_t>(response.status));
-  out.append(R"(,"reason":)");
-  append_text_or_null(out, response.reason);
+  append_text_or_null(out, R"(,"reason":)", response.reason);
   out.append(R"(,"request_bytes":)");
   append_number(out, response.request_octets);
   out.append(R"(,"response_bytes":)");

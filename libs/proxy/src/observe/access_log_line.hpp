@@ -5,14 +5,10 @@
 #include <tidegate/wire/http1_head.hpp>
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 
 /// One line of the access log: a JSON object with the same members in every line, null where there
-/// is nothing to say. Written in parts, as it becomes known. docs/guide/operation.md describes the
+/// is nothing to say. Written in parts, as it becomes known. docs/reference/logs.md describes the
 /// members.
 namespace tidegate::gateway {
 

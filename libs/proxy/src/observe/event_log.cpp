@@ -6,16 +6,11 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <map>
 #include <mutex>
-#include <string>
-#include <utility>
 
 namespace tidegate::gateway {
 

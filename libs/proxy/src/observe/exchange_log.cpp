@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/exchange_log.hpp"
 
-#include "upstream/upstream_pool.hpp"
-
-#include <tidegate/proxy/partition_key.hpp>
-
-#include <chrono>
-#include <vector>
-
 namespace tidegate::gateway {
 
 void exchange_log::begin(request_context const& context, http::ip_address const& client,
@@ -19,16 +12,8 @@ void exchange_log::begin(request_context const& context, http::ip_address const&
   append_log_request(line_, *context.head, context.active->config.access_log.query);
 }
 
-auto exchange_log::finish(request_context const& context, quota_phase const& quota,
-                          early_answer const& early, std::size_t local_octets)
-    -> std::string const& {
-  std::vector<std::string_view> policies;
-  std::vector<std::string> partitions;
-  for (auto const i : quota.refused()) {
-    policies.emplace_back(context.route_settings().limits[i].policy->name);
-    partitions.push_back(partition_key_of(quota.partition(i)));
-  }
-  append_log_decision(line_, quota.decision(), policies, partitions);
+auto exchange_log::finish(request_context const& context, early_answer const& early,
+                          std::size_t local_octets) -> std::string const& {
   logged_response response{
       .principal =
           context.token != nullptr ? std::string_view(context.token->name) : std::string_view(),
@@ -46,9 +31,10 @@ auto exchange_log::finish(request_context const& context, quota_phase const& quo
     response.response_octets = early.octets;  // what came later went to no client
   }
   if (context.route != nullptr) {
-    response.route = context.route_settings().settings->name;
-    if (context.route->pool != nullptr) {
-      response.upstream = context.route->pool->target().settings->name;
+    auto const& settings = *context.route_settings().settings;
+    response.route = settings.name;
+    if (settings.service == route_service::upstream) {
+      response.upstream = context.active->config.upstreams[settings.upstream].name;
     }
   }
   response.server = server_;

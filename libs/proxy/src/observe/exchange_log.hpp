@@ -2,13 +2,7 @@
 #pragma once
 
 #include "observe/access_log_line.hpp"
-#include "phases/quota.hpp"
 #include "request/request_context.hpp"
-
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <utility>
 
 namespace tidegate::gateway {
 
@@ -37,10 +31,11 @@ class exchange_log {
       key_outcome_ = outcome;
     }
   }
+  /// The line so far, for what policies said.
+  [[nodiscard]] auto line() noexcept -> std::string& { return line_; }
   /// The line, complete. `local_octets` of content are of the gateway itself.
-  [[nodiscard]] auto finish(request_context const& context, quota_phase const& quota,
-                            early_answer const& early, std::size_t local_octets)
-      -> std::string const&;
+  [[nodiscard]] auto finish(request_context const& context, early_answer const& early,
+                            std::size_t local_octets) -> std::string const&;
 
  private:
   std::string line_;  // so far; empty while nothing is logged

@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/proxy/heavy_hitters.hpp>
 
-#include <algorithm>
-#include <functional>
-#include <utility>
-
 namespace tidegate::gateway {
+
+namespace {
+
+/// Tells most texts apart before they are compared.
+[[nodiscard]] auto tag_of(std::string_view text) -> std::uint64_t {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  if (text.size() >= sizeof first) {
+    std::memcpy(&first, text.data(), sizeof first);
+    std::memcpy(&last, text.data() + text.size() - sizeof last, sizeof last);
+  } else if (!text.empty()) {
+    std::memcpy(&first, text.data(), text.size());
+  }
+  return (first * 31 + last) * 31 + text.size();
+}
+
+}  // namespace
 
 void heavy_hitters::sample(std::string_view text, ratelimit::verdict const& decided, instant now) {
   using namespace std::chrono_literals;
@@ -60,9 +73,9 @@ void heavy_hitters::pass_time(instant now) {
 }
 
 auto heavy_hitters::place_of(std::string_view text) -> slot& {
-  auto const hash = std::hash<std::string_view>()(text);
+  auto const tag = tag_of(text);
   auto const found = std::ranges::find_if(
-      slots_, [&](slot const& each) { return each.hash == hash && each.text == text; });
+      slots_, [&](slot const& each) { return each.tag == tag && each.text == text; });
   if (found != slots_.end()) {
     return *found;
   }
@@ -77,7 +90,7 @@ auto heavy_hitters::place_of(std::string_view text) -> slot& {
   }
   text_octets_ += text.size();
   return slots_.emplace_back(
-      slot{.text = std::string(text), .hash = hash, .current = inherited, .inherited = inherited});
+      slot{.text = std::string(text), .tag = tag, .current = inherited, .inherited = inherited});
 }
 
 void heavy_hitters::correct(std::string_view text, ratelimit::service const& left, instant now) {

@@ -3,8 +3,6 @@
 
 #include <tidegate/proxy/control.hpp>
 
-#include <algorithm>
-
 namespace tidegate::gateway {
 
 namespace {
@@ -62,40 +60,41 @@ auto scim_operation_of(std::string_view method, std::string_view path) noexcept 
   return type.size() + 1 < path.size() ? scim_operation::read : scim_operation::list;
 }
 
-void policy_sums::add(policy_metrics const& of) noexcept {
-  admitted += of.admitted.value();
-  refused += of.refused.value();
-  shadow_refused += of.shadow_refused.value();
-  blocked += of.blocked.value();
-  shared += of.shared.value();
+void policy_sums::add(policy_metrics const& counted) noexcept {
+  admitted += counted.admitted.value();
+  refused += counted.refused.value();
+  shadow_refused += counted.shadow_refused.value();
+  blocked += counted.blocked.value();
+  shared += counted.shared.value();
 }
 
-auto worker_metrics::of_route(std::string const& name) -> route_metrics& {
+namespace {
+
+/// What is counted under `key`, from 0 on when nothing was so far.
+template <class Map>
+[[nodiscard]] auto found_or_made(std::mutex& mutex, Map& map, typename Map::key_type const& key)
+    -> auto& {
   std::lock_guard const lock(mutex);
-  auto& found = routes[name];
+  auto& found = map[key];
   if (!found) {
-    found = std::make_unique<route_metrics>();
+    found = std::make_unique<typename Map::mapped_type::element_type>();
   }
   return *found;
+}
+
+}  // namespace
+
+auto worker_metrics::of_route(std::string const& name) -> route_metrics& {
+  return found_or_made(mutex, routes, name);
 }
 
 auto worker_metrics::of_policy(std::string const& name) -> policy_metrics& {
-  std::lock_guard const lock(mutex);
-  auto& found = policies[name];
-  if (!found) {
-    found = std::make_unique<policy_metrics>();
-  }
-  return *found;
+  return found_or_made(mutex, policies, name);
 }
 
 auto worker_metrics::of_server(std::string const& upstream, std::string const& authority)
     -> server_metrics& {
-  std::lock_guard const lock(mutex);
-  auto& found = servers[{upstream, authority}];
-  if (!found) {
-    found = std::make_unique<server_metrics>();
-  }
-  return *found;
+  return found_or_made(mutex, servers, {upstream, authority});
 }
 
 }  // namespace tidegate::gateway

@@ -3,17 +3,9 @@
 
 #include <tidegate/proxy/heavy_hitters.hpp>
 
-#include <array>
 #include <atomic>
 #include <bit>
-#include <chrono>
-#include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <string_view>
-#include <utility>
 
 namespace tidegate::gateway {
 
@@ -131,7 +123,7 @@ struct route_metrics {
   [[nodiscard]] auto of(keyed_outcome outcome) noexcept -> counter& {
     return keyed[static_cast<std::size_t>(outcome)];
   }
-  void count(int status, std::chrono::nanoseconds latency) noexcept;
+  void count(int status, std::chrono::nanoseconds took) noexcept;
 };
 
 /// What is counted of one policy.

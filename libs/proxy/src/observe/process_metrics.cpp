@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "observe/process_metrics.hpp"
 
 #include "observe/prometheus_text.hpp"
 
@@ -7,17 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <mutex>
-#include <optional>
 #include <system_error>
-#include <utility>
 
-namespace tidegate::gateway {
+namespace tidegate::gateway::prometheus {
 
 namespace {
 
@@ -49,32 +43,31 @@ auto open_descriptors() -> std::optional<std::uint64_t> {
 }  // namespace
 
 void append_process_metrics(std::string& out, std::chrono::system_clock::time_point started) {
-  prometheus::single(out, "process_start_time_seconds", "gauge", "When the process was started.",
-                     prometheus::seconds_of(started));
+  single(out, "process_start_time_seconds", "gauge", "When the process was started.",
+         seconds_of(started));
   if (auto const count = open_descriptors()) {
-    prometheus::single(out, "process_open_fds", "gauge", "Descriptors that are open.",
-                       static_cast<double>(*count));
+    single(out, "process_open_fds", "gauge", "Descriptors that are open.",
+           static_cast<double>(*count));
   }
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    prometheus::single(out, "process_max_fds", "gauge", "Descriptors that may be open.",
-                       static_cast<double>(limit.rlim_cur));
+    single(out, "process_max_fds", "gauge", "Descriptors that may be open.",
+           static_cast<double>(limit.rlim_cur));
   }
   std::size_t pages = 0;
   std::size_t resident = 0;
   if (std::ifstream("/proc/self/statm") >> pages >> resident) {
-    prometheus::single(
-        out, "process_resident_memory_bytes", "gauge", "Memory of the process.",
-        static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+    single(out, "process_resident_memory_bytes", "gauge", "Memory of the process.",
+           static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
   }
   rusage used{};
   if (::getrusage(RUSAGE_SELF, &used) == 0) {
     auto const seconds = [](timeval const& time) {
       return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
     };
-    prometheus::single(out, "process_cpu_seconds_total", "counter", "CPU time of the process.",
-                       seconds(used.ru_utime) + seconds(used.ru_stime));
+    single(out, "process_cpu_seconds_total", "counter", "CPU time of the process.",
+           seconds(used.ru_utime) + seconds(used.ru_stime));
   }
 }
 
-}  // namespace tidegate::gateway
+}  // namespace tidegate::gateway::prometheus

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/prometheus.hpp"
 
-#include "observe/process_metrics.hpp"
 #include "observe/prometheus_text.hpp"
-
-#include <algorithm>
-#include <array>
-#include <string_view>
-#include <vector>
 
 namespace tidegate::gateway {
 
@@ -353,9 +347,7 @@ void append_stores(std::string& out, std::span<store_figures const> stores) {
   for (auto const& each : stores) {
     sample(out, "tidegate_store_failing_since_timestamp_seconds", labels(each),
            each.failing_since
-               ? std::chrono::duration<double>(std::chrono::floor<std::chrono::seconds>(
-                                                   each.failing_since->time_since_epoch()))
-                     .count()
+               ? seconds_of(std::chrono::floor<std::chrono::seconds>(*each.failing_since))
                : 0);
   }
 }

@@ -2,19 +2,9 @@
 #pragma once
 
 #include "observe/metrics.hpp"
-#include "upstream/upstream_reports.hpp"
+#include "observe/upstream_reports.hpp"
 
-#include <tidegate/proxy/active_config.hpp>
 #include <tidegate/proxy/control.hpp>
-#include <tidegate/scim_server/ignored_names.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
 
 namespace tidegate::gateway {
 

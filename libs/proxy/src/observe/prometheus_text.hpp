@@ -3,12 +3,6 @@
 
 #include "observe/metrics.hpp"
 
-#include <array>
-#include <chrono>
-#include <cstdint>
-#include <string>
-#include <string_view>
-
 /// The text format of Prometheus, version 0.0.4.
 namespace tidegate::gateway::prometheus {
 
@@ -40,5 +34,8 @@ void histogram(std::string& out, std::string const& name, std::string const& lab
 
 /// Since 1970, with milliseconds.
 [[nodiscard]] auto seconds_of(std::chrono::system_clock::time_point time) -> double;
+
+/// What every program that Prometheus scrapes says of its process, by the same names.
+void append_process_metrics(std::string& out, std::chrono::system_clock::time_point started);
 
 }  // namespace tidegate::gateway::prometheus

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "phases/authorize.hpp"
 
-#include <algorithm>
-#include <cstddef>
+#include "request/scim_request_of.hpp"
 
 namespace tidegate::gateway {
 
 namespace {
-
-[[nodiscard]] auto base_size(std::string_view pattern, std::string_view path) -> std::size_t {
-  auto segments = std::ranges::count(pattern, '/') - 1;
-  std::size_t at = 0;
-  while (segments-- > 0 && at < path.size()) {
-    at = std::min(path.find('/', at + 1), path.size());
-  }
-  return at;
-}
 
 [[nodiscard]] auto is_safe(wire::method method) -> bool {
   return method == wire::method::get || method == wire::method::head ||
@@ -23,11 +13,6 @@ namespace {
 }
 
 }  // namespace
-
-auto path_below_base(request_context const& context) -> std::string_view {
-  auto const& pattern = context.route_settings().settings->match.path;
-  return context.path.substr(base_size(pattern, context.path));
-}
 
 auto is_authorized(request_context const& context) -> bool {
   bool const is_scim = context.route_settings().settings->service == route_service::scim;

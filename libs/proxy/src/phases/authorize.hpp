@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "request/local_reply.hpp"
 #include "request/request_context.hpp"
 
-#include <string_view>
-
 namespace tidegate::gateway {
-
-/// How much of `path` the pattern of a route matches without its `/**`.
-[[nodiscard]] auto path_below_base(request_context const& context) -> std::string_view;
 
 /// Whether the token of a request on a route with `auth` allows it.
 [[nodiscard]] auto is_authorized(request_context const& context) -> bool;

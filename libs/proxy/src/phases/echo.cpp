@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "phases/echo.hpp"
 
-#include <tidegate/json/string.hpp>
-
 namespace tidegate::gateway {
 
 auto echo(request_context const& context, reply_texts texts) -> local_reply {

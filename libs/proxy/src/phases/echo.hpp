@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "request/local_reply.hpp"
 #include "request/request_context.hpp"
 
 namespace tidegate::gateway {

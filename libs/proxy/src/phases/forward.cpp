@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "phases/forward.hpp"
 
-#include "exchange.hpp"
-#include "worker.hpp"
-
-#include <algorithm>
-#include <utility>
+#include "phases/exchange.hpp"
 
 namespace tidegate::gateway {
 

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "request/local_reply.hpp"
 #include "request/request_context.hpp"
 #include "upstream/upstream_pool.hpp"
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 namespace tidegate::gateway {
 

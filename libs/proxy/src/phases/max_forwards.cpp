@@ -3,11 +3,7 @@
 
 #include "phases/select.hpp"
 
-#include <tidegate/http/field_name.hpp>
 #include <tidegate/wire/http1_write.hpp>
-
-#include <charconv>
-#include <limits>
 
 namespace tidegate::gateway {
 
@@ -15,15 +11,15 @@ namespace {
 
 constexpr std::string_view field_name = "max-forwards";
 
-[[nodiscard]] auto is_max_forwards(wire::field const& field) -> bool {
-  return field.known == wire::known_field::other && http::equal_names(field.name, field_name);
+[[nodiscard]] auto is_max_forwards(wire::field_view const& field) -> bool {
+  return field.known == wire::known_field::other && equal_ignoring_case(field.name, field_name);
 }
 
 }  // namespace
 
 auto max_forwards_of(request_context const& context, reply_texts texts)
     -> std::variant<std::optional<std::uint64_t>, local_reply> {
-  wire::field const* given = nullptr;
+  wire::field_view const* given = nullptr;
   for (auto const& field : context.head->fields()) {
     if (is_max_forwards(field)) {
       if (given != nullptr) {
@@ -59,7 +55,7 @@ auto max_forwards_of(request_context const& context, reply_texts texts)
 void replace_max_forwards(std::string& head, std::uint64_t count) {
   auto const is_named = [&](std::string_view line) {
     return line.size() > field_name.size() && line[field_name.size()] == ':' &&
-           http::equal_names(line.substr(0, field_name.size()), field_name);
+           equal_ignoring_case(line.substr(0, field_name.size()), field_name);
   };
   for (auto at = head.find("\r\n"); at != std::string::npos; at = head.find("\r\n", at + 2)) {
     while (is_named(std::string_view(head).substr(at + 2))) {

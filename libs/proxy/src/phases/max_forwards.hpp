@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "request/local_reply.hpp"
 #include "request/request_context.hpp"
-
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <variant>
 
 namespace tidegate::gateway {
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "phases/quota.hpp"
 
-#include <tidegate/ratelimit/abuse.hpp>
+#include "observe/access_log_line.hpp"
 
-#include <algorithm>
-#include <utility>
-#include <vector>
+#include <tidegate/proxy/partition_key.hpp>
 
 namespace tidegate::gateway {
 
@@ -264,11 +262,16 @@ auto quota_phase::decided(request_context& context, quota_service& service, bool
     make_fields(context, service, true);
     return step::next;
   }
-  if (denied_) {
-    refuse_without_store(context, service);
-  } else {
+  if (!denied_) {
     refuse_by_quota(context, service, now);
+    return step::answered;
   }
+  fields_.clear();  // it is not known how the policies stand
+  decision_ = "store-unavailable";
+  constexpr auto type = ratelimit::problem_type::temporary_reduced_capacity;
+  service.text.clear();
+  ratelimit::append_problem(service.text, type, {});
+  refuse(context, type, "quota-store", service.text, 1s);
   return step::answered;
 }
 
@@ -376,15 +379,6 @@ void quota_phase::refuse_by_quota(request_context& context, quota_service& servi
   refuse(context, type, "quota", service.text, retry_after);
 }
 
-void quota_phase::refuse_without_store(request_context& context, quota_service& service) {
-  fields_.clear();  // it is not known how the policies stand
-  decision_ = "store-unavailable";
-  constexpr auto type = ratelimit::problem_type::temporary_reduced_capacity;
-  service.text.clear();
-  ratelimit::append_problem(service.text, type, {});
-  refuse(context, type, "quota-store", service.text, 1s);
-}
-
 void quota_phase::refuse_overloaded(request_context& context, quota_service& service, instant now) {
   look(context, service, now);
   decision_ = "overloaded";
@@ -440,10 +434,7 @@ void quota_phase::look(request_context const& context, quota_service& service, i
 
 void quota_phase::make_fields(request_context const& context, quota_service& service, bool admitted,
                               bool given_back) {
-  fields_.make(
-      context,
-      {.charges = charges_, .results = results_, .admitted = admitted, .given_back = given_back},
-      service.jitter.next());
+  fields_.make(context, charges_, results_, admitted, given_back, service.jitter.next());
 }
 
 void quota_phase::append_fields(std::string& out, request_context const& context,
@@ -464,12 +455,20 @@ void quota_phase::append_fields(std::string& out, request_context const& context
   fields_.append(out, context, response, service.metrics, service.values.lines);
 }
 
+void quota_phase::append_decision(std::string& line, request_context const& context) const {
+  std::vector<std::string_view> policies;
+  std::vector<std::string> partitions;
+  for (auto const i : refused()) {
+    policies.emplace_back(context.route_settings().limits[i].policy->name);
+    partitions.push_back(partition_key_of(charges_[i].partition));
+  }
+  append_log_decision(line, decision(), policies, partitions);
+}
+
 // ---- afterwards ----
 
-void quota_phase::settle(request_context const& context, quota_service& service, instant now) {
-  if (!std::exchange(charged_, false) || !context.route_settings().gives_back) {
-    return;
-  }
+void quota_phase::correct_charges(request_context const& context, quota_service& service,
+                                  instant now) {
   std::span const limits = context.route_settings().limits;
   for (std::size_t i = 0; i < limits.size(); ++i) {
     auto const& policy = *limits[i].policy;

@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "observe/metrics.hpp"
 #include "phases/quota_fields.hpp"
-#include "request/request_context.hpp"
 #include "request/request_fields.hpp"
 #include "services/jitter_source.hpp"
 
 #include <tidegate/ratelimit/problems.hpp>
 #include <tidegate/store/quota_overrides.hpp>
-#include <tidegate/store/quota_store.hpp>
-#include <tidegate/store/quota_table.hpp>
 #include <tidegate/store/store_health.hpp>
-
-#include <array>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 
 namespace tidegate::gateway {
 
@@ -67,7 +53,11 @@ class quota_phase {
                      wire::response_head const* upstream, int status, bool has_resets = true);
 
   /// What was charged is corrected by what became of the request. Once: it does nothing after that.
-  void settle(request_context const& context, quota_service& service, instant now);
+  void settle(request_context const& context, quota_service& service, instant now) {
+    if (std::exchange(charged_, false) && context.route_settings().gives_back) {
+      correct_charges(context, service, now);
+    }
+  }
   /// All that was charged is given back.
   void release(request_context const& context, quota_service& service, instant now);
   /// From now on it costs `cost`, as a replay does.
@@ -75,6 +65,8 @@ class quota_phase {
   /// What was charged stays so.
   void keep_charge() noexcept { charged_ = false; }
 
+  /// Appends to a line of the access log what policies said.
+  void append_decision(std::string& line, request_context const& context) const;
   /// What the access log says of the decision; empty when there was none.
   [[nodiscard]] auto decision() const noexcept -> std::string_view {
     return decision_.empty() && charged_ ? std::string_view("admitted") : decision_;
@@ -82,9 +74,6 @@ class quota_phase {
   /// The positions of the limits that did not let the request pass.
   [[nodiscard]] auto refused() const noexcept -> std::span<std::size_t const> {
     return {refused_.data(), refused_count_};
-  }
-  [[nodiscard]] auto partition(std::size_t limit) const noexcept -> std::string_view {
-    return charges_[limit].partition;
   }
   void prefetch() const noexcept { fields_.prefetch(); }
 
@@ -109,10 +98,10 @@ class quota_phase {
                              instant now) -> step;
   void count_refusals(request_context const& context, quota_service& service, instant now);
   void refuse_by_quota(request_context& context, quota_service& service, instant now);
-  void refuse_without_store(request_context& context, quota_service& service);
   void refuse(request_context& context, ratelimit::problem_type type, std::string_view reason,
               std::string_view content, std::chrono::nanoseconds retry_after,
               std::string_view content_head = {}) const;
+  void correct_charges(request_context const& context, quota_service& service, instant now);
   /// Gives back `units` of a charge, or takes more.
   void settle_charge(request_context const& context, quota_service& service, std::size_t i,
                      instant now, std::int64_t units);

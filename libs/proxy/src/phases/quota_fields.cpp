@@ -6,9 +6,6 @@
 #include <tidegate/ratelimit/merge.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
-#include <algorithm>
-#include <optional>
-
 namespace tidegate::gateway {
 
 namespace {
@@ -20,6 +17,12 @@ using wire::known_field;
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
+/// Whether an upstream has sent RateLimit fields of its own.
+[[nodiscard]] auto has_limits(wire::response_head const* upstream) -> bool {
+  return upstream != nullptr &&
+         (upstream->has(known_field::ratelimit) || upstream->has(known_field::ratelimit_policy));
+}
+
 void append_line(std::string& out, std::string_view name, std::string_view value) {
   if (!value.empty()) {
     wire::append_field(out, name, value);
@@ -28,7 +31,8 @@ void append_line(std::string& out, std::string_view name, std::string_view value
 
 }  // namespace
 
-void quota_fields::make(request_context const& context, quota_outcome const& outcome,
+void quota_fields::make(request_context const& context, std::span<store::charge const> charges,
+                        std::span<store::charged const> results, bool admitted, bool given_back,
                         std::uint64_t random) {
   auto const& route = context.route_settings();
   std::span const limits = route.limits;
@@ -38,7 +42,7 @@ void quota_fields::make(request_context const& context, quota_outcome const& out
   if (route.tells_keys) {
     partition_keys_.clear();
     for (std::size_t i = 0; i < limits.size(); ++i) {
-      limits[i].policy->partition.append_key(partition_keys_, outcome.charges[i].partition);
+      limits[i].policy->partition.append_key(partition_keys_, charges[i].partition);
       key_ends[i] = partition_keys_.size();
     }
   }
@@ -47,8 +51,8 @@ void quota_fields::make(request_context const& context, quota_outcome const& out
     if (policy.shadow) {
       continue;
     }
-    auto const& charge = outcome.charges[i];
-    auto const& decided = outcome.results[i].decision;
+    auto const& charge = charges[i];
+    auto const& decided = results[i].decision;
     auto const* how = &policy.advertisement;
     ratelimit::advertisement lowered;
     if (context.capacity < 1) {
@@ -62,20 +66,32 @@ void quota_fields::make(request_context const& context, quota_outcome const& out
       key = std::string_view(partition_keys_).substr(begin, key_ends[i] - begin);
     }
     auto left = decided.left;
-    if (outcome.given_back && policy.count == counted::successful) {
+    if (given_back && policy.count == counted::successful) {
       left.remaining = std::min(left.remaining + charge.cost, charge.policy->cost_max());
     }
     views_[count_++] = ratelimit::advertise(
-        {charge.policy, left, decided.retry, !outcome.admitted && !decided.admitted, how, key},
-        random);
+        {charge.policy, left, decided.retry, !admitted && !decided.admitted, how, key}, random);
   }
 }
 
 void quota_fields::append(std::string& out, request_context const& context,
                           appended_to const& response, worker_metrics& metrics,
                           std::vector<std::string_view>& lines) const {
-  active_config const& active = *context.active;
-  auto const& fields = active.config.fields;
+  auto const& fields = context.active->config.fields;
+  bool const are_usual = fields.ratelimit && !fields.legacy && response.has_resets &&
+                         response.overridden.empty() && !has_limits(response.upstream) &&
+                         !is_followed(response.status);
+  if (!are_usual) [[unlikely]] {
+    append_unusual(out, context, response, metrics, lines);
+  } else if (count_ > 0) {
+    context.route_settings().fields.append_lines(out, views());
+  }
+}
+
+void quota_fields::append_unusual(std::string& out, request_context const& context,
+                                  appended_to const& response, worker_metrics& metrics,
+                                  std::vector<std::string_view>& lines) const {
+  auto const& fields = context.active->config.fields;
   auto const& route = context.route_settings();
   std::span<ratelimit::quota_policy_view const> policies = route.policies;
   std::vector<ratelimit::quota_policy_view> changed;
@@ -90,13 +106,10 @@ void quota_fields::append(std::string& out, request_context const& context,
   }
   policies = policies.first(count_);  // all, or none where nothing is known of them
   if (fields.ratelimit) {
-    auto const* const upstream = response.upstream;
-    bool const has_theirs = upstream != nullptr && (upstream->has(known_field::ratelimit) ||
-                                                    upstream->has(known_field::ratelimit_policy));
-    if (has_theirs || is_followed(response.status) || !response.has_resets || !changed.empty())
-        [[unlikely]] {
+    bool const has_theirs = has_limits(response.upstream);
+    if (has_theirs || is_followed(response.status) || !response.has_resets || !changed.empty()) {
       append_merged(out, *fields.ratelimit,
-                    {.upstream = has_theirs ? upstream : nullptr,
+                    {.upstream = has_theirs ? response.upstream : nullptr,
                      .status = response.status,
                      .has_resets = response.has_resets},
                     policies, metrics, lines);

@@ -4,33 +4,18 @@
 #include "observe/metrics.hpp"
 #include "request/request_context.hpp"
 
-#include <tidegate/ratelimit/advertise.hpp>
-#include <tidegate/store/quota_table.hpp>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 namespace tidegate::gateway {
-
-/// The charges of a request and what became of them, in the order of the limits of its route.
-struct quota_outcome {
-  std::span<store::charge const> charges;
-  std::span<store::charged const> results;
-  bool admitted = true;
-  bool given_back = false;  ///< with what `count: successful` gives back
-};
 
 /// What the RateLimit fields of one response say: our own policies, merged with those of an
 /// upstream.
 class quota_fields {
  public:
-  /// Makes what each policy that is enforced says; `random` spreads what clients do.
-  void make(request_context const& context, quota_outcome const& outcome, std::uint64_t random);
+  /// Makes what each policy that is enforced says, by the charges of the request and what became of
+  /// them. `given_back`: with what `count: successful` gives back. `random` spreads what clients
+  /// do.
+  void make(request_context const& context, std::span<store::charge const> charges,
+            std::span<store::charged const> results, bool admitted, bool given_back,
+            std::uint64_t random);
   /// Nothing is known of the policies, so that nothing is said.
   void clear() noexcept { count_ = 0; }
   /// One for each policy that is enforced, in the order of the route.
@@ -53,6 +38,8 @@ class quota_fields {
   void prefetch() const noexcept { __builtin_prefetch(views_.data(), 1); }
 
  private:
+  void append_unusual(std::string& out, request_context const& context, appended_to const& response,
+                      worker_metrics& metrics, std::vector<std::string_view>& lines) const;
   void append_merged(std::string& out, ratelimit::draft version, appended_to const& response,
                      std::span<ratelimit::quota_policy_view const> policies,
                      worker_metrics& metrics, std::vector<std::string_view>& lines) const;

@@ -2,16 +2,12 @@
 #include "phases/select.hpp"
 
 #include "phases/authorize.hpp"
-#include "phases/bridge_request.hpp"
 #include "phases/describe.hpp"
+#include "phases/scim/bridge.hpp"
 
 #include <tidegate/http/path_readings.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/proxy/bearer.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 
 namespace tidegate::gateway {
 
@@ -84,16 +80,16 @@ auto select_route(request_context& context, worker_config const& config, std::st
     context.reply = reply;
     return step::answered;
   };
-  context.path = request.path() == "*"
-                     ? std::string_view("*")
-                     : http::normal_path(request.path(), path).value_or(std::string_view());
-  if (context.path.empty()) {
+  auto const normal = http::normal_path(request.path(), path);
+  if (!normal) [[unlikely]] {
+    if (request.path() == "*") {
+      context.path = "*";
+      return answer(options_reply(texts, usual_methods));
+    }
     return answer(problem_reply(texts, "path-invalid", 400, "Bad Request",
                                 "The path of the request is not valid."));
   }
-  if (context.path == "*") {
-    return answer(options_reply(texts, usual_methods));
-  }
+  context.path = *normal;
   if (context.method == wire::method::trace) {
     // Its answer has all that the upstream was sent, credentials too.
     auto reply = problem_reply(texts, "method-not-allowed", 405, "Method Not Allowed",

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "request/local_reply.hpp"
 #include "request/request_context.hpp"
-#include "worker_config.hpp"
-
-#include <string>
-#include <string_view>
+#include "worker/worker_config.hpp"
 
 namespace tidegate::gateway {
 

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/proxy/bearer.hpp>
 
-#include <tidegate/http/field_name.hpp>
-
-#include <tidegate/base/sha256.hpp>
-
-#include <algorithm>
-
 namespace tidegate::gateway {
 
 auto bearer_token_of(wire::request_head const& request) -> std::string_view {
@@ -22,7 +16,7 @@ auto bearer_token_of(wire::request_head const& request) -> std::string_view {
     }
   }
   constexpr std::string_view scheme = "bearer ";
-  if (!http::equal_names(value.substr(0, scheme.size()), scheme)) {
+  if (!equal_ignoring_case(value.substr(0, scheme.size()), scheme)) {
     return {};
   }
   value.remove_prefix(scheme.size());

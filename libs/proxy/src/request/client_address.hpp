@@ -3,10 +3,6 @@
 
 #include <tidegate/http/ip_address.hpp>
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-
 namespace tidegate::gateway {
 
 /// What we add to Via, behind the version in which the message came.

@@ -1,33 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "request/local_reply.hpp"
+
 #include <tidegate/wire/http1_head.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string_view>
-
 namespace tidegate::gateway {
-
-/// A response that is there as a whole. Borrows its texts.
-struct whole_response {
-  int status = 200;
-  /// Empty: `field_lines` say it, and status codes without content get no Content-Length.
-  std::string_view content_type{};
-  /// Complete lines: all of the head but status, Content-Type and framing.
-  std::string_view field_lines{};
-  std::string_view content{};
-  bool closes = false;  ///< the connection is of no use afterwards
-  /// What HTTP/1.1 says of status, type and length, when it was made before; see
-  /// `append_content_head`.
-  std::string_view content_head{};
-  /// What comes before `content`.
-  std::string_view content_begin{};
-  /// Keeps `content` for as long as it has to wait, so that no copy of it is made.
-  std::shared_ptr<void const> owner{};
-};
 
 /// Content that is as long as this is sent from where it is; what is shorter is gathered with its
 /// head.
@@ -51,8 +29,9 @@ class response_sink {
   /// Ends the response: as it should be, or (`is_cut`) so that the client sees that it is not
   /// whole.
   virtual void send_end(bool is_cut) = 0;
-  /// Sends all of a response.
-  virtual void send_whole(whole_response const& response) = 0;
+  /// Sends all of a response; `field_lines` are all of its head but status, Content-Type and
+  /// framing. The exchange may serve another request when it returns.
+  virtual void send_whole(local_reply const& reply, std::string_view field_lines) = 0;
 
  protected:
   ~response_sink() = default;

@@ -3,7 +3,6 @@
 
 #include "request/request_fields.hpp"
 
-#include <tidegate/http/forwarded.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
 namespace tidegate::gateway {
@@ -31,10 +30,11 @@ void append_forwarding_lines(std::string& lines, request_context const& context,
   auto host = request.authority();
   if (!is_trusted && !by_forwarded && !request.has(known_field::via) &&
       request.minor_version() == 1) {  // nearly always
-    if (!host.empty()) {
-      wire::append_parts(lines, "X-Forwarded-Host: ", host, "\r\n");
+    if (host.empty()) {
+      lines.append(from.forwarding_lines);
+    } else {
+      wire::append_parts(lines, "X-Forwarded-Host: ", host, "\r\n", from.forwarding_lines);
     }
-    lines.append(from.forwarding_lines);
     return;
   }
   std::string_view forwarded_for = from.peer_text();
@@ -93,12 +93,11 @@ void append_forwarded_head(std::string& out, request_context const& context,
   append_forwarding_lines(lines, context, protocol, is_trusted_peer(*context.active, *context.from),
                           texts);
   wire::request_forwarding how;
-  std::string target;
   if (!wanted.target.empty()) {
     how.target = wanted.target;
   } else if (context.path.data() != request.path().data()) {  // not as it came
-    target.assign(context.path).append(request.query());
-    how.target = target;
+    texts.value.assign(context.path).append(request.query());
+    how.target = texts.value;
   }
   how.drop = wanted.drop | forwarding_fields;
   how.other_names = context.route_settings().other_names;

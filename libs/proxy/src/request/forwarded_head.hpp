@@ -3,13 +3,6 @@
 
 #include "request/request_context.hpp"
 
-#include <tidegate/wire/http1_head.hpp>
-
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 namespace tidegate::gateway {
 
 /// How a head goes on to an upstream.

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/base/instant.hpp>
 #include <tidegate/config/config.hpp>
-#include <tidegate/store/quota_store.hpp>
 #include <tidegate/wire/owned_request_head.hpp>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 
 namespace tidegate::gateway {
 

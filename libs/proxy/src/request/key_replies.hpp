@@ -4,12 +4,6 @@
 #include "request/local_reply.hpp"
 
 #include <tidegate/config/config.hpp>
-#include <tidegate/http/field_name.hpp>
-#include <tidegate/idempotency/problems.hpp>
-#include <tidegate/idempotency/record.hpp>
-
-#include <chrono>
-#include <string_view>
 
 namespace tidegate::gateway {
 
@@ -24,8 +18,8 @@ namespace tidegate::gateway {
 
 /// Whether a field of a first answer says something that was so then: Retry-After in seconds counts
 /// from when it came.
-[[nodiscard]] inline auto is_stale(idempotency::response_field const& field) -> bool {
-  return http::equal_names(field.name, "retry-after") &&
+[[nodiscard]] inline auto is_stale(http::field const& field) -> bool {
+  return equal_ignoring_case(field.name, "retry-after") &&
          field.value.find_first_not_of("0123456789") == std::string::npos;
 }
 

@@ -3,15 +3,8 @@
 
 #include "request/spooled_content.hpp"
 
-#include <tidegate/base/sha256.hpp>
 #include <tidegate/idempotency/fingerprint.hpp>
 #include <tidegate/wire/http1_body.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 
 namespace tidegate::gateway {
 

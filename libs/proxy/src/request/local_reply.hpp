@@ -5,8 +5,6 @@
 
 #include <chrono>
 #include <memory>
-#include <string>
-#include <string_view>
 
 namespace tidegate::gateway {
 
@@ -15,7 +13,9 @@ namespace tidegate::gateway {
 struct local_reply {
   int status = 200;
   std::string_view reason{};  ///< why the gateway answers, for the access log; a literal
+  /// Empty: a field line says it, and status codes without content get no Content-Length.
   std::string_view content_type = http::problem_json;
+  std::string_view content_begin{};  ///< what comes before `content`
   std::string_view content{};
   /// What HTTP/1.1 says of status and content, when it was made before; see `append_content_head`.
   std::string_view content_head{};
@@ -23,6 +23,7 @@ struct local_reply {
   std::chrono::nanoseconds retry_after{0};  ///< 0: there is no Retry-After
   bool has_resets = true;                   ///< false: RateLimit of draft-09 has no `t`
   bool is_service = false;                  ///< its content counts as that of an upstream
+  bool closes = false;                      ///< the rest of the request is not waited for
   /// Keeps `content` for as long as it has to wait, so that no copy of it is made.
   std::shared_ptr<void const> owner{};
 };

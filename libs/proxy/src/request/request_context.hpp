@@ -5,13 +5,6 @@
 #include "request/client_address.hpp"
 #include "request/local_reply.hpp"
 
-#include <tidegate/base/instant.hpp>
-#include <tidegate/wire/http1_head.hpp>
-
-#include <cstdint>
-#include <optional>
-#include <string_view>
-
 namespace tidegate::gateway {
 
 /// What a phase says to the exchange that drives it.

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "request/request_fields.hpp"
 
-#include <tidegate/http/field_name.hpp>
-
 #include <tidegate/http/cookie.hpp>
 #include <tidegate/http/path_readings.hpp>
 #include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
-
-#include <algorithm>
 
 namespace tidegate::gateway {
 
@@ -28,7 +24,7 @@ namespace {
   bool is_first = true;
   for (auto const& field : request.fields()) {
     if (field.known != known ||
-        (known == known_field::other && !http::equal_names(field.name, name))) {
+        (known == known_field::other && !equal_ignoring_case(field.name, name))) {
       continue;
     }
     if (is_first) {

@@ -4,14 +4,6 @@
 #include "request/request_context.hpp"
 
 #include <tidegate/http/forwarded.hpp>
-#include <tidegate/http/ip_address.hpp>
-#include <tidegate/ratelimit/partition.hpp>
-#include <tidegate/wire/http1_head.hpp>
-
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace tidegate::gateway {
 

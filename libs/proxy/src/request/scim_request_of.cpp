@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "request/scim_request_of.hpp"
 
-#include "phases/authorize.hpp"
 #include "request/request_fields.hpp"
-
-#include <tidegate/http/forwarded.hpp>
-
-#include <algorithm>
 
 namespace tidegate::gateway {
 
@@ -20,6 +15,15 @@ using wire::known_field;
 }
 
 }  // namespace
+
+auto path_below_base(request_context const& context) -> std::string_view {
+  auto segments = std::ranges::count(context.route_settings().settings->match.path, '/') - 1;
+  std::size_t at = 0;
+  while (segments-- > 0 && at < context.path.size()) {
+    at = std::min(context.path.find('/', at + 1), context.path.size());
+  }
+  return context.path.substr(at);
+}
 
 auto scim_request_of(request_context const& context,
                      std::shared_ptr<active_config const> const& active,

@@ -5,11 +5,10 @@
 
 #include <tidegate/scim_server/service.hpp>
 
-#include <memory>
-#include <string_view>
-#include <vector>
-
 namespace tidegate::gateway {
+
+/// The path behind what the pattern of the route matches without its `/**`.
+[[nodiscard]] auto path_below_base(request_context const& context) -> std::string_view;
 
 /// What the SCIM service is asked, without the content. It keeps `active`, whose options it uses.
 [[nodiscard]] auto scim_request_of(request_context const& context,

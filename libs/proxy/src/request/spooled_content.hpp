@@ -3,11 +3,7 @@
 
 #include <tidegate/engine/socket.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 
 namespace tidegate::gateway {
 

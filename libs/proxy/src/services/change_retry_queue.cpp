@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "services/change_retry_queue.hpp"
 
-#include <utility>
-
 namespace tidegate::gateway {
 
 namespace {
@@ -42,9 +40,10 @@ void change_retry_queue::expired() {
   octets_ = 0;
   for (auto& change : std::exchange(waiting_, {})) {
     auto again = change;
+    // No answer owns the store: the last one to let it go must not be a thread of its own.
     state_->store->apply(std::move(change),
                          [loop = &loop_, self = std::weak_ptr(self_), again = std::move(again),
-                          keys = state_](store::apply_answer const& answer) {
+                          keys = state_.get()](store::apply_answer const& answer) {
                            keys->note(answer ? nullptr : &answer.error());
                            loop->post([self, again, made = answer.has_value()] {
                              auto const there = self.lock();

@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "worker.hpp"
-
-#include <tidegate/engine/loop.hpp>
-#include <tidegate/engine/timer.hpp>
-#include <tidegate/idempotency/change.hpp>
-
-#include <cstddef>
-#include <deque>
-#include <memory>
+#include <tidegate/proxy/idempotency_service.hpp>
 
 namespace tidegate::gateway {
 

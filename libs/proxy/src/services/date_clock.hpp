@@ -3,7 +3,6 @@
 
 #include <tidegate/base/instant.hpp>
 
-#include <chrono>
 #include <string>
 #include <string_view>
 

@@ -5,10 +5,8 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <limits>
 #include <system_error>
 
 namespace tidegate::gateway {

@@ -3,8 +3,6 @@
 
 #include <tidegate/config/config.hpp>
 
-#include <cstdint>
-
 namespace tidegate::gateway {
 
 /// How many descriptors there are for connections of clients and to upstreams. Some of those that

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/proxy/duplicate_waiters.hpp>
 
-#include "phases/key/key_phase.hpp"
-
 #include <limits>
-#include <utility>
 
 namespace tidegate::gateway {
 
@@ -28,14 +25,14 @@ auto duplicate_waiters::size() const -> std::size_t {
 }
 
 void duplicate_waiters::enter(idempotency::lookup_key const& key, engine::loop& on,
-                              std::weak_ptr<key_phase> who) {
+                              std::weak_ptr<duplicate> who) {
   auto const* const name = who.lock().get();
   std::lock_guard const lock(mutex_);
   waiters_[key].push_back({&on, std::move(who), name});
   ++of_scope_[key.scope()];
 }
 
-void duplicate_waiters::leave(idempotency::lookup_key const& key, key_phase const& who) {
+void duplicate_waiters::leave(idempotency::lookup_key const& key, duplicate const& who) {
   std::lock_guard const lock(mutex_);
   auto const found = waiters_.find(key);
   if (found == waiters_.end()) {

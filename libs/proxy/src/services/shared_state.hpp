@@ -2,29 +2,9 @@
 #pragma once
 
 #include "observe/access_log.hpp"
-#include "observe/metrics.hpp"
-#include "upstream/upstream_reports.hpp"
+#include "observe/upstream_reports.hpp"
 
-#include <tidegate/base/instant.hpp>
 #include <tidegate/proxy/control.hpp>
-#include <tidegate/proxy/event_log.hpp>
-#include <tidegate/proxy/idempotency_service.hpp>
-#include <tidegate/scim/cursor.hpp>
-#include <tidegate/scim_server/service.hpp>
-#include <tidegate/store/quota_overrides.hpp>
-#include <tidegate/store/quota_table.hpp>
-#include <tidegate/store/store_health.hpp>
-
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <mutex>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace tidegate::gateway {
 
@@ -43,6 +23,14 @@ struct quota_state {
 
 /// How far the gateway is with stopping.
 struct drain_state {
+  /// No connection, or no exchange without one, is left; from any thread.
+  void last_has_gone() {
+    if (draining.load(std::memory_order_relaxed)) {
+      std::lock_guard const lock(mutex);
+      changed.notify_all();
+    }
+  }
+
   std::atomic<bool> draining{false};
   std::mutex mutex;
   /// When a worker has begun to drain, and when the last connection goes.

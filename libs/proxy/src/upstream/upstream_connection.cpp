@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream/upstream_connection.hpp"
 
-#include "exchange.hpp"
 #include "upstream/upstream_pool.hpp"
-#include "upstream/upstream_reports.hpp"
-#include "worker.hpp"
 
 #include <tidegate/config/values.hpp>
 
-#include <memory>
 #include <new>
 #include <system_error>
-#include <utility>
 
 namespace tidegate::gateway {
 
@@ -359,7 +354,7 @@ auto upstream_connection::describe(upstream_failure why) const -> std::string {
   return "";
 }
 
-void upstream_connection::fail(upstream_failure why, std::string detail) {
+void upstream_connection::fail(upstream_failure why, std::string const& detail) {
   auto* const user = std::exchange(user_, nullptr);
   if (user != nullptr) {
     pool_.leave(server_);

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream/upstream_pool.hpp"
 
-#include "upstream/upstream_reports.hpp"
-#include "worker.hpp"
-
-#include <algorithm>
-#include <memory>
-#include <utility>
-
 namespace tidegate::gateway {
 
 namespace {

@@ -1,36 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "observe/metrics.hpp"
 #include "upstream/upstream_connection.hpp"
-
-#include <tidegate/base/instant.hpp>
-#include <tidegate/base/result.hpp>
-#include <tidegate/proxy/active_config.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-#include <vector>
+#include "worker/worker.hpp"
 
 namespace tidegate::gateway {
 
-class server_report;
-class worker;
-
 /// The connections of one thread to one upstream.
-class upstream_pool {
+class upstream_pool final : public idle_connections {
  public:
   upstream_pool(worker& on, upstream const& to);
-  ~upstream_pool();
+  ~upstream_pool() override;
   upstream_pool(upstream_pool const&) = delete;
   auto operator=(upstream_pool const&) -> upstream_pool& = delete;
 
   /// A connection to the server with the fewest exchanges among those that are not ejected: one
   /// that rests, the last used first, or a new one. When none can be made: why.
   [[nodiscard]] auto take(bool fresh) -> result<upstream_connection*, upstream_failure>;
-  /// Closes a connection that rests. False when there is none.
-  auto close_idle() -> bool;
+  auto close_idle() -> bool override;
 
   [[nodiscard]] auto target() const noexcept -> upstream const& { return upstream_; }
   [[nodiscard]] auto in_flight() const noexcept -> std::int64_t { return in_flight_; }

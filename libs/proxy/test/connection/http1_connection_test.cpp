@@ -2,7 +2,7 @@
 #include "connection/http1_connection.hpp"
 
 #include "connection/proxy_header_reader.hpp"
-#include "worker.hpp"
+#include "serving_worker.hpp"
 
 #include <tidegate/config/config.hpp>
 
@@ -120,7 +120,7 @@ class proxy_http1_connection : public testing::Test {
   access_log log_;
   shared_state shared_{table_, log_, std::make_shared<event_log>()};
   std::unique_ptr<engine::loop> loop_ = *engine::loop::make();
-  worker worker_{*loop_, shared_, std::make_shared<worker_metrics>(), log_.add_source(), 1};
+  serving_worker worker_{*loop_, shared_, std::make_shared<worker_metrics>(), log_.add_source(), 1};
 };
 
 TEST_F(proxy_http1_connection, answers_one_request_after_the_other) {

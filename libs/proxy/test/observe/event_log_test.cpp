@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/proxy/event_log.hpp>
 
-#include "upstream/upstream_reports.hpp"
+#include "observe/upstream_reports.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

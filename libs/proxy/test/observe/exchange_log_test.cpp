@@ -30,7 +30,8 @@ class proxy_exchange_log : public testing::Test {
   }
   [[nodiscard]] auto finish(request_context const& context, early_answer const& early = {},
                             std::size_t local_octets = 0) -> std::string {
-    return log_.finish(context, quota_, early, local_octets);
+    quota_.append_decision(log_.line(), context);
+    return log_.finish(context, early, local_octets);
   }
 
   phase_fixture with_{

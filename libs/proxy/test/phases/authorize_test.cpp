@@ -31,27 +31,6 @@ enum class who : std::uint8_t { stranger, reader, writer };
   return context;
 }
 
-TEST(proxy_authorize, finds_the_path_below_the_base_of_a_route) {
-  struct row {
-    std::string_view pattern;
-    std::string_view path;
-    std::string_view below;
-  };
-  for (auto const& [pattern, path, below] : std::vector<row>{
-           {"/**", "/Users", "/Users"},
-           {"/**", "/", "/"},
-           {"/scim/**", "/scim/Users/1", "/Users/1"},
-           {"/scim/**", "/scim", ""},
-           {"/scim/**", "/scim/", "/"},
-           {"/scim/v2/**", "/scim/v2/Users", "/Users"},
-           {"/*/scim/**", "/acme/scim/Users", "/Users"},
-       }) {
-    phase_fixture with("routes: [{match: {path: " + std::string(pattern) + "}, service: echo}]\n");
-    auto const context = with.ask("GET " + std::string(path) + " HTTP/1.1\r\nHost: h\r\n\r\n");
-    EXPECT_EQ(path_below_base(context), below) << pattern << " " << path;
-  }
-}
-
 TEST(proxy_authorize, lets_readers_read_and_writers_do_everything) {
   struct row {
     who asks;

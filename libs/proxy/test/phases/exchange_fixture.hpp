@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "exchange.hpp"
-#include "worker.hpp"
+#include "serving_worker.hpp"
 
 #include <tidegate/config/config.hpp>
 #include <tidegate/store/memory_idempotency_store.hpp>
@@ -47,10 +46,10 @@ class recorded_client final : public client_stream {
     trace.emplace_back(is_cut ? "cut" : "end");
     is_over = true;
   }
-  void send_whole(whole_response const& response) override {
-    closes = response.closes;
-    begin("whole", response.status, response.field_lines);
-    content.append(response.content_begin).append(response.content);
+  void send_whole(local_reply const& reply, std::string_view field_lines) override {
+    closes = reply.closes;
+    begin("whole", reply.status, field_lines);
+    content.append(reply.content_begin).append(reply.content);
     is_over = true;
   }
   void give_up() override { trace.emplace_back("given up"); }
@@ -212,14 +211,14 @@ class exchange_fixture {
 
  public:
   shared_state shared{table, log_, std::make_shared<event_log>()};
-  std::optional<worker> on;
+  std::optional<serving_worker> on;
 };
 
 /// One client with one request, as a connection has it.
 class one_request {
  public:
   one_request(exchange_fixture& in, std::string_view head, std::string_view content = {})
-      : in_(in), text_(head), exchange_(in.on->take_exchange()) {
+      : in_(in), text_(head), exchange_(in.on->exchanges->take()) {
     EXPECT_EQ(wire::parse_request_head(text_, 0, {}, head_).state, wire::head_state::complete);
     exchange_->begin(client, head_, from_, content.size());
     if (!content.empty()) {
@@ -239,8 +238,10 @@ class one_request {
     if (!client.is_over) {
       exchange_->abandon();
     }
-    in_.on->recycle(std::move(exchange_));
+    in_.on->exchanges->recycle(std::move(exchange_));
   }
+  /// Ends the exchange as the end of a worker does, without a word to it.
+  void vanish() { exchange_.reset(); }
   /// Works until the client has all of an answer.
   [[nodiscard]] auto is_answered() -> bool {
     return in_.turn_until([this] { return client.is_over; });

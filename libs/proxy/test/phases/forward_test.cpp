@@ -322,7 +322,7 @@ TEST_F(proxy_forward_phase, closes_the_connection_when_the_client_has_gone) {
   ASSERT_TRUE(is_sent());
   asked.leave();
   ASSERT_TRUE(with_->turn_until([&] { return api_.is_left(); }));
-  EXPECT_EQ(with_->on->current->pools.front()->in_flight(), 0);
+  EXPECT_EQ(with_->on->current->routes.front().pool->in_flight(), 0);
   EXPECT_THAT(asked.client.trace, IsEmpty());
 }
 

@@ -3,7 +3,7 @@
 
 #include "phases/quota.hpp"
 #include "request/request_context.hpp"
-#include "worker_config.hpp"
+#include "worker/worker_config.hpp"
 
 #include <tidegate/config/config.hpp>
 

@@ -30,7 +30,7 @@ class gateway_quota_fields : public testing::Test {
       results[i].decision = {true, {i == 0 ? 2 : 0, 30s}, {}};
     }
     quota_fields made;
-    made.make(context, {.charges = charges, .results = results}, 1);
+    made.make(context, charges, results, true, false, 1);
     std::string out;
     made.append(out, context, response, with_->metrics, with_->lines);
     return out;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tidegate::gateway {
 namespace {
@@ -23,6 +24,27 @@ namespace {
   context.token = token;
   std::shared_ptr<active_config const> const active(std::shared_ptr<void>(), &with.settings());
   return scim_request_of(context, active, with.lines);
+}
+
+TEST(proxy_scim_request_of, finds_the_path_below_the_base_of_a_route) {
+  struct row {
+    std::string_view pattern;
+    std::string_view path;
+    std::string_view below;
+  };
+  for (auto const& [pattern, path, below] : std::vector<row>{
+           {"/**", "/Users", "/Users"},
+           {"/**", "/", "/"},
+           {"/scim/**", "/scim/Users/1", "/Users/1"},
+           {"/scim/**", "/scim", ""},
+           {"/scim/**", "/scim/", "/"},
+           {"/scim/v2/**", "/scim/v2/Users", "/Users"},
+           {"/*/scim/**", "/acme/scim/Users", "/Users"},
+       }) {
+    phase_fixture with("routes: [{match: {path: " + std::string(pattern) + "}, service: echo}]\n");
+    auto const context = with.ask("GET " + std::string(path) + " HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_EQ(path_below_base(context), below) << pattern << " " << path;
+  }
 }
 
 TEST(proxy_scim_request_of, has_what_the_service_needs_of_a_request) {

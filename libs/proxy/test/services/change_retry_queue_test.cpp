@@ -141,5 +141,27 @@ TEST_F(gateway_change_retry_queue, is_forgotten_with_its_worker) {
   EXPECT_EQ(asked_.size(), 1U);
 }
 
+TEST_F(gateway_change_retry_queue, does_not_take_the_end_of_a_store_for_a_failure) {
+  change_retry_queue late(*loop_, state_);
+  late.add(answer(1, 3));
+  turn_until([&] { return asked_.size() == 1; });
+  asked_[0].answer(failure(store::store_error{store::store_fault::stopped, ""}));
+  EXPECT_FALSE(state_->health.is_failing());
+  turn_until([&] { return asked_.size() == 2; });
+  asked_[1].answer(down());
+  EXPECT_TRUE(state_->health.is_failing());
+}
+
+TEST_F(gateway_change_retry_queue, does_not_keep_a_store_that_has_yet_to_answer) {
+  std::weak_ptr const service = state_;
+  {
+    change_retry_queue late(*loop_, state_);
+    late.add(answer(1, 3));
+    turn_until([&] { return asked_.size() == 1; });
+  }
+  state_.reset();
+  EXPECT_TRUE(service.expired()) << "the thread of the store would be the one to end it";
+}
+
 }  // namespace
 }  // namespace tidegate::gateway

@@ -3,30 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstddef>
 #include <limits>
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace tidegate::gateway {
 namespace {
 
-/// Stands for a request that waits: only its address is looked at.
-class waiting_request {
- public:
-  [[nodiscard]] auto get() -> std::shared_ptr<key_phase> { return {place_, name()}; }
-  [[nodiscard]] auto operator*() -> key_phase& { return *name(); }
-
- private:
-  struct alignas(std::max_align_t) place {
-    std::array<std::byte, 64> octets{};
-  };
-  [[nodiscard]] auto name() -> key_phase* {
-    return reinterpret_cast<key_phase*>(place_->octets.data());
-  }
-  std::shared_ptr<place> place_ = std::make_shared<place>();
+/// Notes that it was woken.
+struct waiting_request final : duplicate {
+  void look_again() override { ++woken; }
+  int woken = 0;
 };
 
 class proxy_duplicate_waiters : public testing::Test {
@@ -41,13 +28,13 @@ class proxy_duplicate_waiters : public testing::Test {
 };
 
 TEST_F(proxy_duplicate_waiters, are_counted_by_key) {
-  waiting_request first;
-  waiting_request second;
-  waiting_request other;
+  auto const first = std::make_shared<waiting_request>();
+  auto const second = std::make_shared<waiting_request>();
+  auto const other = std::make_shared<waiting_request>();
   EXPECT_EQ(waiters_.count(key("a", 1)), 0U);
-  waiters_.enter(key("a", 1), *loop_, first.get());
-  waiters_.enter(key("a", 1), *loop_, second.get());
-  waiters_.enter(key("a", 2), *loop_, other.get());
+  waiters_.enter(key("a", 1), *loop_, first);
+  waiters_.enter(key("a", 1), *loop_, second);
+  waiters_.enter(key("a", 2), *loop_, other);
   EXPECT_EQ(waiters_.count(key("a", 1)), 2U);
   EXPECT_EQ(waiters_.count(key("a", 2)), 1U);
   EXPECT_EQ(waiters_.count(key("b", 1)), 0U);
@@ -55,10 +42,10 @@ TEST_F(proxy_duplicate_waiters, are_counted_by_key) {
 }
 
 TEST_F(proxy_duplicate_waiters, leave_one_by_one) {
-  waiting_request first;
-  waiting_request second;
-  waiters_.enter(key("a", 1), *loop_, first.get());
-  waiters_.enter(key("a", 1), *loop_, second.get());
+  auto const first = std::make_shared<waiting_request>();
+  auto const second = std::make_shared<waiting_request>();
+  waiters_.enter(key("a", 1), *loop_, first);
+  waiters_.enter(key("a", 1), *loop_, second);
   waiters_.leave(key("a", 1), *first);
   EXPECT_EQ(waiters_.count(key("a", 1)), 1U);
   waiters_.leave(key("a", 1), *first);
@@ -68,19 +55,19 @@ TEST_F(proxy_duplicate_waiters, leave_one_by_one) {
 }
 
 TEST_F(proxy_duplicate_waiters, let_one_leave_that_never_came) {
-  waiting_request stranger;
+  auto const stranger = std::make_shared<waiting_request>();
   waiters_.leave(key("a", 1), *stranger);
   EXPECT_EQ(waiters_.size(), 0U);
 }
 
 TEST_F(proxy_duplicate_waiters, wait_no_more_once_they_are_woken) {
   {
-    waiting_request first;
-    waiting_request second;
-    waiting_request other;
-    waiters_.enter(key("a", 1), *loop_, first.get());
-    waiters_.enter(key("a", 1), *loop_, second.get());
-    waiters_.enter(key("a", 2), *loop_, other.get());
+    auto const first = std::make_shared<waiting_request>();
+    auto const second = std::make_shared<waiting_request>();
+    auto const other = std::make_shared<waiting_request>();
+    waiters_.enter(key("a", 1), *loop_, first);
+    waiters_.enter(key("a", 1), *loop_, second);
+    waiters_.enter(key("a", 2), *loop_, other);
   }  // they have gone, and are not called
   waiters_.wake(key("a", 3));
   EXPECT_EQ(waiters_.size(), 3U) << "for a key without waiters";
@@ -90,11 +77,23 @@ TEST_F(proxy_duplicate_waiters, wait_no_more_once_they_are_woken) {
   loop_->turn(std::chrono::milliseconds(0));
 }
 
+TEST_F(proxy_duplicate_waiters, look_again_when_they_are_woken) {
+  auto const first = std::make_shared<waiting_request>();
+  auto const other = std::make_shared<waiting_request>();
+  waiters_.enter(key("a", 1), *loop_, first);
+  waiters_.enter(key("a", 2), *loop_, other);
+  waiters_.wake(key("a", 1));
+  EXPECT_EQ(first->woken, 0) << "on its own thread";
+  loop_->turn(std::chrono::milliseconds(0));
+  EXPECT_EQ(first->woken, 1);
+  EXPECT_EQ(other->woken, 0);
+}
+
 TEST_F(proxy_duplicate_waiters, have_no_place_in_a_scope_that_is_full) {
-  waiting_request who;
+  auto const who = std::make_shared<waiting_request>();
   for (std::size_t i = 0; i < duplicate_waiters::scope_max; ++i) {
     EXPECT_LT(waiters_.count(key("a", static_cast<int>(i))), duplicate_waiters::scope_max);
-    waiters_.enter(key("a", static_cast<int>(i)), *loop_, who.get());
+    waiters_.enter(key("a", static_cast<int>(i)), *loop_, who);
   }
   EXPECT_EQ(waiters_.count(key("a", 5000)), std::numeric_limits<std::size_t>::max());
   EXPECT_EQ(waiters_.count(key("b", 1)), 0U) << "another scope";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream/upstream_connection.hpp"
 
+#include "serving_worker.hpp"
 #include "upstream/upstream_pool.hpp"
-#include "worker.hpp"
 
 #include <tidegate/config/config.hpp>
 
@@ -144,7 +144,7 @@ class proxy_upstream_connection : public testing::Test {
     shared_.workers.push_back(&worker_);
     worker_.use(*active_config::make(*std::move(read), ids, loads));
   }
-  [[nodiscard]] auto pool() -> upstream_pool& { return *worker_.current->pools.front(); }
+  [[nodiscard]] auto pool() -> upstream_pool& { return *worker_.current->routes.front().pool; }
   /// Sends a request for `user`, which the server gets.
   auto ask(noting_user& user, bool accepts = true) -> upstream_connection& {
     auto const taken = pool().take(false);
@@ -183,7 +183,7 @@ class proxy_upstream_connection : public testing::Test {
   access_log log_;
   shared_state shared_{table_, log_, std::make_shared<event_log>()};
   std::unique_ptr<engine::loop> loop_ = *engine::loop::make();
-  worker worker_{*loop_, shared_, std::make_shared<worker_metrics>(), log_.add_source(), 1};
+  serving_worker worker_{*loop_, shared_, std::make_shared<worker_metrics>(), log_.add_source(), 1};
 };
 
 TEST_F(proxy_upstream_connection, hands_on_a_response) {

@@ -3,9 +3,9 @@
 
 #include "filter/filter_terms.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/base/utf8.hpp>
 #include <tidegate/json/parse.hpp>
-#include <tidegate/scim/case_fold.hpp>
 
 #include <algorithm>
 
@@ -102,7 +102,7 @@ class filter_parser {
   }
 
   auto take_word(std::string_view word) noexcept -> bool {
-    if (!equal_names(peek_token(), word)) {
+    if (!equal_ignoring_case(peek_token(), word)) {
       return false;
     }
     position_ += word.size();
@@ -275,7 +275,7 @@ class filter_parser {
     }
     f.kind = filter_kind::compare;
     auto const* const found = std::ranges::find_if(
-        operator_words, [&](auto const& w) { return equal_names(w.text, word); });
+        operator_words, [&](auto const& w) { return equal_ignoring_case(w.text, word); });
     if (found == operator_words.end()) {
       return fail(filter_fault::unknown_operator, operator_begin);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/filter_plan.hpp"
 
-#include <tidegate/scim/case_fold.hpp>
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/scim/index_key.hpp>
 
 #include <algorithm>
@@ -273,13 +273,13 @@ class planner {
   [[nodiscard]] auto membership(attribute_path const& path) const noexcept
       -> std::optional<plan_kind> {
     if (!with_members_ || path.extension != nullptr || path.parent == nullptr ||
-        (path.sub != nullptr && !equal_names(path.sub->name, "value"))) {
+        (path.sub != nullptr && !equal_ignoring_case(path.sub->name, "value"))) {
       return std::nullopt;
     }
-    if (type_.has_members && equal_names(path.parent->name, "members")) {
+    if (type_.has_members && equal_ignoring_case(path.parent->name, "members")) {
       return plan_kind::has_member;
     }
-    if (type_.has_groups && equal_names(path.parent->name, "groups")) {
+    if (type_.has_groups && equal_ignoring_case(path.parent->name, "groups")) {
       return plan_kind::in_group;
     }
     return std::nullopt;

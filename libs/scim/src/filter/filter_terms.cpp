@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/filter_terms.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/scim/case_fold.hpp>
 
 #include <algorithm>
@@ -18,10 +19,6 @@ auto whole_if_it_fits(double number) -> filter_value {
     return static_cast<std::int64_t>(number);
   }
   return number;
-}
-
-auto is_digit(char c) noexcept -> bool {
-  return c >= '0' && c <= '9';
 }
 
 /// Whether a word is a number of JSON (RFC 8259, section 6): `-1`, `1.5e3`, but neither `0012` nor
@@ -81,8 +78,9 @@ auto convert(json::value const& literal, attribute const& a) -> std::optional<fi
       if (auto const* const boolean = literal.if_bool()) {
         return *boolean;
       }
-      if (text != nullptr && (equal_names(*text, "true") || equal_names(*text, "false"))) {
-        return equal_names(*text, "true");
+      if (text != nullptr &&
+          (equal_ignoring_case(*text, "true") || equal_ignoring_case(*text, "false"))) {
+        return equal_ignoring_case(*text, "true");
       }
       return std::nullopt;
     case attribute_type::integer:
@@ -111,14 +109,13 @@ auto is_bare_word(std::string_view word) noexcept -> bool {
     return false;
   }
   auto const first = word.front();
-  bool const begins_one = (fold_ascii(first) >= 'a' && fold_ascii(first) <= 'z') ||
-                          is_digit(first) || (first & 0x80) != 0 ||
+  bool const begins_one = is_letter(first) || is_digit(first) || (first & 0x80) != 0 ||
                           std::string_view("_-+./@").find(first) != std::string_view::npos;
   constexpr std::array<std::string_view, 3> literals{"true", "false", "null"};
   constexpr std::array<std::string_view, 3> operators{"and", "or", "not"};
   return begins_one && !is_json_number(word) &&
          std::ranges::find(literals, word) == literals.end() &&
-         std::ranges::none_of(operators, [&](auto o) { return equal_names(o, word); });
+         std::ranges::none_of(operators, [&](auto o) { return equal_ignoring_case(o, word); });
 }
 
 }  // namespace tidegate::scim

@@ -5,10 +5,10 @@
 
 #include "filter/filter_terms.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/date.hpp>
 #include <tidegate/json/parse.hpp>
 #include <tidegate/json/string.hpp>
-#include <tidegate/scim/case_fold.hpp>
 
 #include <string>
 #include <variant>
@@ -41,7 +41,7 @@ void append_value(std::string& out, filter_value const& value) {
 
 void append_filter(std::string& out, filter const& f, bool in_value_path) {
   auto const append_name = [&] {
-    out += in_value_path ? fold_name(f.path.sub->name) : canonical_name(f.path);
+    out += in_value_path ? lower_case(f.path.sub->name) : canonical_name(f.path);
   };
   switch (f.kind) {
     case filter_kind::all_of:

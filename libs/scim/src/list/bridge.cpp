@@ -3,7 +3,7 @@
 
 #include "message.hpp"
 
-#include <tidegate/scim/case_fold.hpp>
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/scim/list_response.hpp>
 #include <tidegate/scim/service_provider_config.hpp>
 
@@ -20,8 +20,8 @@ namespace {
 constexpr std::array<std::string_view, 3> page_parameters = {"cursor", "startIndex", "count"};
 
 [[nodiscard]] auto is_page_parameter(std::string_view name) -> bool {
-  return std::ranges::any_of(page_parameters,
-                             [&](std::string_view each) { return equal_names(each, name); });
+  return std::ranges::any_of(
+      page_parameters, [&](std::string_view each) { return equal_ignoring_case(each, name); });
 }
 
 [[nodiscard]] auto read_object(std::string_view body, json::limits const& limits)
@@ -55,7 +55,7 @@ auto bridged_filter(std::string_view filter) -> std::string {
         out += c;
       }
     } else {
-      out += fold_ascii(c);
+      out += to_lower(c);
       in_string = c == '"';
     }
   }
@@ -87,9 +87,7 @@ auto bridge_request(list_request const& request, cursor_sealer const& sealer,
 auto bridged_query(std::string_view query, bridged_page const& page) -> std::string {
   std::string out;
   while (!query.empty()) {
-    auto const end = std::min(query.find('&'), query.size());
-    auto const pair = query.substr(0, end);
-    query.remove_prefix(std::min(end + 1, query.size()));
+    auto const pair = take_until(query, '&');
     if (!pair.empty() && !is_page_parameter(pair.substr(0, pair.find('=')))) {
       out += pair;
       out += '&';

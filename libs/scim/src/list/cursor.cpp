@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/cursor.hpp>
 
-#include "text/base64url.hpp"
-
 #include <tidegate/aead/aes_256_gcm.hpp>
-#include <tidegate/scim/case_fold.hpp>
+#include <tidegate/base/ascii.hpp>
+#include <tidegate/base/base64.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -63,7 +62,7 @@ void append_names(std::string& out, std::span<std::string const> names) {
   std::vector<std::string> folded;
   folded.reserve(names.size());
   for (auto const& name : names) {
-    folded.push_back(fold_name(name));
+    folded.push_back(lower_case(name));
   }
   std::sort(folded.begin(), folded.end());
   folded.erase(std::unique(folded.begin(), folded.end()), folded.end());
@@ -82,7 +81,7 @@ void append_names(std::string& out, std::span<std::string const> names) {
   append_big_endian(out, binding.permission_epoch, 8);
   append_text(out, binding.endpoint);
   append_text(out, binding.filter);
-  append_text(out, fold_name(binding.sort_by));
+  append_text(out, lower_case(binding.sort_by));
   append_big_endian(out, binding.descending ? 1 : 0, 1);
   append_names(out, binding.attributes);
   append_names(out, binding.excluded_attributes);

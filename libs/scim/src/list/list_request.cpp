@@ -3,9 +3,9 @@
 
 #include "message.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/query.hpp>
 #include <tidegate/json/string.hpp>
-#include <tidegate/scim/case_fold.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -56,7 +56,6 @@ struct parameters {
 /// Whether it looks like standard attribute notation (RFC 7644, section 3.10): a name, with a
 /// sub-attribute or a URN before it. Whether there is such an attribute is for the schema to say.
 [[nodiscard]] auto is_attribute_notation(std::string_view text) noexcept -> bool {
-  auto const is_letter = [](char c) { return fold_ascii(c) >= 'a' && fold_ascii(c) <= 'z'; };
   return !text.empty() && text.size() <= attribute_name_octets_max && is_letter(text.front()) &&
          std::all_of(text.begin(), text.end(), [](char c) {
            return c > ' ' && c < '\x7f' &&
@@ -198,8 +197,8 @@ struct parameters {
     made.sort_by = *std::move(p.sort_by);
   }
   if (p.sort_order) {
-    bool const descending = equal_names(*p.sort_order, "descending");
-    if (!descending && !equal_names(*p.sort_order, "ascending")) {
+    bool const descending = equal_ignoring_case(*p.sort_order, "descending");
+    if (!descending && !equal_ignoring_case(*p.sort_order, "ascending")) {
       return invalid_value("sortOrder must be ascending or descending");
     }
     made.descending = descending && !made.sort_by.empty();
@@ -207,22 +206,6 @@ struct parameters {
   made.attributes = std::move(p.attributes);
   made.excluded_attributes = std::move(p.excluded_attributes);
   return made;
-}
-
-void append_query_encoded(std::string& out, std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  for (char c : text) {
-    bool const unreserved = (fold_ascii(c) >= 'a' && fold_ascii(c) <= 'z') ||
-                            (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
-    if (unreserved) {
-      out += c;
-    } else {
-      auto const octet = static_cast<unsigned char>(c);
-      out += '%';
-      out += digits[octet / 16];
-      out += digits[octet % 16];
-    }
-  }
 }
 
 void append_names_query(std::string& out, std::string_view parameter,
@@ -233,7 +216,7 @@ void append_names_query(std::string& out, std::string_view parameter,
       out += parameter;
     }
     out += before;
-    append_query_encoded(out, name);
+    http::append_query_encoded(out, name);
     before = ',';
   }
   if (!list.empty()) {
@@ -316,19 +299,19 @@ void append_list_query(std::string& out, list_request const& request) {
   append_names_query(out, "excludedAttributes", request.excluded_attributes);
   if (request.filter) {
     out += "filter=";
-    append_query_encoded(out, *request.filter);
+    http::append_query_encoded(out, *request.filter);
     out += '&';
   }
   if (!request.sort_by.empty()) {
     out += "sortBy=";
-    append_query_encoded(out, request.sort_by);
+    http::append_query_encoded(out, request.sort_by);
     out += request.descending ? "&sortOrder=descending&" : "&";
   }
   if (request.method == pagination_method::index) {
     out += "startIndex=" + std::to_string(request.start_index);
   } else {
     out += request.cursor.empty() ? "cursor" : "cursor=";
-    append_query_encoded(out, request.cursor);
+    http::append_query_encoded(out, request.cursor);
   }
   if (request.count) {
     out += "&count=" + std::to_string(*request.count);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/csv.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/json/parse.hpp>
 
 #include <algorithm>
@@ -15,14 +16,6 @@ namespace {
 constexpr std::string_view json_suffix = " (json)";
 /// An index above this is a slip, not a value.
 constexpr std::size_t index_max = 999;
-
-[[nodiscard]] auto to_lower(std::string_view text) -> std::string {
-  std::string out(text);
-  for (auto& each : out) {
-    each = each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
-  }
-  return out;
-}
 
 /// Whether a plain cell would not be read as the same value again.
 [[nodiscard]] auto needs_json(json::value const& value) -> bool {
@@ -130,7 +123,7 @@ void csv_columns::visit(std::string& path, json::value const& value, char separa
     if (values->empty()) {
       return;
     }
-    auto const name = to_lower(path);
+    auto const name = lower_case(path);
     if (values->size() > limits_.values_max) {
       whole_.insert(name);
     }
@@ -160,18 +153,18 @@ void csv_columns::visit_members(json::value const& resource, Leaf const& leaf) {
 
 auto csv_columns::add(json::value const& resource) -> bool {
   is_in_order_ = false;
-  visit_members(
-      resource, [this](std::string const& path, json::value const& /*value*/, bool as_json) {
-        auto const [found, is_new] = by_name_.try_emplace(to_lower(path), columns_.size());
-        if (is_new) {
-          auto const begin = path.starts_with("urn:") ? path.rfind(':') + 1 : 0;
-          auto const attribute = path.substr(0, path.find('.', begin));
-          auto const group = groups_.try_emplace(to_lower(attribute), groups_.size()).first->second;
-          columns_.push_back({.name = path, .group = group});
-        }
-        auto& column = columns_[found->second];
-        column.as_json = column.as_json || as_json;
-      });
+  visit_members(resource, [this](std::string const& path, json::value const& /*value*/,
+                                 bool as_json) {
+    auto const [found, is_new] = by_name_.try_emplace(lower_case(path), columns_.size());
+    if (is_new) {
+      auto const begin = path.starts_with("urn:") ? path.rfind(':') + 1 : 0;
+      auto const attribute = path.substr(0, path.find('.', begin));
+      auto const group = groups_.try_emplace(lower_case(attribute), groups_.size()).first->second;
+      columns_.push_back({.name = path, .group = group});
+    }
+    auto& column = columns_[found->second];
+    column.as_json = column.as_json || as_json;
+  });
   return columns_.size() <= limits_.columns_max;
 }
 
@@ -184,7 +177,7 @@ void csv_columns::put_in_order() {
   std::iota(order_.begin(), order_.end(), std::size_t{0});
   // Columns of values that became too many for columns of their own are gone.
   std::erase_if(order_, [this](std::size_t each) {
-    auto const name = to_lower(columns_[each].name);
+    auto const name = lower_case(columns_[each].name);
     for (auto dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
       if (whole_.contains(std::string_view(name).substr(0, dot))) {
         return true;
@@ -216,7 +209,7 @@ void csv_columns::append_row(std::string& out, json::value const& resource) {
   put_in_order();
   std::vector<std::string> cells(order_.size());
   visit_members(resource, [&](std::string const& path, json::value const& value, bool /*as_json*/) {
-    auto const found = by_name_.find(to_lower(path));
+    auto const found = by_name_.find(lower_case(path));
     if (found == by_name_.end()) {
       return;
     }
@@ -306,11 +299,11 @@ auto csv_header::of(std::vector<std::string> const& names) -> result<csv_header,
       made.as_json = true;
       name.remove_suffix(json_suffix.size());
     }
-    if (!known.insert(to_lower(name)).second) {
+    if (!known.insert(lower_case(name)).second) {
       return failure(csv_fault::name_twice);
     }
     if (auto const colon = name.rfind(':');
-        to_lower(name).starts_with("urn:") && colon != std::string_view::npos) {
+        lower_case(name).starts_with("urn:") && colon != std::string_view::npos) {
       made.path.emplace_back(name.substr(0, colon));
       name.remove_prefix(colon + 1);
     }

@@ -77,12 +77,6 @@ auto key_of(Value const& value) -> std::string {
   return make_key([&](std::string& key) { append_ordered(key, value); });
 }
 
-auto is_primary(json::value const& value) noexcept -> bool {
-  auto const* const primary = value.find("primary");
-  auto const* const flag = primary == nullptr ? nullptr : primary->if_bool();
-  return flag != nullptr && *flag;
-}
-
 /// Calls `each` with every value of an array, or with the only one.
 template <class Each>
 void for_each_value(json::value const* value, Each each) {
@@ -110,7 +104,7 @@ void for_each_value(attribute_path const& path, json::value const& resource, Eac
       return;
     }
     for_each_value(one.find(path.sub->name),
-                   [&](json::value const& value) { each(value, is_primary(one)); });
+                   [&](json::value const& value) { each(value, is_true(one, "primary")); });
   });
 }
 

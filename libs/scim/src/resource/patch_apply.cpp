@@ -3,6 +3,7 @@
 
 #include "resource/read_value.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/scim/case_fold.hpp>
 #include <tidegate/scim/resource.hpp>
 
@@ -63,11 +64,6 @@ auto has_all(json::value const& value, json::value const& wanted, attribute cons
     auto const* const sub = a.find(m.name);
     return mine != nullptr && sub != nullptr && is_same(*mine, m.value, *sub);
   });
-}
-
-auto is_primary(json::value const& value) noexcept -> bool {
-  auto const* const flag = value.find("primary");
-  return flag != nullptr && flag->if_bool() != nullptr && *flag->if_bool();
 }
 
 /// How many comparisons a filter makes.
@@ -181,9 +177,10 @@ class patcher {
 
  private:
   auto remove_extension(patch_kind kind, std::string_view urn) -> result<void, error> {
-    bool const required = std::ranges::any_of(
-        definition_.type().schema_extensions,
-        [&](schema_extension const& e) { return e.required && equal_names(e.schema, urn); });
+    bool const required =
+        std::ranges::any_of(definition_.type().schema_extensions, [&](schema_extension const& e) {
+          return e.required && equal_ignoring_case(e.schema, urn);
+        });
     if (resource_.erase(urn) && required && kind == patch_kind::remove) {
       return fail(scim_type::mutability, std::string(urn) + ": this extension is required");
     }
@@ -380,7 +377,7 @@ class patcher {
     }
     std::optional<std::size_t> primary;
     for (auto const i : changed) {
-      if (is_primary(values[i])) {
+      if (is_true(values[i], "primary")) {
         if (primary) {
           return fail({resource_fault::primary_twice, a.name});
         }
@@ -388,7 +385,7 @@ class patcher {
       }
     }
     for (std::size_t i = 0; primary && i < values.size(); ++i) {
-      if (i != *primary && is_primary(values[i])) {
+      if (i != *primary && is_true(values[i], "primary")) {
         values[i].if_object()->set("primary", false);
       }
     }
@@ -442,7 +439,7 @@ auto change_of_members(patch_operation op, attribute const& a) -> result<member_
   }
   if (auto& f = op.path.value_filter) {
     if (f->kind == filter_kind::compare && f->op == compare_op::eq &&
-        equal_names(f->path.sub->name, "value") && op.path.literals.front().if_string()) {
+        equal_ignoring_case(f->path.sub->name, "value") && op.path.literals.front().if_string()) {
       return member_change{remove, {json::object{{"value", op.path.literals.front()}}}, {}};
     }
     return member_change{remove_matching, {}, std::move(f)};

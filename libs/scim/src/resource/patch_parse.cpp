@@ -4,7 +4,7 @@
 #include "message.hpp"
 #include "resource/read_value.hpp"
 
-#include <tidegate/scim/case_fold.hpp>
+#include <tidegate/base/ascii.hpp>
 
 #include <algorithm>
 #include <array>
@@ -53,8 +53,7 @@ class patch_reader {
   /// Reads one operation, which may become several; `place` says where it stands.
   auto read_operation(json::value const& value, std::string const& place) -> result<void, error> {
     auto const* const object = value.if_object();
-    auto const* const op = object == nullptr ? nullptr : object->find("op");
-    auto const* const word = op == nullptr ? nullptr : op->if_string();
+    auto const* const word = value.find<std::string>("op");
     if (word == nullptr) {
       return failure(invalid_syntax(place + ": an object with op is expected"));
     }
@@ -90,7 +89,7 @@ class patch_reader {
   static auto kind_of(std::string_view word) noexcept -> std::optional<patch_kind> {
     constexpr std::array<std::string_view, 3> words{"add", "remove", "replace"};
     auto const* const found =
-        std::ranges::find_if(words, [&](auto w) { return equal_names(w, word); });
+        std::ranges::find_if(words, [&](auto w) { return equal_ignoring_case(w, word); });
     if (found == words.end()) {
       return std::nullopt;
     }
@@ -126,7 +125,7 @@ class patch_reader {
           continue;
         }
       }
-      if (extension != nullptr && equal_names(m.name, "schemas") &&
+      if (extension != nullptr && equal_ignoring_case(m.name, "schemas") &&
           extension->find("schemas") == nullptr) {
         continue;  // some clients list the extension itself there
       }
@@ -187,7 +186,8 @@ class patch_reader {
   /// are.
   auto read_schemas(json::value& value, std::string const& place) -> result<bool, error> {
     auto const is_unknown = [&](json::value const& urn) {
-      return urn.if_string() != nullptr && !equal_names(*urn.if_string(), definition_.base().id) &&
+      return urn.if_string() != nullptr &&
+             !equal_ignoring_case(*urn.if_string(), definition_.base().id) &&
              definition_.find_extension(*urn.if_string()) == nullptr;
     };
     json::array one;
@@ -278,8 +278,7 @@ auto parse_patch(json::value const& body, resource_definition const& definition,
                  unknown_attributes unknown, ignored_names* ignored)
     -> result<std::vector<patch_operation>, error> {
   TIDEGATE_TRY_VOID(check_message(body, patch_op_schema));
-  auto const* const operations = body.find("Operations");
-  auto const* const array = operations == nullptr ? nullptr : operations->if_array();
+  auto const* const array = body.find<json::array>("Operations");
   if (array == nullptr || array->empty()) {
     return failure(invalid_syntax("Operations: an array of one or more is expected"));
   }

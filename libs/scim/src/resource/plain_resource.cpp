@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/plain_resource.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/base/utf8.hpp>
 #include "resource/index_entries.hpp"
 
 #include <tidegate/json/string.hpp>
-#include <tidegate/scim/case_fold.hpp>
 
 #include <algorithm>
 #include <array>
@@ -145,7 +145,7 @@ class plain_reader {
     }
     for (auto const& e : definition_.type().schema_extensions) {
       if (e.required && std::ranges::none_of(listed(), [&](schema const* extension) {
-            return equal_names(extension->id, e.schema);
+            return equal_ignoring_case(extension->id, e.schema);
           })) {
         return false;
       }

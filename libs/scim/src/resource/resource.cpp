@@ -3,7 +3,7 @@
 
 #include "resource/read_value.hpp"
 
-#include <tidegate/scim/case_fold.hpp>
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/scim/date_time.hpp>
 
 #include <algorithm>
@@ -36,8 +36,7 @@ auto is_base64(std::string_view text) noexcept -> bool {
   }
   text.remove_suffix(padding);
   return text.size() % 4 != 1 && std::ranges::all_of(text, [](char c) {
-           return (fold_ascii(c) >= 'a' && fold_ascii(c) <= 'z') || (c >= '0' && c <= '9') ||
-                  c == '+' || c == '/' || c == '-' || c == '_';
+           return is_letter_or_digit(c) || c == '+' || c == '/' || c == '-' || c == '_';
          });
 }
 
@@ -49,8 +48,8 @@ auto read_simple(json::value& value, attribute_type type) -> bool {
     case attribute_type::reference: return text != nullptr;
     case attribute_type::boolean:
       if (text != nullptr) {
-        bool const is_true = equal_names(*text, "true");
-        if (!is_true && !equal_names(*text, "false")) {
+        bool const is_true = equal_ignoring_case(*text, "true");
+        if (!is_true && !equal_ignoring_case(*text, "false")) {
           return false;
         }
         value = is_true;
@@ -202,8 +201,7 @@ class resource_reader {
 auto check_schemas(json::object const& object, resource_definition const& definition,
                    unknown_attributes unknown, ignored_names* ignored)
     -> result<void, resource_error> {
-  auto const* const schemas = object.find("schemas");
-  auto const* const array = schemas == nullptr ? nullptr : schemas->if_array();
+  auto const* const array = object.find<json::array>("schemas");
   if (array == nullptr || array->empty()) {
     return fail(resource_fault::schemas_missing, "schemas");
   }
@@ -213,7 +211,7 @@ auto check_schemas(json::object const& object, resource_definition const& defini
     if (urn == nullptr) {
       return fail(resource_fault::wrong_type, "schemas" + item(i));
     }
-    bool const is_base = equal_names(*urn, definition.base().id);
+    bool const is_base = equal_ignoring_case(*urn, definition.base().id);
     if (!is_base && definition.find_extension(*urn) == nullptr) {
       if (unknown == unknown_attributes::refuse) {
         return fail(resource_fault::unknown_schema, "schemas" + item(i));
@@ -381,7 +379,8 @@ auto is_empty_reference(json::value const& value, attribute const& a) -> bool {
   return object != nullptr && !a.multi_valued && a.find("value") != nullptr &&
          std::ranges::any_of(object->members(),
                              [](json::member const& m) {
-                               return equal_names(m.name, "value") && m.value == json::value("");
+                               return equal_ignoring_case(m.name, "value") &&
+                                      m.value == json::value("");
                              }) &&
          !is_present(value);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/model.hpp>
 
-#include <tidegate/scim/case_fold.hpp>
+#include <tidegate/base/ascii.hpp>
 
 #include <algorithm>
 #include <array>
@@ -62,8 +62,8 @@ auto is_never_returned(attribute_path const& path) noexcept -> bool {
 /// Whether the attribute is one that a directory keeps as pairs of resources.
 auto is_membership(model_type const& type, attribute_path const& path) noexcept -> bool {
   return path.extension == nullptr && path.parent != nullptr &&
-         ((type.has_members && equal_names(path.parent->name, "members")) ||
-          (type.has_groups && equal_names(path.parent->name, "groups")));
+         ((type.has_members && equal_ignoring_case(path.parent->name, "members")) ||
+          (type.has_groups && equal_ignoring_case(path.parent->name, "groups")));
 }
 
 /// Puts `given` behind the built-in ones; one with the id of a built-in one takes its place.
@@ -72,7 +72,7 @@ auto join(std::span<T const> builtin, std::span<T const> given)
     -> result<std::vector<T>, model_error> {
   std::vector<T> all(builtin.begin(), builtin.end());
   for (auto const& one : given) {
-    auto const same = [&](T const& other) { return equal_names(other.id, one.id); };
+    auto const same = [&](T const& other) { return equal_ignoring_case(other.id, one.id); };
     if (std::ranges::count_if(given, same) > 1) {
       return fail(one.id, "comes twice");
     }
@@ -88,8 +88,9 @@ auto join(std::span<T const> builtin, std::span<T const> given)
 auto check_endpoints(std::span<resource_type const> types) -> result<void, model_error> {
   for (auto const& t : types) {
     auto const count = [&](auto member) {
-      return std::ranges::count_if(
-          types, [&](resource_type const& other) { return equal_names(other.*member, t.*member); });
+      return std::ranges::count_if(types, [&](resource_type const& other) {
+        return equal_ignoring_case(other.*member, t.*member);
+      });
     };
     if (count(&resource_type::name) > 1) {
       return fail(t.name, "two resource types have this name");
@@ -101,7 +102,7 @@ auto check_endpoints(std::span<resource_type const> types) -> result<void, model
       return fail(t.name, "\"" + t.endpoint + "\" is not an endpoint");
     }
     if (std::ranges::any_of(taken_endpoints,
-                            [&](auto taken) { return equal_names(taken, t.endpoint); })) {
+                            [&](auto taken) { return equal_ignoring_case(taken, t.endpoint); })) {
       return fail(t.name, "the service itself needs the endpoint " + t.endpoint);
     }
   }
@@ -130,7 +131,7 @@ void for_each_path(resource_definition const& definition, Each each) {
 auto has_references(resource_definition const& definition, std::string_view urn,
                     std::string_view name) noexcept -> bool {
   auto const* const a = definition.base().find(name);
-  return equal_names(definition.base().id, urn) && a != nullptr && a->multi_valued &&
+  return equal_ignoring_case(definition.base().id, urn) && a != nullptr && a->multi_valued &&
          a->find("value") != nullptr;
 }
 
@@ -185,7 +186,7 @@ auto add_asked(std::vector<model_type>& types, std::string_view text) -> result<
   auto const colon = text.find(':');
   auto const type_name = text.substr(0, colon == std::string_view::npos ? 0 : colon);
   auto const is_named = [&](model_type const& t) {
-    return equal_names(t.definition.type().name, type_name);
+    return equal_ignoring_case(t.definition.type().name, type_name);
   };
   bool const of_one = std::ranges::any_of(types, is_named);
   auto const path_text = of_one ? text.substr(colon + 1) : text;
@@ -201,7 +202,7 @@ auto add_asked(std::vector<model_type>& types, std::string_view text) -> result<
     found = true;
     if (is_membership(type, *path)) {
       // Who is a member is found anyway; the rest of it is not kept in the resource.
-      if (path->sub != nullptr && !equal_names(path->sub->name, "value")) {
+      if (path->sub != nullptr && !equal_ignoring_case(path->sub->name, "value")) {
         return fail(text, "of members, only \"value\" is indexed");
       }
       continue;
@@ -252,8 +253,9 @@ auto model::make(std::span<schema const> schemas, std::span<resource_type const>
 }
 
 auto model::find(std::string_view name) const noexcept -> model_type const* {
-  auto const found = std::ranges::find_if(
-      types_, [&](model_type const& t) { return equal_names(t.definition.type().name, name); });
+  auto const found = std::ranges::find_if(types_, [&](model_type const& t) {
+    return equal_ignoring_case(t.definition.type().name, name);
+  });
   return found == types_.end() ? nullptr : &*found;
 }
 

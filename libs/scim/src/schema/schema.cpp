@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/schema.hpp>
 
-#include <tidegate/scim/case_fold.hpp>
+#include <tidegate/base/ascii.hpp>
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@ namespace tidegate::scim {
 
 auto find_by_name(std::span<attribute const> attributes, std::string_view name) noexcept
     -> attribute const* {
-  auto const found =
-      std::ranges::find_if(attributes, [&](auto const& a) { return equal_names(a.name, name); });
+  auto const found = std::ranges::find_if(
+      attributes, [&](auto const& a) { return equal_ignoring_case(a.name, name); });
   return found == attributes.end() ? nullptr : &*found;
 }
 
@@ -63,8 +63,7 @@ auto is_schema_uri(std::string_view uri) -> bool {
   auto const colon = uri.find(':');
   return colon != std::string_view::npos && colon != 0 && uri.back() != ':' &&
          std::ranges::all_of(uri, [&](char c) {
-           return (fold_ascii(c) >= 'a' && fold_ascii(c) <= 'z') || (c >= '0' && c <= '9') ||
-                  others.find(c) != std::string_view::npos;
+           return is_letter_or_digit(c) || others.find(c) != std::string_view::npos;
          });
 }
 
@@ -112,8 +111,8 @@ class members_of {
     if (find(name) == nullptr) {
       return otherwise;
     }
-    auto const found =
-        std::ranges::find_if(words, [&](auto const& w) { return equal_names(w.text, text); });
+    auto const found = std::ranges::find_if(
+        words, [&](auto const& w) { return equal_ignoring_case(w.text, text); });
     if (found == words.end()) {
       return fail(schema_fault::unknown_value, path(name));
     }
@@ -264,7 +263,7 @@ auto to_json(std::vector<attribute> const& attributes) -> json::value {
 /// Whether `path` is `urn`, or `urn` and a colon come first in it.
 auto starts_with_urn(std::string_view path, std::string_view urn) noexcept -> bool {
   return path.size() > urn.size() && path[urn.size()] == ':' &&
-         equal_names(path.substr(0, urn.size()), urn);
+         equal_ignoring_case(path.substr(0, urn.size()), urn);
 }
 
 }  // namespace
@@ -300,12 +299,11 @@ auto to_string(schema_error const& error) -> std::string {
 }
 
 auto is_attribute_name(std::string_view name) noexcept -> bool {
-  auto const alpha = [](char c) { return fold_ascii(c) >= 'a' && fold_ascii(c) <= 'z'; };
   if (name.starts_with('$')) {
     name.remove_prefix(1);
   }
-  return !name.empty() && alpha(name.front()) && std::ranges::all_of(name, [&](char c) {
-    return alpha(c) || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '$';
+  return !name.empty() && is_letter(name.front()) && std::ranges::all_of(name, [&](char c) {
+    return is_letter_or_digit(c) || c == '-' || c == '_' || c == '$';
   });
 }
 
@@ -358,9 +356,10 @@ auto read_resource_type(json::value const& value) -> result<resource_type, schem
     schema_extension one;
     TIDEGATE_TRY(one.schema, inner.read_text("schema", true));
     TIDEGATE_TRY(one.required, inner.read_bool("required", false));
-    if (equal_names(one.schema, t.schema) ||
-        std::ranges::any_of(t.schema_extensions,
-                            [&](auto const& e) { return equal_names(e.schema, one.schema); })) {
+    if (equal_ignoring_case(one.schema, t.schema) ||
+        std::ranges::any_of(t.schema_extensions, [&](auto const& e) {
+          return equal_ignoring_case(e.schema, one.schema);
+        })) {
       return fail(schema_fault::name_twice, inner.path("schema"));
     }
     t.schema_extensions.push_back(std::move(one));
@@ -397,7 +396,8 @@ auto to_json(resource_type const& value) -> json::value {
 auto resource_definition::make(resource_type type, std::span<schema const> schemas)
     -> result<resource_definition, schema_error> {
   auto const find = [&](std::string_view urn) {
-    return std::ranges::find_if(schemas, [&](schema const& s) { return equal_names(s.id, urn); });
+    return std::ranges::find_if(schemas,
+                                [&](schema const& s) { return equal_ignoring_case(s.id, urn); });
   };
   auto const base = find(type.schema);
   if (base == schemas.end()) {
@@ -424,8 +424,8 @@ auto resource_definition::make(resource_type type, std::span<schema const> schem
 }
 
 auto resource_definition::find_extension(std::string_view urn) const noexcept -> schema const* {
-  auto const found =
-      std::ranges::find_if(extensions_, [&](schema const& s) { return equal_names(s.id, urn); });
+  auto const found = std::ranges::find_if(
+      extensions_, [&](schema const& s) { return equal_ignoring_case(s.id, urn); });
   return found == extensions_.end() ? nullptr : &*found;
 }
 
@@ -505,7 +505,7 @@ auto spelled_name(attribute_path const& path) -> std::string {
 }
 
 auto canonical_name(attribute_path const& path) -> std::string {
-  return fold_name(spelled_name(path));
+  return lower_case(spelled_name(path));
 }
 
 }  // namespace tidegate::scim

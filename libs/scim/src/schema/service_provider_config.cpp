@@ -15,18 +15,14 @@ namespace {
 
 [[nodiscard]] auto bool_of(json::value const& from, std::string_view name, bool otherwise) noexcept
     -> bool {
-  auto const* value = from.find(name);
-  return value != nullptr && value->if_bool() != nullptr ? *value->if_bool() : otherwise;
+  auto const* const value = from.find<bool>(name);
+  return value != nullptr ? *value : otherwise;
 }
 
 [[nodiscard]] auto positive_of(json::value const& from, std::string_view name) noexcept
     -> std::optional<std::uint64_t> {
-  auto const* value = from.find(name);
-  auto const* number = value == nullptr ? nullptr : value->if_integer();
-  if (number == nullptr || *number <= 0) {
-    return std::nullopt;
-  }
-  return static_cast<std::uint64_t>(*number);
+  auto const number = number_of(from, name);
+  return number == std::uint64_t{0} ? std::nullopt : number;
 }
 
 }  // namespace
@@ -78,7 +74,7 @@ void append_service_provider_config(std::string& out, service_provider_config co
 auto parse_pagination_support(std::string_view body) -> result<pagination_support, error> {
   TIDEGATE_TRY(auto const message, parse_message(body, service_provider_config_schema));
   pagination_support read;
-  auto const* pagination = message.find("pagination");
+  auto const* const pagination = message.find("pagination");
   if (pagination == nullptr || pagination->if_object() == nullptr) {
     return read;
   }

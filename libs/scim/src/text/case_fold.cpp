@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/scim/case_fold.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/base/utf8.hpp>
+
 #include "text/normalization_table.hpp"
 
 #include <algorithm>
@@ -98,7 +100,7 @@ constexpr auto fold_table = std::to_array<fold_row>({
 
 auto fold_code_point(std::uint32_t c) noexcept -> std::uint32_t {
   if (c < 0x80) {
-    return static_cast<std::uint32_t>(fold_ascii(static_cast<char>(c)));
+    return static_cast<std::uint32_t>(to_lower(static_cast<char>(c)));
   }
   auto const* const row =
       std::lower_bound(fold_table.begin(), fold_table.end(), c,
@@ -143,6 +145,12 @@ void decompose(std::vector<std::uint32_t>& out, std::uint32_t c) {
       out.push_back(trailing + number % trailings);
     }
     return;
+  }
+  for (auto const& block : ideograph_blocks) {
+    if (c - block.first < block.characters.size() && block.characters[c - block.first] != 0) {
+      out.push_back(block.characters[c - block.first]);
+      return;
+    }
   }
   auto const* row = find_decomposition(composed_characters, c);
   if (row == nullptr) {
@@ -275,7 +283,7 @@ void append_folded_ascii(std::string& out, std::string_view text) {
   auto const size = out.size();
   out += text;
   std::transform(text.begin(), text.end(), out.begin() + static_cast<std::ptrdiff_t>(size),
-                 fold_ascii);
+                 to_lower);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -15,6 +16,13 @@ struct decomposition {
   std::uint32_t second;
 };
 
+/// Compatibility ideographs from `first` on, and which character each of them is; 0 for those that
+/// are themselves.
+struct ideograph_block {
+  std::uint32_t first;
+  std::span<std::uint32_t const> characters;
+};
+
 /// The characters from `first` to `last` are marks of that class.
 struct class_range {
   std::uint32_t first;
@@ -25,6 +33,7 @@ struct class_range {
 /// By `character`. Those that NFC makes of their two parts, and those that it takes apart for good.
 extern std::span<decomposition const> const composed_characters;
 extern std::span<decomposition const> const never_composed_characters;
+extern std::array<ideograph_block, 2> const ideograph_blocks;
 
 /// In order. Every other character is of class 0.
 extern std::span<class_range const> const combining_classes;

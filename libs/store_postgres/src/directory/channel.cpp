@@ -12,9 +12,10 @@ constexpr std::size_t members_max = 1000;
 
 }  // namespace
 
-auto directory_channel::ask(sql which, parameters const& values) -> outcome<rows> {
+auto directory_channel::ask(fixed_statement const& which, parameters const& values)
+    -> outcome<rows> {
   TIDEGATE_TRY_VOID(send_members());
-  return server_.ask(static_cast<std::size_t>(which), values);
+  return server_.ask(number_of(which), values);
 }
 
 auto directory_channel::ask(std::string const& text, parameters const& values) -> outcome<rows> {
@@ -22,11 +23,13 @@ auto directory_channel::ask(std::string const& text, parameters const& values) -
   return server_.ask(text, values);
 }
 
-auto directory_channel::send(sql which, parameters const& values) -> outcome<void> {
-  return server_.send(static_cast<std::size_t>(which), values);
+auto directory_channel::send(fixed_statement const& which, parameters const& values)
+    -> outcome<void> {
+  return server_.send(number_of(which), values);
 }
 
-auto directory_channel::write(sql which, parameters const& values) -> outcome<void> {
+auto directory_channel::write(fixed_statement const& which, parameters const& values)
+    -> outcome<void> {
   TIDEGATE_TRY_VOID(make_savepoint());
   TIDEGATE_TRY_VOID(send_members());
   return send(which, values);
@@ -51,8 +54,8 @@ auto directory_channel::send_members() -> outcome<void> {
   auto const added = std::exchange(added_, {});
   std::vector<std::string_view> const displays(added.displays.begin(), added.displays.end());
   TIDEGATE_TRY_VOID(
-      write(sql::insert_members, parameters(added.group, added.rids, added.places, displays)));
-  return write(sql::mark_in_groups, parameters(added.rids));
+      write(sql.insert_members, parameters(added.group, added.rids, added.places, displays)));
+  return write(sql.mark_in_groups, parameters(added.rids));
 }
 
 void directory_channel::begin_transaction(bool is_alone) noexcept {
@@ -63,7 +66,7 @@ void directory_channel::begin_transaction(bool is_alone) noexcept {
 
 auto directory_channel::make_savepoint() -> outcome<void> {
   if (!has_savepoint_ && !is_alone_) {
-    TIDEGATE_TRY_VOID(send(sql::savepoint));
+    TIDEGATE_TRY_VOID(send(sql.savepoint));
     has_savepoint_ = true;
   }
   return {};
@@ -71,7 +74,7 @@ auto directory_channel::make_savepoint() -> outcome<void> {
 
 auto directory_channel::keep_transaction() -> outcome<void> {
   TIDEGATE_TRY_VOID(send_members());
-  return std::exchange(has_savepoint_, false) ? send(sql::release) : outcome<void>();
+  return std::exchange(has_savepoint_, false) ? send(sql.release) : outcome<void>();
 }
 
 auto directory_channel::undo_transaction() -> outcome<void> {
@@ -84,8 +87,8 @@ auto directory_channel::undo_transaction() -> outcome<void> {
   if (!ended && server_.is_broken()) {
     return failure(ended.error());
   }
-  TIDEGATE_TRY_VOID(send(sql::undo));
-  return send(sql::release);
+  TIDEGATE_TRY_VOID(send(sql.undo));
+  return send(sql.release);
 }
 
 }  // namespace tidegate::store_postgres

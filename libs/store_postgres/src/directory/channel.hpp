@@ -23,12 +23,14 @@ class directory_channel {
   [[nodiscard]] auto server() noexcept -> connection& { return server_; }
   [[nodiscard]] auto server() const noexcept -> connection const& { return server_; }
 
-  [[nodiscard]] auto ask(sql which, parameters const& values = parameters()) -> outcome<rows>;
+  [[nodiscard]] auto ask(fixed_statement const& which, parameters const& values = parameters())
+      -> outcome<rows>;
   [[nodiscard]] auto ask(std::string const& text, parameters const& values) -> outcome<rows>;
   /// Without what is collected.
-  [[nodiscard]] auto send(sql which, parameters const& values = parameters()) -> outcome<void>;
+  [[nodiscard]] auto send(fixed_statement const& which, parameters const& values = parameters())
+      -> outcome<void>;
   /// For what changes something.
-  [[nodiscard]] auto write(sql which, parameters const& values) -> outcome<void>;
+  [[nodiscard]] auto write(fixed_statement const& which, parameters const& values) -> outcome<void>;
   /// Collects a member that is new in the group.
   [[nodiscard]] auto write_member(std::int64_t group, std::int64_t member, std::int64_t place,
                                   std::string_view display) -> outcome<void>;

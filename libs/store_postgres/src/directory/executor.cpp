@@ -39,9 +39,9 @@ constexpr char const* drop_old_writers =
 
 }  // namespace
 
-directory::executor::executor(directory_options options, server_settings settings,
-                              std::shared_ptr<scim::model const> model,
-                              std::unique_ptr<directory_session> first)
+directory_executor::directory_executor(directory_options options, server_settings settings,
+                                       std::shared_ptr<scim::model const> model,
+                                       std::unique_ptr<directory_session> first)
     : options_(std::move(options)), settings_(std::move(settings)), model_(std::move(model)) {
   options_.connections = std::max<std::size_t>(2, options_.connections);
   threads_.reserve(options_.connections);
@@ -53,7 +53,7 @@ directory::executor::executor(directory_options options, server_settings setting
   }
 }
 
-directory::executor::~executor() {
+directory_executor::~directory_executor() {
   {
     std::lock_guard const lock(mutex_);
     stopping_ = true;
@@ -65,16 +65,16 @@ directory::executor::~executor() {
   }
 }
 
-auto directory::executor::counted() const noexcept -> counts {
+auto directory_executor::counted() const noexcept -> counts {
   return {transactions_.load(std::memory_order_relaxed), writes_.load(std::memory_order_relaxed)};
 }
 
-auto directory::executor::stopped_or_full(bool is_full, char const* what) const -> store_error {
+auto directory_executor::stopped_or_full(bool is_full, char const* what) const -> store_error {
   return is_full ? store_error{store_fault::unavailable, settings_.name + ": too many " + what}
                  : store_error{store_fault::stopped, settings_.name + ": is being closed"};
 }
 
-void directory::executor::read(std::string_view tenant, read_transaction transaction) {
+void directory_executor::read(std::string_view tenant, read_transaction transaction) {
   std::unique_lock lock(mutex_);
   if (stopping_ || reads_.size() >= options_.reads_max) {
     auto const error = stopped_or_full(!stopping_, "reads wait");
@@ -87,8 +87,8 @@ void directory::executor::read(std::string_view tenant, read_transaction transac
   queued_.notify_one();
 }
 
-void directory::executor::write(std::string_view tenant, write_transaction transaction,
-                                write_answer answer) {
+void directory_executor::write(std::string_view tenant, write_transaction transaction,
+                               write_answer answer) {
   std::unique_lock lock(mutex_);
   if (stopping_ || writes_waiting_ >= options_.writes_max) {
     auto const error = stopped_or_full(!stopping_, "writes wait");
@@ -106,7 +106,7 @@ void directory::executor::write(std::string_view tenant, write_transaction trans
   queued_.notify_one();
 }
 
-void directory::executor::run(session_slot slot) {
+void directory_executor::run(session_slot slot) {
   std::unique_lock lock(mutex_);
   auto const all = options_.connections;
   // Those who write may wait for other gateways, and then half of the threads still read.
@@ -156,7 +156,7 @@ void directory::executor::run(session_slot slot) {
 
 // ---- connecting ----
 
-auto directory::executor::connect(session_slot& slot) -> outcome<void> {
+auto directory_executor::connect(session_slot& slot) -> outcome<void> {
   if (slot.session && !slot.session->is_broken()) {
     return {};
   }
@@ -181,7 +181,7 @@ auto directory::executor::connect(session_slot& slot) -> outcome<void> {
 
 // ---- reads ----
 
-void directory::executor::make_read(session_slot& slot, read_job job) {
+void directory_executor::make_read(session_slot& slot, read_job job) {
   // A connection that broke since it was last used is noticed here: then there is another one.
   for (int attempt = 0;; ++attempt) {
     auto begun = connect(slot);
@@ -208,8 +208,8 @@ void directory::executor::make_read(session_slot& slot, read_job job) {
 
 // ---- writes ----
 
-void directory::executor::make_writes(session_slot& slot, std::string const& tenant,
-                                      std::span<write_job> jobs) {
+void directory_executor::make_writes(session_slot& slot, std::string const& tenant,
+                                     std::span<write_job> jobs) {
   auto const made = commit_group(slot, tenant, jobs);
   if (!made && !made.error().is_in_doubt && slot.session && jobs.size() > 1) {
     for (auto& job : jobs) {
@@ -228,8 +228,8 @@ void directory::executor::make_writes(session_slot& slot, std::string const& ten
   }
 }
 
-auto directory::executor::commit_group(session_slot& slot, std::string const& tenant,
-                                       std::span<write_job> jobs) -> result<void, write_failure> {
+auto directory_executor::commit_group(session_slot& slot, std::string const& tenant,
+                                      std::span<write_job> jobs) -> result<void, write_failure> {
   ++slot.mark.number;
   for (int attempt = 1;; ++attempt) {
     auto made = connect(slot);
@@ -266,7 +266,7 @@ auto directory::executor::commit_group(session_slot& slot, std::string const& te
   }
 }
 
-auto directory::executor::was_committed(session_slot& slot, std::string const& tenant)
+auto directory_executor::was_committed(session_slot& slot, std::string const& tenant)
     -> outcome<bool> {
   auto const deadline = steady::now() + options_.timeout;
   for (int attempt = 0;; ++attempt) {
@@ -294,8 +294,8 @@ auto directory::executor::was_committed(session_slot& slot, std::string const& t
   }
 }
 
-auto directory::executor::make_once(session_slot& slot, std::string const& tenant,
-                                    std::span<write_job> jobs) -> outcome<void> {
+auto directory_executor::make_once(session_slot& slot, std::string const& tenant,
+                                   std::span<write_job> jobs) -> outcome<void> {
   auto& session = *slot.session;
   TIDEGATE_TRY_VOID(session.begin_write(tenant));
   bool const is_alone = jobs.size() == 1;
@@ -327,8 +327,8 @@ auto directory::executor::make_once(session_slot& slot, std::string const& tenan
 
 // ---- the directory ----
 
-auto directory::open(directory_options options, std::shared_ptr<scim::model const> model)
-    -> result<std::unique_ptr<directory>, store_error> {
+auto open_directory(directory_options options, std::shared_ptr<scim::model const> model)
+    -> result<std::unique_ptr<store::directory>, store_error> {
   TIDEGATE_TRY(auto settings, read_url(options.url));
   TIDEGATE_TRY_VOID(prepare_schema(settings));
   {
@@ -338,23 +338,8 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
     TIDEGATE_TRY_VOID(server.ask(std::string(drop_old_writers)));
   }
   TIDEGATE_TRY(auto first, directory_session::open(settings, options.timeout, model));
-  return std::unique_ptr<directory>(new directory(std::make_unique<executor>(
-      std::move(options), std::move(settings), std::move(model), std::move(first))));
-}
-
-directory::directory(std::unique_ptr<executor> executor) : executor_(std::move(executor)) {}
-directory::~directory() = default;
-
-void directory::read(std::string_view tenant, read_transaction transaction) {
-  executor_->read(tenant, std::move(transaction));
-}
-
-void directory::write(std::string_view tenant, write_transaction transaction, write_answer answer) {
-  executor_->write(tenant, std::move(transaction), std::move(answer));
-}
-
-auto directory::counted() const -> counts {
-  return executor_->counted();
+  return std::make_unique<directory_executor>(std::move(options), std::move(settings),
+                                              std::move(model), std::move(first));
 }
 
 }  // namespace tidegate::store_postgres

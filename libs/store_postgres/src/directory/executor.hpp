@@ -12,7 +12,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -26,16 +25,21 @@ namespace tidegate::store_postgres {
 /// A tenant's writes are with one thread at a time: they would wait for each other on the server
 /// anyway, and those that wait here share the next commit. Neither reads nor writes may have
 /// all threads.
-class directory::executor {
+class directory_executor final : public store::directory {
  public:
-  executor(directory_options options, server_settings settings,
-           std::shared_ptr<scim::model const> model, std::unique_ptr<directory_session> first);
-  ~executor();
-  executor(executor const&) = delete;
-  auto operator=(executor const&) -> executor& = delete;
+  directory_executor(directory_options options, server_settings settings,
+                     std::shared_ptr<scim::model const> model,
+                     std::unique_ptr<directory_session> first);
+  ~directory_executor() override;
 
-  void read(std::string_view tenant, read_transaction transaction);
-  void write(std::string_view tenant, write_transaction transaction, write_answer answer);
+  void read(std::string_view tenant, read_transaction transaction) override;
+  void write(std::string_view tenant, write_transaction transaction, write_answer answer) override;
+
+  /// How many transactions were committed, and how many writes they made.
+  struct counts {
+    std::uint64_t transactions = 0;
+    std::uint64_t writes = 0;
+  };
   [[nodiscard]] auto counted() const noexcept -> counts;
 
  private:

@@ -22,7 +22,7 @@ auto group_members::find(directory_channel& to, std::int64_t group, std::int64_t
     if (++asked_ > asked_max) {
       TIDEGATE_TRY_VOID(load(to));
     } else {
-      TIDEGATE_TRY(auto const found, to.ask(sql::is_member, parameters(group, member)));
+      TIDEGATE_TRY(auto const found, to.ask(sql.is_member, parameters(group, member)));
       last_place_ = found.number(0, 1);
       if (!found.is_null(0, 0)) {
         places_[member] = found.number(0, 0);
@@ -34,7 +34,7 @@ auto group_members::find(directory_channel& to, std::int64_t group, std::int64_t
 }
 
 auto group_members::load(directory_channel& to) -> outcome<void> {
-  TIDEGATE_TRY(auto const found, to.ask(sql::all_members, parameters(group_)));
+  TIDEGATE_TRY(auto const found, to.ask(sql.all_members, parameters(group_)));
   for (int i = 0; i < found.size(); ++i) {
     places_.emplace(found.number(i, 0), found.number(i, 1));
     last_place_ = std::max(last_place_, found.number(i, 1));

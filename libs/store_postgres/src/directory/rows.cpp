@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "directory/rows.hpp"
-
 #include "directory/session.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <unordered_map>
 #include <utility>
 
@@ -60,25 +59,60 @@ class batch_size {
   return "SELECT " + what + " FROM (" + rids + ") AS found (rid)" + tail;
 }
 
-}  // namespace
+/// The rows of a part, for one scan or count of a session. They come a few hundred at a time, each
+/// time from where the last ones ended.
+class directory_rows final : public row_source {
+ public:
+  directory_rows(directory_channel& to, directory_part const& part) : channel_(to), part_(part) {}
+
+  [[nodiscard]] auto read(row_range const& range, row_visitor& to) -> outcome<void> override;
+  [[nodiscard]] auto count(row_range const& range, std::function<bool()> const& spent)
+      -> outcome<std::optional<std::uint64_t>> override;
+  [[nodiscard]] auto find_rids(scim::filter_sql const& condition, std::size_t rids_max)
+      -> outcome<std::optional<std::vector<std::int64_t>>> override;
+  [[nodiscard]] auto count_matches(scim::filter_sql const& condition, std::int64_t rid_max,
+                                   std::function<bool()> const& spent)
+      -> outcome<std::optional<std::uint64_t>> override;
+  [[nodiscard]] auto read_blocks(std::int64_t first, std::int64_t last, bool up,
+                                 std::function<bool(std::int64_t, std::int64_t)> const& each)
+      -> outcome<void> override;
+  [[nodiscard]] auto size() -> outcome<part_size> override { return part_.size; }
+
+ private:
+  /// Rows and, where the path has keys, their keys, from the start of `range`.
+  [[nodiscard]] auto ask(row_range const& range, std::int64_t most) -> outcome<rows>;
+  [[nodiscard]] auto read_rids(row_range const& range, row_visitor& to) -> outcome<void>;
+  [[nodiscard]] auto read_among(row_range range, row_visitor& to) -> outcome<void>;
+  /// Asks for what may take long: nothing when it took longer than `most`.
+  [[nodiscard]] auto ask_within(std::chrono::milliseconds most, std::string const& text,
+                                parameters const& values) -> outcome<std::optional<rows>>;
+  /// The number that a statement gives; nothing when `spent` said so before.
+  [[nodiscard]] auto ask_until_spent(std::string const& text, parameters const& values,
+                                     std::function<bool()> const& spent)
+      -> outcome<std::optional<std::uint64_t>>;
+  [[nodiscard]] auto condition_values(scim::filter_sql const& condition) const -> parameters;
+
+  directory_channel& channel_;
+  directory_part const& part_;
+};
 
 // ---- rows ----
 
 auto directory_rows::ask(row_range const& range, std::int64_t most) -> outcome<rows> {
   switch (range.path) {
     case access_path::by_rid:
-      return channel_.ask(range.up ? sql::rids_up : sql::rids_down,
+      return channel_.ask(range.up ? sql.rids_up : sql.rids_down,
                           parameters(range.rid_min, range.rid_max, most, clamped(range.skip)));
     case access_path::by_equal_key:
       return channel_.ask(
-          range.up ? sql::equal_up : sql::equal_down,
+          range.up ? sql.equal_up : sql.equal_down,
           parameters(range.index_id, range.key, range.rid_min, range.rid_max, most));
     case access_path::by_key_among:
-      return channel_.ask(range.up ? sql::keys_up : sql::keys_down,
+      return channel_.ask(range.up ? sql.keys_up : sql.keys_down,
                           parameters(range.index_id, range.key, range.rid_from, range.rid_max, most,
                                      clamped(range.skip)));
     default:
-      return channel_.ask(range.up ? sql::sorted_up : sql::sorted_down,
+      return channel_.ask(range.up ? sql.sorted_up : sql.sorted_down,
                           parameters(range.index_id, range.key, range.rid_from, most));
   }
 }
@@ -134,7 +168,7 @@ auto directory_rows::read_rids(row_range const& range, row_visitor& to) -> outco
     auto const some = left.first(std::min(static_cast<std::size_t>(batch.take()), left.size()));
     left = left.subspan(some.size());
     TIDEGATE_TRY(auto const found,
-                 channel_.ask(sql::find_by_rids,
+                 channel_.ask(sql.find_by_rids,
                               parameters(std::vector<std::int64_t>(some.begin(), some.end()))));
     auto const rows = by_rid(found);
     for (auto const rid : some) {
@@ -160,7 +194,7 @@ auto directory_rows::read_among(row_range range, row_visitor& to) -> outcome<voi
         met.push_back(keys.number(i, 0));
       }
     }
-    TIDEGATE_TRY(auto const found, channel_.ask(sql::find_by_rids, parameters(met)));
+    TIDEGATE_TRY(auto const found, channel_.ask(sql.find_by_rids, parameters(met)));
     auto const rows = by_rid(found);
     for (int i = 0; i < keys.size(); ++i) {
       auto const rid = keys.number(i, 0);
@@ -189,7 +223,7 @@ auto directory_rows::read_blocks(std::int64_t first, std::int64_t last, bool up,
                                  std::function<bool(std::int64_t, std::int64_t)> const& each)
     -> outcome<void> {
   TIDEGATE_TRY(auto const blocks,
-               channel_.ask(up ? sql::blocks_up : sql::blocks_down, parameters(first, last)));
+               channel_.ask(up ? sql.blocks_up : sql.blocks_down, parameters(first, last)));
   for (int i = 0; i < blocks.size() && each(blocks.number(i, 0), blocks.number(i, 1)); ++i) {
   }
   return {};
@@ -208,7 +242,7 @@ auto directory_rows::condition_values(scim::filter_sql const& condition) const -
 auto directory_rows::ask_within(std::chrono::milliseconds most, std::string const& text,
                                 parameters const& values) -> outcome<std::optional<rows>> {
   TIDEGATE_TRY_VOID(channel_.send_members());
-  TIDEGATE_TRY_VOID(channel_.send(sql::begin_look));
+  TIDEGATE_TRY_VOID(channel_.send(sql.begin_look));
   TIDEGATE_TRY_VOID(
       channel_.server().send("SET LOCAL statement_timeout TO " + std::to_string(most.count())));
   channel_.server().forget_error();
@@ -219,8 +253,8 @@ auto directory_rows::ask_within(std::chrono::milliseconds most, std::string cons
     return failure(std::move(found).error());
   }
   channel_.server().forget_error();
-  TIDEGATE_TRY_VOID(channel_.send(sql::end_look));  // the limit is what it was
-  TIDEGATE_TRY_VOID(channel_.send(sql::release_look));
+  TIDEGATE_TRY_VOID(channel_.send(sql.end_look));  // the limit is what it was
+  TIDEGATE_TRY_VOID(channel_.send(sql.release_look));
   if (is_over) {
     return std::nullopt;
   }
@@ -275,13 +309,15 @@ auto directory_rows::count_matches(scim::filter_sql const& condition, std::int64
 auto directory_rows::count(row_range const& range, std::function<bool()> const& spent)
     -> outcome<std::optional<std::uint64_t>> {
   if (range.path == access_path::by_equal_key) {
-    return ask_until_spent(std::string(statement_text(sql::count_equal)),
+    return ask_until_spent(std::string(sql.count_equal.text),
                            parameters(range.index_id, range.key, range.rid_max), spent);
   }
   TIDEGATE_TRY(auto const found,
-               channel_.ask(sql::count_rids, parameters(range.rid_min, range.rid_max)));
+               channel_.ask(sql.count_rids, parameters(range.rid_min, range.rid_max)));
   return unsigned_of(found.number(0, 0));
 }
+
+}  // namespace
 
 // ---- of the session ----
 

@@ -6,7 +6,6 @@
 #include <tidegate/scim/index_key.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -41,10 +40,9 @@ struct stored_index {
 
 [[nodiscard]] auto stored_indexes(connection& server, std::string const& type)
     -> outcome<std::vector<stored_index>> {
-  TIDEGATE_TRY(auto const found,
-               server.ask(std::string("SELECT name, sorts, slot, definition, complete"
-                                      " FROM directory_index WHERE type = $1 ORDER BY slot"),
-                          parameters(type)));
+  TIDEGATE_TRY(auto const found, server.ask("SELECT name, sorts, slot, definition, complete"
+                                            " FROM directory_index WHERE type = $1 ORDER BY slot",
+                                            parameters(type)));
   std::vector<stored_index> all;
   for (int i = 0; i < found.size(); ++i) {
     all.push_back({std::string(found.octets(i, 0)), found.boolean(i, 1), found.number(i, 2),
@@ -86,7 +84,7 @@ struct index_changes {
 [[nodiscard]] auto parts_of(connection& server, std::string const& type)
     -> outcome<std::vector<std::int64_t>> {
   TIDEGATE_TRY(auto const found,
-               server.ask(std::string("SELECT id FROM part WHERE type = $1"), parameters(type)));
+               server.ask("SELECT id FROM part WHERE type = $1", parameters(type)));
   std::vector<std::int64_t> parts;
   for (int i = 0; i < found.size(); ++i) {
     parts.push_back(found.number(i, 0));
@@ -105,8 +103,8 @@ struct new_index {
                               scim::index_definition const& index, std::int64_t index_id,
                               std::string const& key, std::int64_t rid) -> store::store_error {
   auto const ids = server.ask(
-      std::string("SELECT id FROM resource WHERE rid = $3 OR rid IN"
-                  " (SELECT rid FROM entry WHERE index_id = $1 AND key = $2) ORDER BY rid LIMIT 2"),
+      "SELECT id FROM resource WHERE rid = $3 OR rid IN"
+      " (SELECT rid FROM entry WHERE index_id = $1 AND key = $2) ORDER BY rid LIMIT 2",
       parameters(index_id, key, rid));
   if (!ids || ids->size() < 2) {
     return server.error(store_fault::unavailable, ids ? "a resource is gone" : ids.error().text);
@@ -124,11 +122,10 @@ struct new_index {
     -> outcome<void> {
   auto from = rid_base(part);
   for (bool more = true; more;) {
-    TIDEGATE_TRY(
-        auto const found,
-        server.ask(std::string("SELECT rid, text FROM resource WHERE rid > $1 AND rid <= $2"
-                               " ORDER BY rid LIMIT $3"),
-                   parameters(from, rid_end(part), build_rows)));
+    TIDEGATE_TRY(auto const found,
+                 server.ask("SELECT rid, text FROM resource WHERE rid > $1 AND rid <= $2"
+                            " ORDER BY rid LIMIT $3",
+                            parameters(from, rid_end(part), build_rows)));
     more = found.size() == build_rows;
     std::vector<std::int64_t> indexes;
     std::vector<std::string> keys;
@@ -149,15 +146,14 @@ struct new_index {
       }
     }
     auto inserted = server.ask(
-        std::string("INSERT INTO entry (index_id, key, rid)"
-                    " SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[])"),
+        "INSERT INTO entry (index_id, key, rid)"
+        " SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[])",
         parameters(indexes, std::vector<std::string_view>(keys.begin(), keys.end()), rids));
     if (!inserted && server.sqlstate() == unique_violation) {
       // One after the other, to say which.
       for (std::size_t i = 0; i < keys.size(); ++i) {
-        auto one =
-            server.ask(std::string("INSERT INTO entry (index_id, key, rid) VALUES ($1, $2, $3)"),
-                       parameters(indexes[i], keys[i], rids[i]));
+        auto one = server.ask("INSERT INTO entry (index_id, key, rid) VALUES ($1, $2, $3)",
+                              parameters(indexes[i], keys[i], rids[i]));
         if (!one && server.sqlstate() == unique_violation) {
           return failure(
               not_unique(server, type, type.indexes[numbers[i]], indexes[i], keys[i], rids[i]));
@@ -172,27 +168,27 @@ struct new_index {
 
 /// A change of indexes that is seen by all others.
 [[nodiscard]] auto begin_generation(connection& server) -> outcome<void> {
-  TIDEGATE_TRY_VOID(server.send(std::string("BEGIN")));
-  return server.send(std::string("UPDATE directory_state SET generation = generation + 1"));
+  TIDEGATE_TRY_VOID(server.send("BEGIN"));
+  return server.send("UPDATE directory_state SET generation = generation + 1");
 }
 
 [[nodiscard]] auto change_indexes(connection& server, scim::model_type const& type,
                                   index_changes const& changes) -> outcome<void> {
   auto const& name = type.definition.type().name;
   TIDEGATE_TRY_VOID(begin_generation(server));
-  TIDEGATE_TRY_VOID(server.send(std::string("UPDATE directory_index SET complete = false"
-                                            " WHERE type = $1 AND slot = ANY ($2)"),
-                                parameters(name, changes.gone)));
-  TIDEGATE_TRY_VOID(server.ask(std::string("COMMIT")));
+  TIDEGATE_TRY_VOID(
+      server.send("UPDATE directory_index SET complete = false"
+                  " WHERE type = $1 AND slot = ANY ($2)",
+                  parameters(name, changes.gone)));
+  TIDEGATE_TRY_VOID(server.ask("COMMIT"));
   TIDEGATE_TRY(auto const parts, parts_of(server, name));
   for (auto const slot : changes.gone) {
     for (auto const part : parts) {
-      TIDEGATE_TRY_VOID(server.ask(std::string("DELETE FROM entry WHERE index_id = $1"),
+      TIDEGATE_TRY_VOID(server.ask("DELETE FROM entry WHERE index_id = $1",
                                    parameters(part << slot_shift | slot)));
     }
-    TIDEGATE_TRY_VOID(
-        server.ask(std::string("DELETE FROM directory_index WHERE type = $1 AND slot = $2"),
-                   parameters(name, slot)));
+    TIDEGATE_TRY_VOID(server.ask("DELETE FROM directory_index WHERE type = $1 AND slot = $2",
+                                 parameters(name, slot)));
   }
 
   TIDEGATE_TRY(auto const stored, stored_indexes(server, name));
@@ -212,19 +208,19 @@ struct new_index {
     }
     taken.insert(slot);
     auto const& index = type.indexes[wanted.index];
-    TIDEGATE_TRY_VOID(server.ask(
-        std::string("INSERT INTO directory_index (type, name, sorts, slot, definition, complete)"
-                    " VALUES ($1, $2, $3, $4, $5, false)"),
-        parameters(name, index.name, wanted.sorts, slot, definition_of(index))));
+    TIDEGATE_TRY_VOID(
+        server.ask("INSERT INTO directory_index (type, name, sorts, slot, definition, complete)"
+                   " VALUES ($1, $2, $3, $4, $5, false)",
+                   parameters(name, index.name, wanted.sorts, slot, definition_of(index))));
     made.push_back({slot, wanted});
   }
   for (auto const part : parts) {
     TIDEGATE_TRY_VOID(build_indexes(server, type, part, made));
   }
   TIDEGATE_TRY_VOID(begin_generation(server));
-  TIDEGATE_TRY_VOID(server.send(
-      std::string("UPDATE directory_index SET complete = true WHERE type = $1"), parameters(name)));
-  TIDEGATE_TRY_VOID(server.ask(std::string("COMMIT")));
+  TIDEGATE_TRY_VOID(
+      server.send("UPDATE directory_index SET complete = true WHERE type = $1", parameters(name)));
+  TIDEGATE_TRY_VOID(server.ask("COMMIT"));
   return {};
 }
 
@@ -243,8 +239,7 @@ auto update_indexes(connection& server, scim::model const& model) -> outcome<voi
       continue;
     }
     if (!locked) {
-      TIDEGATE_TRY_VOID(
-          server.ask(std::string("SELECT pg_advisory_lock($1)"), parameters(index_lock())));
+      TIDEGATE_TRY_VOID(server.ask("SELECT pg_advisory_lock($1)", parameters(index_lock())));
       locked = true;
       TIDEGATE_TRY(changes, changes_of(server, type));  // another gateway may have done it
     }
@@ -253,14 +248,13 @@ auto update_indexes(connection& server, scim::model const& model) -> outcome<voi
     }
   }
   if (locked) {
-    TIDEGATE_TRY_VOID(
-        server.ask(std::string("SELECT pg_advisory_unlock($1)"), parameters(index_lock())));
+    TIDEGATE_TRY_VOID(server.ask("SELECT pg_advisory_unlock($1)", parameters(index_lock())));
   }
   return {};
 }
 
 auto load_indexes(connection& server, scim::model const& model) -> outcome<directory_indexes> {
-  TIDEGATE_TRY(auto const state, server.ask(std::string("SELECT generation FROM directory_state")));
+  TIDEGATE_TRY(auto const state, server.ask("SELECT generation FROM directory_state"));
   directory_indexes all{state.number(0, 0), {}, true};
   for (auto const& type : model.types()) {
     TIDEGATE_TRY(auto const stored, stored_indexes(server, type.definition.type().name));

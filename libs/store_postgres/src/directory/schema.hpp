@@ -7,7 +7,6 @@
 #include "connection.hpp"
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 /// The tables of a directory and what is true of them.

@@ -5,10 +5,6 @@
 
 #include <tidegate/scim/index_key.hpp>
 
-#include <algorithm>
-#include <iterator>
-#include <utility>
-
 namespace tidegate::store_postgres {
 
 using scim::index_entry;
@@ -65,8 +61,8 @@ auto directory_session::begin(std::string_view tenant) -> outcome<void> {
   texts_.clear();
   group_ = {};
   channel_.forget_members();
-  TIDEGATE_TRY_VOID(channel_.send(sql::generation));
-  TIDEGATE_TRY_VOID(channel_.send(sql::parts, parameters(tenant)));
+  TIDEGATE_TRY_VOID(channel_.send(sql.generation));
+  TIDEGATE_TRY_VOID(channel_.send(sql.parts, parameters(tenant)));
   TIDEGATE_TRY(auto const answers, channel_.server().finish());
   auto const& generation = answers[answers.size() - 2];
   auto const& parts = answers.back();
@@ -80,12 +76,12 @@ auto directory_session::begin(std::string_view tenant) -> outcome<void> {
 
 auto directory_session::begin_read(std::string_view tenant) -> outcome<void> {
   writing_ = false;
-  TIDEGATE_TRY_VOID(channel_.send(sql::begin_read));
+  TIDEGATE_TRY_VOID(channel_.send(sql.begin_read));
   return begin(tenant);
 }
 
 void directory_session::end_read() {
-  if (channel_.send(sql::rollback)) {
+  if (channel_.send(sql.rollback)) {
     channel_.server().leave();
   }
 }
@@ -94,8 +90,8 @@ auto directory_session::begin_write(std::string_view tenant) -> outcome<void> {
   writing_ = true;
   in_doubt_ = false;
   blocks_.clear();
-  TIDEGATE_TRY_VOID(channel_.send(sql::begin_write));
-  TIDEGATE_TRY_VOID(channel_.send(sql::lock_tenant, parameters(index_lock(), tenant_lock(tenant))));
+  TIDEGATE_TRY_VOID(channel_.send(sql.begin_write));
+  TIDEGATE_TRY_VOID(channel_.send(sql.lock_tenant, parameters(index_lock(), tenant_lock(tenant))));
   TIDEGATE_TRY_VOID(begin(tenant));
   if (!parts_.indexes().are_all) {
     return failure(channel_.server().error(store_fault::unavailable, other_indexes));
@@ -135,7 +131,7 @@ auto directory_session::commit(write_mark const& mark) -> outcome<void> {
   for (std::size_t i = 0; i < parts_begun_.size(); ++i) {
     auto const& part = parts_.all()[i];
     if (part && part != parts_begun_[i]) {
-      TIDEGATE_TRY_VOID(channel_.send(sql::update_part,
+      TIDEGATE_TRY_VOID(channel_.send(sql.update_part,
                                       parameters(part->id, part->size.last_rid, part->size.count)));
     }
   }
@@ -146,13 +142,13 @@ auto directory_session::commit(write_mark const& mark) -> outcome<void> {
       ids.push_back(block);
       changes.push_back(change);
     }
-    TIDEGATE_TRY_VOID(channel_.send(sql::update_blocks, parameters(ids, changes)));
+    TIDEGATE_TRY_VOID(channel_.send(sql.update_blocks, parameters(ids, changes)));
   }
-  TIDEGATE_TRY_VOID(channel_.send(sql::mark_write, parameters(mark.writer, mark.number)));
+  TIDEGATE_TRY_VOID(channel_.send(sql.mark_write, parameters(mark.writer, mark.number)));
   if (channel_.server().is_broken()) {
     return failure(channel_.server().error(store_fault::unavailable, "the connection is lost"));
   }
-  auto done = channel_.ask(sql::commit);
+  auto done = channel_.ask(sql.commit);
   if (!done) {
     in_doubt_ = channel_.server().is_broken() || !says_rolled_back(channel_.server().sqlstate());
     return failure(std::move(done).error());
@@ -174,22 +170,22 @@ void directory_session::rollback() {
   }
   // What was sent and failed has to be read first: what is behind it in the same group is not run.
   std::ignore = channel_.server().finish();
-  if (channel_.send(sql::rollback)) {
+  if (channel_.send(sql.rollback)) {
     std::ignore = channel_.server().finish();
   }
 }
 
 auto directory_session::was_committed(std::string_view tenant, write_mark const& mark)
     -> outcome<bool> {
-  TIDEGATE_TRY_VOID(channel_.send(sql::begin_write));
-  TIDEGATE_TRY_VOID(channel_.send(sql::wait_for_tenant, parameters(tenant_lock(tenant))));
+  TIDEGATE_TRY_VOID(channel_.send(sql.begin_write));
+  TIDEGATE_TRY_VOID(channel_.send(sql.wait_for_tenant, parameters(tenant_lock(tenant))));
   TIDEGATE_TRY(auto const found,
-               channel_.ask(sql::find_write, parameters(mark.writer, mark.number)));
+               channel_.ask(sql.find_write, parameters(mark.writer, mark.number)));
   if (found.size() == 0) {
     rollback();
     return false;
   }
-  TIDEGATE_TRY_VOID(channel_.ask(sql::commit));
+  TIDEGATE_TRY_VOID(channel_.ask(sql.commit));
   return true;
 }
 
@@ -209,7 +205,7 @@ auto directory_session::part_to_change(model_type const& type) -> outcome<direct
   if (!part) {
     TIDEGATE_TRY_VOID(channel_.make_savepoint());
     TIDEGATE_TRY(auto const made,
-                 channel_.ask(sql::make_part, parameters(tenant_, type.definition.type().name)));
+                 channel_.ask(sql.make_part, parameters(tenant_, type.definition.type().name)));
     auto const id = made.number(0, 0);
     if (id > part_max) {
       return failure(channel_.server().error(store_fault::full, "there are too many tenants"));
@@ -229,7 +225,7 @@ auto directory_session::type_name(std::int64_t rid) -> outcome<std::string_view>
   if (known != type_names_.end()) {
     return known->second;
   }
-  TIDEGATE_TRY(auto const found, channel_.ask(sql::part_type, parameters(part)));
+  TIDEGATE_TRY(auto const found, channel_.ask(sql.part_type, parameters(part)));
   if (found.size() == 0) {
     return failure(
         channel_.server().error(store_fault::damaged, "there is no part " + std::to_string(part)));
@@ -252,7 +248,7 @@ auto directory_session::find_in_type(model_type const& type, std::string_view id
   auto const key = index_key(*type.indexes[number].path.leaf(), json::value(id));
   TIDEGATE_TRY(
       auto const found,
-      channel_.ask(sql::find_by_key, parameters(parts_.index_id(type, *part, number), key)));
+      channel_.ask(sql.find_by_key, parameters(parts_.index_id(type, *part, number), key)));
   for (int i = 0; i < found.size(); ++i) {
     // Long ones have the same key when they begin alike.
     if (found.octets(i, 1) == id) {
@@ -277,7 +273,7 @@ auto directory_session::find_unique(model_type const& type, std::size_t index, s
     }
     TIDEGATE_TRY(
         auto const found,
-        channel_.ask(sql::find_by_key, parameters(parts_.index_id(type, *part, index), key)));
+        channel_.ask(sql.find_by_key, parameters(parts_.index_id(type, *part, index), key)));
     for (int i = 0; i < found.size(); ++i) {
       if (found.octets(i, 1) != except_id) {
         return std::string(found.octets(i, 1));
@@ -299,7 +295,7 @@ auto directory_session::members(std::uint64_t group_rid,
   return tracking_failure([&]() -> outcome<void> {
     for (std::int64_t from = 0;;) {
       TIDEGATE_TRY(auto const found,
-                   channel_.ask(sql::members_of, parameters(signed_of(group_rid), from, at_once)));
+                   channel_.ask(sql.members_of, parameters(signed_of(group_rid), from, at_once)));
       for (int i = 0; i < found.size(); ++i) {
         from = found.number(i, 0);
         auto const rid = found.number(i, 1);
@@ -318,7 +314,7 @@ auto directory_session::members(std::uint64_t group_rid,
 
 auto directory_session::groups_of(std::uint64_t rid) -> outcome<std::vector<directory_member>> {
   return tracking_failure([&]() -> outcome<std::vector<directory_member>> {
-    TIDEGATE_TRY(auto const found, channel_.ask(sql::groups_of, parameters(signed_of(rid))));
+    TIDEGATE_TRY(auto const found, channel_.ask(sql.groups_of, parameters(signed_of(rid))));
     std::vector<directory_member> all;
     for (int i = 0; i < found.size(); ++i) {
       auto const group = found.number(i, 0);

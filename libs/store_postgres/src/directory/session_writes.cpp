@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 namespace tidegate::store_postgres {
 
@@ -33,7 +32,7 @@ void add_entries(parameters& values, Entries const& entries) {
 auto directory_session::read_entries(model_type const& type, std::int64_t rid)
     -> outcome<std::vector<index_entry>> {
   if (texts_.find(rid) == nullptr) {
-    TIDEGATE_TRY(auto const found, channel_.ask(sql::find_by_rid, parameters(rid)));
+    TIDEGATE_TRY(auto const found, channel_.ask(sql.find_by_rid, parameters(rid)));
     if (found.size() == 0) {
       return failure(channel_.server().error(store_fault::damaged,
                                              "there is no resource " + std::to_string(rid)));
@@ -56,7 +55,7 @@ auto directory_session::insert(model_type const& type, std::string_view id, std:
     ++transaction_blocks_[block_of(rid)];
     parameters values(rid, id, text);
     add_entries(values, parts_.stored_entries(type, *part, entries));
-    TIDEGATE_TRY_VOID(channel_.write(sql::insert_resource, values));
+    TIDEGATE_TRY_VOID(channel_.write(sql.insert_resource, values));
     texts_.put(rid, text);
     return unsigned_of(rid);
   });
@@ -78,7 +77,7 @@ auto directory_session::update(model_type const& type, std::uint64_t rid, std::s
     parameters values(signed_of(rid), text);
     add_entries(values, gone);
     add_entries(values, added);
-    TIDEGATE_TRY_VOID(channel_.write(sql::update_resource, values));
+    TIDEGATE_TRY_VOID(channel_.write(sql.update_resource, values));
     texts_.put(signed_of(rid), text);
     return {};
   });
@@ -90,7 +89,7 @@ auto directory_session::remove(model_type const& type, std::uint64_t rid) -> out
     TIDEGATE_TRY(auto const entries, read_entries(type, signed_of(rid)));
     parameters values(signed_of(rid));
     add_entries(values, parts_.stored_entries(type, *part, entries));
-    TIDEGATE_TRY_VOID(channel_.write(sql::remove_resource, values));
+    TIDEGATE_TRY_VOID(channel_.write(sql.remove_resource, values));
     texts_.erase(signed_of(rid));
     group_ = {};
     --part->size.count;
@@ -108,7 +107,7 @@ auto directory_session::add_member(std::uint64_t group_rid, std::uint64_t member
     auto const member = signed_of(member_rid);
     TIDEGATE_TRY(auto const place, group_.find(channel_, group, member));
     if (place) {
-      TIDEGATE_TRY_VOID(channel_.write(sql::update_member, parameters(group, *place, display)));
+      TIDEGATE_TRY_VOID(channel_.write(sql.update_member, parameters(group, *place, display)));
       return false;
     }
     TIDEGATE_TRY_VOID(group_.add(channel_, member, display));
@@ -125,7 +124,7 @@ auto directory_session::remove_member(std::uint64_t group_rid, std::uint64_t mem
     if (!place) {
       return false;
     }
-    TIDEGATE_TRY_VOID(channel_.write(sql::remove_member, parameters(group, *place)));
+    TIDEGATE_TRY_VOID(channel_.write(sql.remove_member, parameters(group, *place)));
     group_.erase(member);
     return true;
   });
@@ -133,7 +132,7 @@ auto directory_session::remove_member(std::uint64_t group_rid, std::uint64_t mem
 
 auto directory_session::remove_members(std::uint64_t group_rid) -> outcome<void> {
   return tracking_failure([&]() -> outcome<void> {
-    TIDEGATE_TRY_VOID(channel_.write(sql::remove_members, parameters(signed_of(group_rid))));
+    TIDEGATE_TRY_VOID(channel_.write(sql.remove_members, parameters(signed_of(group_rid))));
     group_ = {};
     return {};
   });

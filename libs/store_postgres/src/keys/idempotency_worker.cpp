@@ -3,6 +3,7 @@
 
 #include "backoff.hpp"
 #include "keys/key_statements.hpp"
+#include "server_schema.hpp"
 
 #include <poll.h>
 #include <unistd.h>
@@ -37,10 +38,17 @@ constexpr std::chrono::milliseconds drift_max{500};
 
 }  // namespace
 
+auto open_idempotency_store(idempotency_options options)
+    -> result<std::unique_ptr<store::idempotency_store>, store_error> {
+  TIDEGATE_TRY(auto settings, read_url(options.url));
+  TIDEGATE_TRY_VOID(prepare_schema(settings));
+  return idempotency_worker::make(std::move(options), std::move(settings));
+}
+
 // ---- its life ----
 
-idempotency_store::worker::worker(idempotency_options options, server_settings settings,
-                                  std::unique_ptr<engine::loop> loop)
+idempotency_worker::idempotency_worker(idempotency_options options, server_settings settings,
+                                       std::unique_ptr<engine::loop> loop)
     : options_(std::move(options)),
       settings_(std::move(settings)),
       loop_(std::move(loop)),
@@ -49,21 +57,21 @@ idempotency_store::worker::worker(idempotency_options options, server_settings s
       connector_(*loop_, options_, settings_,
                  [this](outcome<key_connection> made) { connected(std::move(made)); }) {}
 
-auto idempotency_store::worker::make(idempotency_options options, server_settings settings)
-    -> outcome<std::unique_ptr<worker>> {
+auto idempotency_worker::make(idempotency_options options, server_settings settings)
+    -> outcome<std::unique_ptr<idempotency_worker>> {
   auto loop = engine::loop::make();
   if (!loop) {
     return failure(store_error{store_fault::unavailable, to_string(loop.error())});
   }
   TIDEGATE_TRY(auto made, open_key_connection(options, settings));
-  std::unique_ptr<worker> all(
-      new worker(std::move(options), std::move(settings), *std::move(loop)));
+  std::unique_ptr<idempotency_worker> all(
+      new idempotency_worker(std::move(options), std::move(settings), *std::move(loop)));
   all->use(std::move(made));
   all->thread_ = std::thread([w = all.get()] { w->loop_->run(); });
   return all;
 }
 
-idempotency_store::worker::~worker() {
+idempotency_worker::~idempotency_worker() {
   inbox_.stop();
   if (thread_.joinable()) {
     loop_->post([this] {
@@ -76,7 +84,7 @@ idempotency_store::worker::~worker() {
 }
 
 /// Whatever waits is answered, in time: by the server, or by a time-out.
-void idempotency_store::worker::stop_when_done() {
+void idempotency_worker::stop_when_done() {
   if (is_stopping_ && flights_.empty() && waiting_.empty()) {
     timer_.cancel();
     socket_.close();
@@ -85,7 +93,7 @@ void idempotency_store::worker::stop_when_done() {
   }
 }
 
-auto idempotency_store::worker::now() const -> wall_time {
+auto idempotency_worker::now() const -> wall_time {
   return options_.clock
              ? options_.clock()
              : std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
@@ -93,7 +101,7 @@ auto idempotency_store::worker::now() const -> wall_time {
 
 // ---- by those who ask ----
 
-void idempotency_store::worker::enqueue(key_job job) {
+void idempotency_worker::enqueue(key_job job) {
   auto const is_first = inbox_.add(job);
   if (!is_first) {
     fail(job, is_first.error());
@@ -102,13 +110,11 @@ void idempotency_store::worker::enqueue(key_job job) {
   }
 }
 
-void idempotency_store::worker::find(lookup_key const& key,
-                                     std::move_only_function<void(store::find_answer)> answer) {
+void idempotency_worker::find(lookup_key const& key, store::find_callback answer) {
   enqueue({key, find_job{std::move(answer)}});
 }
 
-void idempotency_store::worker::apply(idempotency::change change,
-                                      std::move_only_function<void(store::apply_answer)> answer) {
+void idempotency_worker::apply(idempotency::change change, store::apply_callback answer) {
   std::string sealed;
   if (change.response && change.next) {
     std::string text;
@@ -130,32 +136,31 @@ void idempotency_store::worker::apply(idempotency::change change,
   enqueue(std::move(asked));
 }
 
-void idempotency_store::worker::sweep(wall_time now, std::size_t records) {
+void idempotency_worker::sweep(wall_time now, std::size_t records) {
   if (!inbox_.begin_sweep()) {
     return;
   }
   enqueue({{}, sweep_job{now, std::min(records, sweep_max)}});
 }
 
-void idempotency_store::worker::list_unknown(
-    std::size_t records, std::move_only_function<void(store::list_answer)> answer) {
+void idempotency_worker::list_unknown(std::size_t records, store::list_callback answer) {
   enqueue({{}, list_job{std::min(records, list_max), std::move(answer)}});
 }
 
-auto idempotency_store::worker::used() const -> usage {
+auto idempotency_worker::used() const -> usage {
   return {static_cast<std::size_t>(std::max<std::int64_t>(0, figures_.records)), 0,
           inbox_.waiting_octets(),
           figures_.unknown < 0 ? std::nullopt
                                : std::optional(static_cast<std::size_t>(figures_.unknown))};
 }
 
-auto idempotency_store::worker::counted() const -> counts {
+auto idempotency_worker::counted() const -> counts {
   return {figures_.transactions, figures_.requests};
 }
 
 // ---- sending ----
 
-void idempotency_store::worker::take() {
+void idempotency_worker::take() {
   for (auto& job : inbox_.take_all()) {
     job.deadline = loop_->now() + options_.timeout;
     if (!handle_ && !connector_.is_connecting()) {
@@ -176,7 +181,7 @@ void idempotency_store::worker::take() {
   send();
 }
 
-auto idempotency_store::worker::next_flight() -> flight {
+auto idempotency_worker::next_flight() -> flight {
   flight next;
   while (!waiting_.empty() && next.jobs.size() < flight_max) {
     bool const is_alone = waiting_.front().is_alone;
@@ -196,7 +201,7 @@ auto idempotency_store::worker::next_flight() -> flight {
   return next;
 }
 
-void idempotency_store::worker::send() {
+void idempotency_worker::send() {
   while (handle_ && flights_.size() < flights_max && !waiting_.empty()) {
     flights_.push_back(next_flight());
     auto& next = flights_.back();
@@ -221,11 +226,7 @@ void idempotency_store::worker::send() {
 
 // ---- receiving ----
 
-void idempotency_store::worker::ready(engine::readiness /*what*/) {
-  pump();
-}
-
-void idempotency_store::worker::pump() {
+void idempotency_worker::ready(engine::readiness /*what*/) {
   // There is one event for all that can be read, so all of it is read. What TLS has decrypted
   // and libpq has not taken does not show on the socket: at most a record, which takes a few calls.
   for (int more = 0; handle_ && more >= 0;) {
@@ -247,7 +248,7 @@ void idempotency_store::worker::pump() {
   stop_when_done();
 }
 
-void idempotency_store::worker::take_result(PGresult* result) {
+void idempotency_worker::take_result(PGresult* result) {
   auto& f = flights_.front();
   rows given(result);
   if (f.at == f.jobs.size()) {
@@ -296,7 +297,7 @@ void idempotency_store::worker::take_result(PGresult* result) {
   }
 }
 
-void idempotency_store::worker::end_flight(flight done) {
+void idempotency_worker::end_flight(flight done) {
   if (!done.error) {
     ++figures_.transactions;
     figures_.requests += done.jobs.size();
@@ -323,8 +324,8 @@ void idempotency_store::worker::end_flight(flight done) {
   }
 }
 
-auto idempotency_store::worker::read_found(lookup_key const& key, rows const& found, int record,
-                                           int response) const -> outcome<found_record> {
+auto idempotency_worker::read_found(lookup_key const& key, rows const& found, int record,
+                                    int response) const -> outcome<found_record> {
   auto const damaged = [&](std::string const& why) {
     return failure(store_error{store_fault::damaged,
                                settings_.name + ": record " + to_string(key) + " " + why});
@@ -346,7 +347,7 @@ auto idempotency_store::worker::read_found(lookup_key const& key, rows const& fo
   return all;
 }
 
-void idempotency_store::worker::answer(key_job& job) {
+void idempotency_worker::answer(key_job& job) {
   inbox_.note_answered(job.octets);
   if (auto* const asked = std::get_if<find_job>(&job.request)) {
     if (job.found.size() == 0) {
@@ -361,7 +362,12 @@ void idempotency_store::worker::answer(key_job& job) {
   } else if (auto const* const sweep = std::get_if<sweep_job>(&job.request)) {
     expire_found(job, *sweep);
   } else if (auto* const list = std::get_if<list_job>(&job.request)) {
-    answer_list(job, *list);
+    auto all = read_listed(job.found);
+    for (auto& each : all) {
+      each.record = clock_.to_ours(each.record);
+    }
+    store::keep_newest(all, list->records);
+    list->answer(std::move(all));
   } else if (std::holds_alternative<count_job>(job.request)) {
     figures_.records = job.found.number(0, 0);
   } else if (std::holds_alternative<count_unknown_job>(job.request)) {
@@ -371,7 +377,7 @@ void idempotency_store::worker::answer(key_job& job) {
   }
 }
 
-void idempotency_store::worker::answer_change(key_job const& job, change_job& asked) {
+void idempotency_worker::answer_change(key_job const& job, change_job& asked) {
   auto const code = job.found.number(0, 0);
   switch (code) {
     case 0:
@@ -400,7 +406,7 @@ void idempotency_store::worker::answer_change(key_job const& job, change_job& as
 
 /// What was found is changed before anything else that waits. Who renews a lease meanwhile is not
 /// overtaken: then it is not due any more.
-void idempotency_store::worker::expire_found(key_job const& job, sweep_job const& asked) {
+void idempotency_worker::expire_found(key_job const& job, sweep_job const& asked) {
   inbox_.end_sweep();
   auto const now = clock_.to_server(asked.now);
   for (auto const& [key, found] : read_listed(job.found)) {
@@ -414,16 +420,7 @@ void idempotency_store::worker::expire_found(key_job const& job, sweep_job const
   waiting_.push_back({{}, count_unknown_job{}, loop_->now() + options_.timeout});
 }
 
-void idempotency_store::worker::answer_list(key_job const& job, list_job& asked) {
-  auto all = read_listed(job.found);
-  for (auto& each : all) {
-    each.record = clock_.to_ours(each.record);
-  }
-  store::keep_newest(all, asked.records);
-  asked.answer(std::move(all));
-}
-
-void idempotency_store::worker::fail(key_job& job, store_error const& error) {
+void idempotency_worker::fail(key_job& job, store_error const& error) {
   if (job.deadline != instant()) {  // it was taken into the queue
     inbox_.note_answered(job.octets);
   }
@@ -438,9 +435,15 @@ void idempotency_store::worker::fail(key_job& job, store_error const& error) {
   }
 }
 
+void idempotency_worker::fail_waiting() {
+  for (auto& job : std::exchange(waiting_, {})) {
+    fail(job, down_error_);
+  }
+}
+
 // ---- connecting ----
 
-void idempotency_store::worker::use(key_connection made) {
+void idempotency_worker::use(key_connection made) {
   handle_ = std::move(made.handle);
   clock_ = made.clock;
   clock_ahead_ = now().time_since_epoch() - loop_->now().time_since_epoch();
@@ -453,12 +456,11 @@ void idempotency_store::worker::use(key_connection made) {
   }
 }
 
-void idempotency_store::worker::lose_connection(std::string const& why) {
+void idempotency_worker::lose_connection(std::string const& why) {
   socket_.close();
   handle_.reset();
   down_error_ = {store_fault::unavailable, settings_.name + ": " + why};
-  auto lost = std::exchange(flights_, {});
-  for (auto& each : lost) {
+  for (auto& each : std::exchange(flights_, {})) {
     for (auto& job : each.jobs) {
       fail(job, down_error_);
     }
@@ -466,35 +468,29 @@ void idempotency_store::worker::lose_connection(std::string const& why) {
   begin_to_connect();
 }
 
-void idempotency_store::worker::begin_to_connect() {
+void idempotency_worker::begin_to_connect() {
   if (is_stopping_) {
-    auto left = std::exchange(waiting_, {});
-    for (auto& job : left) {
-      fail(job, down_error_);
-    }
+    fail_waiting();
     return;
   }
   timer_.set(loop_->timers(), loop_->now() + tick_time);
   connector_.start();
 }
 
-void idempotency_store::worker::connected(outcome<key_connection> made) {
+void idempotency_worker::connected(outcome<key_connection> made) {
   if (made) {
     use(*std::move(made));
     send();
   } else {
     down_error_ = made.error();
     down_until_ = loop_->now() + backoff(failures_++);
-    auto left = std::exchange(waiting_, {});
-    for (auto& job : left) {
-      fail(job, down_error_);
-    }
+    fail_waiting();
     timer_.set(loop_->timers(), loop_->now() + tick_time);
   }
   stop_when_done();
 }
 
-void idempotency_store::worker::tick() {
+void idempotency_worker::tick() {
   auto const now = loop_->now();
   if (!flights_.empty() && flights_.front().deadline + tick_time < now) {
     lose_connection("no answer in time");

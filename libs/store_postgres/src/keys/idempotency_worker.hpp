@@ -13,7 +13,6 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -25,30 +24,37 @@ namespace tidegate::store_postgres {
 /// Requests are sent in flights: each is a transaction, and is answered when it is committed. Two
 /// may be under way, so that the server never waits for us; what comes meanwhile makes up the next
 /// one.
-class idempotency_store::worker final : private engine::watched {
+class idempotency_worker final : public store::idempotency_store, private engine::watched {
  public:
   /// Connects before it returns.
   [[nodiscard]] static auto make(idempotency_options options, server_settings settings)
-      -> outcome<std::unique_ptr<worker>>;
-  ~worker() override;
+      -> outcome<std::unique_ptr<idempotency_worker>>;
+  ~idempotency_worker() override;
 
-  void find(idempotency::lookup_key const& key,
-            std::move_only_function<void(store::find_answer)> answer);
-  void apply(idempotency::change change, std::move_only_function<void(store::apply_answer)> answer);
-  void list_unknown(std::size_t records, std::move_only_function<void(store::list_answer)> answer);
-  void sweep(idempotency::wall_time now, std::size_t records);
-  [[nodiscard]] auto used() const -> usage;
+  void find(idempotency::lookup_key const& key, store::find_callback answer) override;
+  void apply(idempotency::change change, store::apply_callback answer) override;
+  void list_unknown(std::size_t records, store::list_callback answer) override;
+  void sweep(idempotency::wall_time now, std::size_t records) override;
+  [[nodiscard]] auto is_shared() const -> bool override { return true; }
+  /// Records by the last answers; nothing of them is in the memory of this process.
+  [[nodiscard]] auto used() const -> usage override;
+
+  /// How many transactions there were, and how many requests they answered.
+  struct counts {
+    std::uint64_t transactions = 0;
+    std::uint64_t requests = 0;
+  };
   [[nodiscard]] auto counted() const -> counts;
 
  private:
   /// Ticks while there is something to wait for.
   class tick_timer final : public engine::timer {
    public:
-    explicit tick_timer(worker& owner) : owner_(owner) {}
+    explicit tick_timer(idempotency_worker& owner) : owner_(owner) {}
 
    private:
     void expired() override { owner_.tick(); }
-    worker& owner_;
+    idempotency_worker& owner_;
   };
   /// What any thread may ask for.
   struct figures {
@@ -58,7 +64,8 @@ class idempotency_store::worker final : private engine::watched {
     std::atomic<std::uint64_t> requests = 0;
   };
 
-  worker(idempotency_options options, server_settings settings, std::unique_ptr<engine::loop> loop);
+  idempotency_worker(idempotency_options options, server_settings settings,
+                     std::unique_ptr<engine::loop> loop);
 
   // ---- by those who ask ----
   void enqueue(key_job job);
@@ -68,14 +75,13 @@ class idempotency_store::worker final : private engine::watched {
   void take();
   void send();
   [[nodiscard]] auto next_flight() -> flight;
-  void pump();
   void take_result(PGresult* result);
   void end_flight(flight done);
   void answer(key_job& job);
   void answer_change(key_job const& job, change_job& asked);
   void expire_found(key_job const& job, sweep_job const& asked);
-  void answer_list(key_job const& job, list_job& asked);
   void fail(key_job& job, store::store_error const& error);
+  void fail_waiting();
   [[nodiscard]] auto read_found(idempotency::lookup_key const& key, rows const& found, int record,
                                 int response) const -> outcome<store::found_record>;
   void lose_connection(std::string const& why);

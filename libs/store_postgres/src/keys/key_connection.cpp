@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <memory>
-#include <string>
 #include <utility>
 
 namespace tidegate::store_postgres {

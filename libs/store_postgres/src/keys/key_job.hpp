@@ -10,7 +10,6 @@
 #include "connection.hpp"
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -19,12 +18,12 @@
 namespace tidegate::store_postgres {
 
 struct find_job {
-  std::move_only_function<void(store::find_answer)> answer;
+  store::find_callback answer;
 };
 struct change_job {
   idempotency::change change;  ///< in our time; without its response
   std::string response;        ///< sealed; empty: none
-  std::move_only_function<void(store::apply_answer)> answer;
+  store::apply_callback answer;
 };
 /// Looks for what time has made something of; what is found becomes `expire_job`s.
 struct sweep_job {
@@ -39,7 +38,7 @@ struct count_job {};
 struct count_unknown_job {};
 struct list_job {
   std::size_t records;
-  std::move_only_function<void(store::list_answer)> answer;
+  store::list_callback answer;
 };
 
 /// One thing to ask the server, until it is answered.

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "keys/idempotency_session.hpp"
+#include <tidegate/store_redis/idempotency_store.hpp>
+
+#include <tidegate/base/number.hpp>
+#include <tidegate/engine/loop.hpp>
+#include <tidegate/store/record_table.hpp>
+
+#include "keys/bucket_counts.hpp"
+#include "keys/server_check.hpp"
+#include "keys/stored_record.hpp"
+#include "keys/task_inbox.hpp"
+#include "protocol/client.hpp"
+#include "protocol/script.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <future>
+#include <memory>
 #include <optional>
 #include <random>
 #include <span>
 #include <string>
-#include <string_view>
+#include <thread>
 #include <utility>
 
 namespace tidegate::store_redis {
@@ -43,17 +57,6 @@ auto damaged(std::string text) -> store_error {
   return {store_fault::damaged, std::move(text)};
 }
 
-auto octets_of(idempotency::change const& change) -> std::size_t {
-  if (!change.response) {
-    return 0;
-  }
-  auto octets = change.response->body.size();
-  for (auto const& field : change.response->fields) {
-    octets += field.name.size() + field.value.size();
-  }
-  return octets;
-}
-
 /// The answer to TIME: seconds, and microseconds of the next one.
 auto read_time(resp_value const& value) -> std::optional<milliseconds> {
   std::array<std::int64_t, 2> numbers{};
@@ -61,19 +64,76 @@ auto read_time(resp_value const& value) -> std::optional<milliseconds> {
     return std::nullopt;
   }
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    auto const& text = value.items[i].text;
-    auto const* const last = text.data() + text.size();
-    auto const [end, fault] = std::from_chars(text.data(), last, numbers[i]);
-    if (fault != std::errc{} || end != last || numbers[i] < 0 || numbers[i] > time_max) {
+    numbers[i] = parse_number<std::int64_t>(value.items[i].text).value_or(-1);
+    if (numbers[i] < 0 || numbers[i] > time_max) {
       return std::nullopt;
     }
   }
   return milliseconds(numbers[0] * 1'000 + numbers[1] / 1'000);
 }
 
-}  // namespace
+/// Unknown outcomes on their way, from every bucket.
+struct listing {
+  std::size_t records = 0;
+  std::size_t waiting = buckets;  // answers
+  store::list_answer all;
+  store::list_callback answer;
+};
 
-idempotency_store::session::session(idempotency_options options, std::unique_ptr<engine::loop> loop)
+/// A thread with a loop that asks Redis what all threads want to know.
+class idempotency_session final : public store::idempotency_store {
+ public:
+  idempotency_session(idempotency_options options, std::unique_ptr<engine::loop> loop);
+  ~idempotency_session() override;
+
+  /// Connects and looks whether this Redis will do.
+  [[nodiscard]] auto open() -> result<void, store::store_error>;
+
+  void find(idempotency::lookup_key const& key, store::find_callback answer) override;
+  void apply(idempotency::change change, store::apply_callback answer) override;
+  void list_unknown(std::size_t records, store::list_callback answer) override;
+  void sweep(idempotency::wall_time now, std::size_t records) override;
+  [[nodiscard]] auto is_shared() const -> bool override { return true; }
+  /// Records by the last answers; nothing of them is in the memory of this process.
+  [[nodiscard]] auto used() const -> usage override { return counts_.used(); }
+
+ private:
+  [[nodiscard]] auto clock() const -> idempotency::wall_time;
+  [[nodiscard]] auto too_many() const -> store_error {
+    return {store_fault::unavailable, name_ + ": too many requests wait"};
+  }
+
+  // ---- on the thread of the loop ----
+  void do_find(idempotency::lookup_key const& key, store::find_callback answer);
+  void do_apply(idempotency::change change, store::apply_callback answer);
+  void do_list(std::shared_ptr<listing> const& what);
+  void take_listed(listing& what, answer const& got);
+  void do_sweep(idempotency::wall_time now, std::size_t records);
+  void check_eviction();
+  void take_due(std::size_t bucket, idempotency::wall_time now, answer const& got);
+  [[nodiscard]] auto read_applied(idempotency::lookup_key const& key, answer const& got)
+      -> store::apply_answer;
+  [[nodiscard]] auto read_found(idempotency::lookup_key const& key, resp_value const& record,
+                                resp_value const& response, std::chrono::milliseconds store_time)
+      -> store::find_answer;
+
+  idempotency_options options_;
+  std::string name_;
+  writer_id const id_;
+  key_scripts scripts_;
+  std::unique_ptr<engine::loop> loop_;
+  std::unique_ptr<client> client_;
+  task_inbox inbox_;
+  bucket_counts counts_;
+  server_check server_;
+  std::atomic<std::chrono::nanoseconds> ahead_;  // of the steady clock
+  std::size_t sweeping_ = 0;                     // answers that the last sweep waits for
+  std::size_t next_checked_ = 0;                 // the bucket whose server is asked next
+  std::thread thread_;
+};
+
+idempotency_session::idempotency_session(idempotency_options options,
+                                         std::unique_ptr<engine::loop> loop)
     : options_(std::move(options)),
       name_(to_string(options_.where)),
       id_(random_id()),
@@ -82,7 +142,7 @@ idempotency_store::session::session(idempotency_options options, std::unique_ptr
       server_(name_, options_.secret_digest),
       ahead_(std::chrono::system_clock::now().time_since_epoch() - steady_now()) {}
 
-idempotency_store::session::~session() {
+idempotency_session::~idempotency_session() {
   if (thread_.joinable()) {
     inbox_.wait_until_empty();
     loop_->stop();
@@ -91,13 +151,13 @@ idempotency_store::session::~session() {
   client_ = nullptr;  // what it answers now looks at the rest
 }
 
-auto idempotency_store::session::open() -> result<void, store_error> {
-  client_options settings;
+auto idempotency_session::open() -> result<void, store_error> {
+  connection_options settings;
   settings.command_timeout =
       options_.command_timeout +
       (options_.replicas_min > 0 ? options_.replicas_timeout : milliseconds(0));
   settings.commands_max = options_.queue_max + buckets;
-  auto made = client::make(*loop_, options_.where, settings);
+  auto made = client::make(*loop_, options_.where, std::move(settings));
   if (!made) {
     return failure(store_error{store_fault::unavailable, name_ + ": " + made.error()});
   }
@@ -120,17 +180,9 @@ auto idempotency_store::session::open() -> result<void, store_error> {
   }
 }
 
-/// Unknown outcomes on their way, from every bucket.
-struct idempotency_store::session::listing {
-  std::size_t records = 0;
-  std::size_t waiting = buckets;  // answers
-  store::list_answer all;
-  std::move_only_function<void(store::list_answer)> answer;
-};
-
 // ---- by any thread ----
 
-auto idempotency_store::session::clock() const -> wall_time {
+auto idempotency_session::clock() const -> wall_time {
   if (options_.clock) {
     return options_.clock();
   }
@@ -138,10 +190,9 @@ auto idempotency_store::session::clock() const -> wall_time {
       std::chrono::floor<milliseconds>(steady_now() + ahead_.load(std::memory_order_relaxed)));
 }
 
-void idempotency_store::session::find(lookup_key const& key,
-                                      std::move_only_function<void(find_answer)> answer) {
+void idempotency_session::find(lookup_key const& key, store::find_callback answer) {
   if (!inbox_.enter(0)) {
-    answer(failure(store_error{store_fault::unavailable, name_ + ": too many requests wait"}));
+    answer(failure(too_many()));
     return;
   }
   inbox_.post([this, key, answer = std::move(answer)]() mutable {
@@ -152,11 +203,10 @@ void idempotency_store::session::find(lookup_key const& key,
   });
 }
 
-void idempotency_store::session::apply(idempotency::change change,
-                                       std::move_only_function<void(apply_answer)> answer) {
-  auto const octets = octets_of(change);
+void idempotency_session::apply(idempotency::change change, store::apply_callback answer) {
+  auto const octets = change.response ? store::octets_of(*change.response) : 0;
   if (!inbox_.enter(octets)) {
-    answer(failure(store_error{store_fault::unavailable, name_ + ": too many requests wait"}));
+    answer(failure(too_many()));
     return;
   }
   inbox_.post([this, octets, change = std::move(change), answer = std::move(answer)]() mutable {
@@ -168,10 +218,9 @@ void idempotency_store::session::apply(idempotency::change change,
   });
 }
 
-void idempotency_store::session::list_unknown(
-    std::size_t records, std::move_only_function<void(store::list_answer)> answer) {
+void idempotency_session::list_unknown(std::size_t records, store::list_callback answer) {
   if (!inbox_.enter(0)) {
-    answer(failure(store_error{store_fault::unavailable, name_ + ": too many requests wait"}));
+    answer(failure(too_many()));
     return;
   }
   auto what = std::make_shared<listing>();
@@ -180,7 +229,7 @@ void idempotency_store::session::list_unknown(
   inbox_.post([this, what = std::move(what)] { do_list(what); });
 }
 
-void idempotency_store::session::sweep(wall_time now, std::size_t records) {
+void idempotency_session::sweep(wall_time now, std::size_t records) {
   ahead_.store(now.time_since_epoch() - steady_now(), std::memory_order_relaxed);
   if (!inbox_.enter(0)) {
     return;  // the next one does it
@@ -193,8 +242,7 @@ void idempotency_store::session::sweep(wall_time now, std::size_t records) {
 
 // ---- on the thread of the loop ----
 
-void idempotency_store::session::do_find(lookup_key const& key,
-                                         std::move_only_function<void(find_answer)> answer) {
+void idempotency_session::do_find(lookup_key const& key, store::find_callback answer) {
   auto const bucket = bucket_of(key);
   auto const name = to_string(key);
   auto const record = record_key_prefix(bucket) + name;
@@ -226,8 +274,8 @@ void idempotency_store::session::do_find(lookup_key const& key,
                 });
 }
 
-auto idempotency_store::session::read_found(lookup_key const& key, resp_value const& record,
-                                            resp_value const& response, milliseconds store_time)
+auto idempotency_session::read_found(lookup_key const& key, resp_value const& record,
+                                     resp_value const& response, milliseconds store_time)
     -> find_answer {
   if (record.is_null()) {
     return std::nullopt;
@@ -253,8 +301,7 @@ auto idempotency_store::session::read_found(lookup_key const& key, resp_value co
   return out;
 }
 
-void idempotency_store::session::do_apply(idempotency::change change,
-                                          std::move_only_function<void(apply_answer)> answer) {
+void idempotency_session::do_apply(idempotency::change change, store::apply_callback answer) {
   if (server_.drops_keys() && change.next &&
       !change.when.token) {  // a new key, which might be forgotten
     answer(failure(*server_.drops_keys()));
@@ -327,8 +374,7 @@ void idempotency_store::session::do_apply(idempotency::change change,
       std::move(wait));
 }
 
-auto idempotency_store::session::read_applied(lookup_key const& key, answer const& got)
-    -> apply_answer {
+auto idempotency_session::read_applied(lookup_key const& key, answer const& got) -> apply_answer {
   if (!got) {
     return failure(got.error());
   }
@@ -375,7 +421,7 @@ auto idempotency_store::session::read_applied(lookup_key const& key, answer cons
   return store::applied{.made = false, .found = std::move(found)};
 }
 
-void idempotency_store::session::do_list(std::shared_ptr<listing> const& what) {
+void idempotency_session::do_list(std::shared_ptr<listing> const& what) {
   for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
     word_list keys;
     keys.add(unknown_key(bucket));
@@ -387,7 +433,7 @@ void idempotency_store::session::do_list(std::shared_ptr<listing> const& what) {
   }
 }
 
-void idempotency_store::session::take_listed(listing& what, answer const& got) {
+void idempotency_session::take_listed(listing& what, answer const& got) {
   if (!got) {
     what.all = failure(got.error());
   } else if (got->is_error()) {
@@ -415,7 +461,7 @@ void idempotency_store::session::take_listed(listing& what, answer const& got) {
   inbox_.leave(0);
 }
 
-void idempotency_store::session::do_sweep(wall_time now, std::size_t records) {
+void idempotency_session::do_sweep(wall_time now, std::size_t records) {
   if (sweeping_ > 0) {
     return;
   }
@@ -441,7 +487,7 @@ void idempotency_store::session::do_sweep(wall_time now, std::size_t records) {
 
 /// An operator may change it, and another server may become the master: one server is asked at each
 /// sweep, and the same one for as long as it may drop keys.
-void idempotency_store::session::check_eviction() {
+void idempotency_session::check_eviction() {
   ++sweeping_;
   client_->send(due_key(next_checked_), command{"INFO", "memory"}, [this](answer const& got) {
     --sweeping_;
@@ -455,7 +501,7 @@ void idempotency_store::session::check_eviction() {
   });
 }
 
-void idempotency_store::session::take_due(std::size_t bucket, wall_time now, answer const& got) {
+void idempotency_session::take_due(std::size_t bucket, wall_time now, answer const& got) {
   if (!got || got->items.size() < 3) {
     return;  // the next sweep
   }
@@ -476,6 +522,19 @@ void idempotency_store::session::take_due(std::size_t bucket, wall_time now, ans
       do_apply(*std::move(expiry), [this](apply_answer const&) { --sweeping_; });
     }
   }
+}
+
+}  // namespace
+
+auto open_idempotency_store(idempotency_options options)
+    -> result<std::unique_ptr<store::idempotency_store>, store_error> {
+  auto loop = engine::loop::make();
+  if (!loop) {
+    return failure(store_error{store_fault::unavailable, engine::to_string(loop.error())});
+  }
+  auto made = std::make_unique<idempotency_session>(std::move(options), *std::move(loop));
+  TIDEGATE_TRY_VOID(made->open());
+  return made;
 }
 
 }  // namespace tidegate::store_redis

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "keys/stored_record.hpp"
 
+#include <tidegate/base/number.hpp>
+
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -44,11 +44,8 @@ void append_time(std::string& out, wall_time at) {
 }
 
 auto time_at(std::string_view text) -> std::optional<milliseconds> {
-  std::int64_t count = -1;
-  auto const* const last = text.data() + text.size();
-  auto const [end, fault] = std::from_chars(text.data(), last, count);
-  bool const good = fault == std::errc{} && end == last && count >= 0;
-  return good ? std::optional(milliseconds(count)) : std::nullopt;
+  auto const count = parse_number<std::int64_t>(text).value_or(-1);
+  return count >= 0 ? std::optional(milliseconds(count)) : std::nullopt;
 }
 
 /// Never before 1970, and never beyond what there is.

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "protocol/cluster_client.hpp"
+#include "protocol/client.hpp"
+
+#include "protocol/callback_timer.hpp"
+#include "protocol/cluster_slots.hpp"
+#include "protocol/pending_command.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tidegate::store_redis {
 
@@ -20,15 +30,57 @@ auto is_passing(resp_value const& error) -> bool {
          error.is_error("MASTERDOWN");
 }
 
-}  // namespace
+/// The masters of a Redis Cluster. Asks any of them for the map of slots: at first, every now and
+/// then, and soon when something is not as the map says.
+class cluster_client final : public client {
+ public:
+  cluster_client(engine::loop& on, server_url const& url, connection_options options);
+  ~cluster_client() override;
+  cluster_client(cluster_client const&) = delete;
+  auto operator=(cluster_client const&) -> cluster_client& = delete;
 
-cluster_client::cluster_client(engine::loop& on, server_url const& url,
-                               client_options const& options, connection_options each)
+  void send(std::string_view key, command request, answer_function answer) override;
+  [[nodiscard]] auto is_up(std::string_view key) const -> bool override;
+  [[nodiscard]] auto error_text(std::string_view key) const -> std::string override;
+
+ private:
+  struct node {
+    server_address address;
+    std::unique_ptr<connection> to;
+    bool is_seed = false;
+    unsigned unused = 0;  // in so many maps one after the other
+  };
+
+  [[nodiscard]] auto node_at(server_address const& address) -> node*;
+  [[nodiscard]] auto node_of(std::uint16_t slot) const -> node* { return slots_[slot]; }
+  void send_pending(std::unique_ptr<pending_command> pending);
+  void send_to(std::unique_ptr<pending_command> pending, node& where, bool is_asking);
+  void take(std::unique_ptr<pending_command> pending, server_address const& from, answer got);
+  void refresh();
+  void take_map(server_address const& from, answer const& got);
+  void set_refresh_timer();
+  void forget_unused();
+  [[nodiscard]] auto all_down() const -> bool;
+
+  engine::loop& loop_;
+  connection_options options_;
+  std::vector<std::unique_ptr<node>> nodes_;
+  std::array<node*, cluster_slots> slots_{};
+  bool has_map_ = false;
+  bool is_refreshing_ = false;
+  bool is_stale_ = true;  // a server said that the map is not right
+  bool is_ending_ = false;
+  std::size_t next_ = 0;  // which node to ask for the map
+  std::string error_text_;
+  retry_queue retries_;
+  callback_timer refresh_timer_;
+};
+
+cluster_client::cluster_client(engine::loop& on, server_url const& url, connection_options options)
     : loop_(on),
-      options_(options),
-      each_(std::move(each)),
+      options_(std::move(options)),
       retries_(
-          on, options.commands_max,
+          on, options_.commands_max,
           [this](std::unique_ptr<pending_command> pending) { send_pending(std::move(pending)); }),
       refresh_timer_(on, [this] { refresh(); }) {
   for (auto const& server : url.servers) {
@@ -52,7 +104,7 @@ auto cluster_client::node_at(server_address const& address) -> node* {
   if (nodes_.size() >= 2 * cluster_nodes_max) {
     return nullptr;
   }
-  auto options = each_;
+  auto options = options_;
   options.server = address;
   auto& made = *nodes_.emplace_back(
       new node{.address = address, .to = std::make_unique<connection>(loop_, std::move(options))});
@@ -86,14 +138,6 @@ auto cluster_client::error_text(std::string_view key) const -> std::string {
     return where->to->error_text();
   }
   return has_map_ ? "no server of the cluster has this key" : error_text_;
-}
-
-auto cluster_client::counted() const -> connection::counts {
-  auto all = gone_;
-  for (auto const& each : nodes_) {
-    all += each->to->counted();
-  }
-  return all;
 }
 
 void cluster_client::send_pending(std::unique_ptr<pending_command> pending) {
@@ -238,8 +282,14 @@ void cluster_client::forget_unused() {
   nodes_.erase(gone.begin(), gone.end());
   for (auto const& each : going) {
     std::ranges::replace(slots_, each.get(), static_cast<node*>(nullptr));
-    gone_ += each->to->counted();
   }
+}
+
+}  // namespace
+
+auto make_cluster_client(engine::loop& on, server_url const& url, connection_options options)
+    -> std::unique_ptr<client> {
+  return std::make_unique<cluster_client>(on, url, std::move(options));
 }
 
 }  // namespace tidegate::store_redis

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocol/cluster_slots.hpp"
 
+#include <tidegate/base/number.hpp>
+
 #include <array>
-#include <charconv>
 
 namespace tidegate::store_redis {
 
@@ -29,14 +30,6 @@ auto crc16(std::string_view octets) noexcept -> std::uint16_t {
     crc = (crc << 8U) ^ crc16_table[((crc >> 8U) ^ static_cast<unsigned char>(octet)) & 0xffU];
   }
   return static_cast<std::uint16_t>(crc);
-}
-
-template <class Number>
-auto number_in(std::string_view text) -> std::optional<Number> {
-  Number number{};
-  auto const* const last = text.data() + text.size();
-  auto const [end, fault] = std::from_chars(text.data(), last, number);
-  return fault == std::errc{} && end == last ? std::optional(number) : std::nullopt;
 }
 
 auto address_in(std::string_view host, std::int64_t port, server_address const& asked)
@@ -106,8 +99,8 @@ auto read_redirection(resp_value const& error, server_address const& asked)
   if (space == std::string_view::npos || colon == std::string_view::npos || colon < space) {
     return std::nullopt;
   }
-  auto const slot = number_in<std::uint16_t>(rest.substr(0, space));
-  auto const port = number_in<std::int64_t>(rest.substr(colon + 1));
+  auto const slot = parse_number<std::uint16_t>(rest.substr(0, space));
+  auto const port = parse_number<std::int64_t>(rest.substr(colon + 1));
   auto address = address_in(rest.substr(space + 1, colon - space - 1), port.value_or(0), asked);
   if (!slot || *slot >= cluster_slots || !address) {
     return std::nullopt;

@@ -10,9 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <random>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace tidegate::store_redis {
 

@@ -24,8 +24,8 @@ using answer = result<resp_value, store::store_error>;
 using answer_function = std::move_only_function<void(answer)>;
 
 struct connection_options {
-  server_address server;
   // NOLINTBEGIN(readability-redundant-member-init): so that they may be left out
+  server_address server{};
   std::optional<engine::tls_context> tls{};
   credentials login{};
   // NOLINTEND(readability-redundant-member-init)
@@ -35,10 +35,14 @@ struct connection_options {
   std::chrono::milliseconds command_timeout{1'000};
   std::chrono::milliseconds backoff_first{50};
   std::chrono::milliseconds backoff_max{2'000};
+  /// How often a cluster is asked where keys live, and sentinels who the master is: while all is
+  /// well, and while something is not.
+  std::chrono::milliseconds refresh_interval{2'000};
+  std::chrono::milliseconds recovery_interval{100};
   /// A server that has been silent for so long is asked whether it is there.
   std::chrono::milliseconds idle_check{10'000};
-  std::size_t commands_max = 65'536;               ///< that wait for an answer
-  std::size_t octets_max = std::size_t{64} << 20;  ///< of commands that wait to be sent
+  std::size_t commands_max = 65'536;               ///< that wait for an answer of one server
+  std::size_t octets_max = std::size_t{64} << 20;  ///< of commands that wait to be sent to it
   resp_limits limits{};                            // NOLINT(readability-redundant-member-init)
 };
 
@@ -77,13 +81,6 @@ class connection {
     std::uint64_t writes = 0;    ///< system calls that took commands
     std::uint64_t failed = 0;    ///< commands without an answer
     std::uint64_t connects = 0;  ///< times that the server began to take commands
-    auto operator+=(counts const& more) noexcept -> counts& {
-      commands += more.commands;
-      writes += more.writes;
-      failed += more.failed;
-      connects += more.connects;
-      return *this;
-    }
   };
   [[nodiscard]] auto counted() const noexcept -> counts const&;
 

@@ -4,7 +4,6 @@
 #include "protocol/callback_timer.hpp"
 #include "protocol/connection.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store_redis/resp.hpp>
 
+#include <tidegate/base/ascii.hpp>
+#include <tidegate/base/number.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -16,16 +19,13 @@ constexpr std::size_t kept_octets_max = 1 << 20;
 
 template <class Number>
 auto number_in(std::string_view text) -> std::optional<Number> {
-  if (text.starts_with('+')) {  // which from_chars does not take
+  if (text.starts_with('+')) {  // which parse_number does not take
     text.remove_prefix(1);
     if (text.starts_with('-')) {
       return std::nullopt;
     }
   }
-  Number number{};
-  auto const* const last = text.data() + text.size();
-  auto const [end, fault] = std::from_chars(text.data(), last, number);
-  return fault == std::errc{} && end == last ? std::optional(number) : std::nullopt;
+  return parse_number<Number>(text);
 }
 
 auto size_in(std::string_view text) -> std::optional<std::size_t> {
@@ -37,7 +37,7 @@ auto is_big_number(std::string_view text) -> bool {
   if (text.starts_with('-') || text.starts_with('+')) {
     text.remove_prefix(1);
   }
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::ranges::all_of(text, is_digit);
 }
 
 void append_head(std::string& out, char type, std::size_t size) {
@@ -310,6 +310,9 @@ auto command::add(std::int64_t number) -> command& {
 }
 
 auto command::then(command const& next) -> command& {
+  if (next.count() == 0) {
+    return *this;
+  }
   std::string whole;
   append_to(whole);
   finished_ = count() + next.finished_;

@@ -9,7 +9,7 @@ namespace {
 
 /// `verb` is EVAL with a text or EVALSHA with a name.
 auto call(std::string_view verb, std::string_view script, word_list const& keys,
-          word_list const& arguments) -> command {
+          word_list const& arguments, command const& then = {}) -> command {
   command made{verb, script};
   made.add(static_cast<std::int64_t>(keys.size()));
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -18,20 +18,18 @@ auto call(std::string_view verb, std::string_view script, word_list const& keys,
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     made.add(arguments[i]);
   }
+  made.then(then);
   return made;
 }
 
 /// Runs a script of which the name is not known yet, and asks for the name on the way.
 void run_and_load(client& on, script& called, word_list const& keys, word_list const& arguments,
                   answer_function answer, command const& then) {
-  auto by_text = call("EVAL", called.text(), keys, arguments);
-  bool const is_alone = then.count() == 0;
-  if (!is_alone) {
-    by_text.then(then);
-  }
+  auto by_text = call("EVAL", called.text(), keys, arguments, then);
   by_text.then({"SCRIPT", "LOAD", called.text()});
   on.send(keys[0], std::move(by_text),
-          [&called, is_alone, answer = std::move(answer)](store_redis::answer got) mutable {
+          [&called, is_alone = then.count() == 0,
+           answer = std::move(answer)](store_redis::answer got) mutable {
             if (got) {
               called.take_name(got->items.back());
               got->items.pop_back();
@@ -58,10 +56,7 @@ void run(client& on, script& called, word_list keys, word_list arguments, answer
     run_and_load(on, called, keys, arguments, std::move(answer), then);
     return;
   }
-  auto by_name = call("EVALSHA", called.name(), keys, arguments);
-  if (then.count() > 0) {
-    by_name.then(then);
-  }
+  auto by_name = call("EVALSHA", called.name(), keys, arguments, then);
   auto const key = std::string(keys[0]);
   on.send(key, std::move(by_name),
           [&on, &called, keys = std::move(keys), arguments = std::move(arguments),
@@ -73,11 +68,7 @@ void run(client& on, script& called, word_list keys, word_list arguments, answer
               answer(std::move(got));
               return;
             }
-            auto by_text = call("EVAL", called.text(), keys, arguments);
-            if (then.count() > 0) {
-              by_text.then(then);
-            }
-            on.send(keys[0], std::move(by_text), std::move(answer));
+            on.send(keys[0], call("EVAL", called.text(), keys, arguments, then), std::move(answer));
           });
 }
 

@@ -4,7 +4,6 @@
 #include "protocol/client.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "protocol/sentinel_client.hpp"
+#include "protocol/client.hpp"
+
+#include <tidegate/base/number.hpp>
+
+#include "protocol/callback_timer.hpp"
+#include "protocol/pending_command.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tidegate::store_redis {
 
@@ -17,30 +26,61 @@ auto read_master(resp_value const& value) -> std::optional<server_address> {
   if (value.items.size() != 2 || value.items[0].text.empty()) {
     return std::nullopt;
   }
-  server_address out{value.items[0].text, 0};
-  auto const& digits = value.items[1].text;
-  auto const* const last = digits.data() + digits.size();
-  auto const [end, fault] = std::from_chars(digits.data(), last, out.port);
-  return fault == std::errc{} && end == last && out.port != 0 ? std::optional(out) : std::nullopt;
+  auto const port = parse_number<std::uint16_t>(value.items[1].text).value_or(0);
+  return port != 0 ? std::optional(server_address{value.items[0].text, port}) : std::nullopt;
 }
 
-}  // namespace
+/// The master that sentinels name, which must say itself that it is one. They are asked at first,
+/// every now and then, and soon when the master is not there.
+class sentinel_client final : public client {
+ public:
+  sentinel_client(engine::loop& on, server_url const& url, connection_options options);
+  ~sentinel_client() override;
+  sentinel_client(sentinel_client const&) = delete;
+  auto operator=(sentinel_client const&) -> sentinel_client& = delete;
+
+  void send(std::string_view key, command request, answer_function answer) override;
+  [[nodiscard]] auto is_up(std::string_view key) const -> bool override;
+  [[nodiscard]] auto error_text(std::string_view key) const -> std::string override;
+
+ private:
+  void send_pending(std::unique_ptr<pending_command> pending);
+  void take(std::unique_ptr<pending_command> pending, answer got);
+  void refresh();
+  void take_master(answer const& got);
+  void connect(server_address const& master);
+  void next_sentinel(std::string const& why);
+
+  engine::loop& loop_;
+  connection_options for_sentinels_;
+  connection_options for_master_;
+  std::vector<server_address> sentinels_;
+  std::string master_name_;
+  std::size_t at_ = 0;       // which sentinel is asked
+  std::size_t refused_ = 0;  // how many gave no master, one after the other
+  std::unique_ptr<connection> sentinel_;
+  std::unique_ptr<connection> master_;
+  bool is_refreshing_ = false;
+  bool is_ending_ = false;
+  std::string error_text_;
+  retry_queue retries_;
+  callback_timer refresh_timer_;
+};
 
 sentinel_client::sentinel_client(engine::loop& on, server_url const& url,
-                                 client_options const& options, connection_options master)
+                                 connection_options options)
     : loop_(on),
-      options_(options),
-      for_sentinels_(connection_to({}, options)),
-      for_master_(std::move(master)),
+      for_sentinels_(options),
+      for_master_(std::move(options)),
       sentinels_(url.servers),
       master_name_(url.master_name),
       error_text_("no sentinel has said who the master is"),
       retries_(
-          on, options.commands_max,
+          on, for_master_.commands_max,
           [this](std::unique_ptr<pending_command> pending) { send_pending(std::move(pending)); }),
       refresh_timer_(on, [this] { refresh(); }) {
-  for_sentinels_.tls = for_master_.tls;
   for_sentinels_.login = url.sentinel_login;
+  for_sentinels_.database = 0;
   for_master_.server = {};
   for_master_.must_be_master = true;
   refresh_timer_.set_in(std::chrono::milliseconds(0));
@@ -63,14 +103,6 @@ auto sentinel_client::is_up(std::string_view /*key*/) const -> bool {
 
 auto sentinel_client::error_text(std::string_view /*key*/) const -> std::string {
   return master_ != nullptr ? master_->error_text() : error_text_;
-}
-
-auto sentinel_client::counted() const -> connection::counts {
-  auto all = gone_;
-  if (master_ != nullptr) {
-    all += master_->counted();
-  }
-  return all;
 }
 
 void sentinel_client::send_pending(std::unique_ptr<pending_command> pending) {
@@ -108,8 +140,9 @@ void sentinel_client::take(std::unique_ptr<pending_command> pending, answer got)
 }
 
 void sentinel_client::refresh() {
-  refresh_timer_.set_in(master_ != nullptr && master_->is_connected() ? options_.refresh_interval
-                                                                      : options_.recovery_interval);
+  refresh_timer_.set_in(master_ != nullptr && master_->is_connected()
+                            ? for_master_.refresh_interval
+                            : for_master_.recovery_interval);
   if (is_refreshing_) {
     return;
   }
@@ -148,9 +181,7 @@ void sentinel_client::take_master(answer const& got) {
 }
 
 void sentinel_client::connect(server_address const& master) {
-  if (auto const before = std::move(master_)) {
-    gone_ += before->counted();
-  }
+  master_ = nullptr;  // before there is another
   for_master_.server = master;
   master_ = std::make_unique<connection>(loop_, for_master_);
   master_->on_change([this] {
@@ -166,7 +197,14 @@ void sentinel_client::next_sentinel(std::string const& why) {
   refused_ = std::min(refused_ + 1, sentinels_.size());
   at_ = (at_ + 1) % sentinels_.size();
   sentinel_ = nullptr;
-  refresh_timer_.set_within(options_.recovery_interval);
+  refresh_timer_.set_within(for_master_.recovery_interval);
+}
+
+}  // namespace
+
+auto make_sentinel_client(engine::loop& on, server_url const& url, connection_options options)
+    -> std::unique_ptr<client> {
+  return std::make_unique<sentinel_client>(on, url, std::move(options));
 }
 
 }  // namespace tidegate::store_redis

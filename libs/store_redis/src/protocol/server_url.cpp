@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store_redis/server_url.hpp>
 
+#include <tidegate/base/hex.hpp>
+#include <tidegate/base/number.hpp>
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace tidegate::store_redis {
 
@@ -40,22 +42,6 @@ auto take_until(std::string_view& rest, char mark) -> std::string_view {
   return taken;
 }
 
-template <class Number>
-auto number_in(std::string_view text) -> std::optional<Number> {
-  Number number{};
-  auto const* const last = text.data() + text.size();
-  auto const [end, fault] = std::from_chars(text.data(), last, number);
-  return fault == std::errc{} && end == last ? std::optional(number) : std::nullopt;
-}
-
-auto hex_digit(char c) -> int {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  auto const lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /// Octets as they are or as %XX (RFC 3986, section 2.1).
 auto decode(std::string_view text) -> result<std::string, std::string> {
   std::string out;
@@ -64,8 +50,8 @@ auto decode(std::string_view text) -> result<std::string, std::string> {
       out += text[i];
       continue;
     }
-    auto const high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    auto const low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+    auto const high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
+    auto const low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
     if (high < 0 || low < 0) {
       return wrong("a % is followed by two hexadecimal digits; write %25 for the sign itself");
     }
@@ -94,15 +80,13 @@ auto parse_login(std::string_view text) -> result<credentials, std::string> {
 
 auto is_host(std::string_view host) -> bool {
   return !host.empty() && host.size() <= host_octets_max && std::ranges::all_of(host, [](char c) {
-    auto const lower = static_cast<char>(c | 0x20);
-    return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
+    return is_letter_or_digit(c) || c == '.' || c == '-' || c == '_';
   });
 }
 
 auto is_address_6(std::string_view host) -> bool {
   return host.size() >= 2 && host.size() <= 45 && std::ranges::all_of(host, [](char c) {
-           return hex_digit(c) >= 0 || c == ':' || c == '.';
+           return hex_value(c) >= 0 || c == ':' || c == '.';
          });
 }
 
@@ -124,7 +108,7 @@ auto parse_server(std::string_view text, std::uint16_t port)
     return wrong("a server is a name, an IPv4 address or an IPv6 address in brackets");
   }
   if (!text.empty()) {
-    auto const number = number_in<std::uint16_t>(text.substr(1));
+    auto const number = parse_number<std::uint16_t>(text.substr(1));
     if (text.front() != ':' || !number || *number == 0) {
       return wrong("a port is a number from 1 to 65535");
     }
@@ -167,7 +151,7 @@ auto parse_path(std::string_view path, server_url& url) -> result<void, std::str
   if (url.kind == topology::cluster) {
     return wrong("a cluster has database 0 only");
   }
-  auto const number = number_in<std::uint32_t>(path);
+  auto const number = parse_number<std::uint32_t>(path);
   if (!number || *number > 0x7fffffff) {
     return wrong("behind the server stands the number of a database, or nothing");
   }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quotas/leases.hpp"
 
-#include "quotas/lease_size.hpp"
 #include "quotas/quota_key.hpp"
-
-#include <algorithm>
-#include <utility>
 
 namespace tidegate::store_redis {
 

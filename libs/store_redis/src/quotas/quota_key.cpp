@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quotas/quota_key.hpp"
 
+#include <tidegate/base/hex.hpp>
 #include <tidegate/base/sha256.hpp>
 
 #include <algorithm>
@@ -18,16 +19,6 @@ namespace {
 /// Tells concurrent requests from other units, beside the number of a policy.
 constexpr std::uint64_t held_unit = std::uint64_t{1} << 32;
 
-auto hex(std::span<std::byte const> octets) -> std::string {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (auto const octet : octets) {
-    text += digits[std::to_integer<std::size_t>(octet >> 4)];
-    text += digits[std::to_integer<std::size_t>(octet & std::byte{15})];
-  }
-  return text;
-}
-
 }  // namespace
 
 auto is_leased(store::shared_charge const& charge) noexcept -> bool {
@@ -39,7 +30,7 @@ auto is_leased(store::shared_charge const& charge) noexcept -> bool {
 auto key_of(store::shared_charge const& charge) -> std::string {
   auto const digest = sha256::of(charge.local.partition);
   std::string key = "tidegate:{";
-  key += hex(std::span(digest).first(16));
+  key += to_hex(std::span(digest).first(16));
   key += is_concurrent(*charge.local.policy) ? "}:held:" : "}:spent:";
   key += charge.policy_name;
   return key;
@@ -64,7 +55,7 @@ auto random_holder(std::string const& gateway) -> std::string {
   std::random_device random;
   std::array<std::byte, 8> octets{};
   std::ranges::generate(octets, [&] { return static_cast<std::byte>(random()); });
-  return gateway + "/" + hex(octets);
+  return gateway + "/" + to_hex(octets);
 }
 
 }  // namespace tidegate::store_redis

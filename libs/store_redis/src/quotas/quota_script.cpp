@@ -2,7 +2,6 @@
 #include "quotas/quota_script.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <initializer_list>

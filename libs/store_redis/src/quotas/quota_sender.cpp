@@ -4,10 +4,8 @@
 #include "protocol/cluster_slots.hpp"
 #include "quotas/lease_size.hpp"
 #include "quotas/quota_key.hpp"
-#include "quotas/script_numbers.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <span>
 
@@ -24,6 +22,47 @@ using stage = pending_charge::stage;
 /// Charges that one call of a script decides about: it has the server for itself meanwhile.
 constexpr std::size_t call_charges_max = 64;
 constexpr std::string_view gateways_key = "tidegate:gateways";
+
+/// An answer of a quota script: whole numbers, as many as were awaited.
+class script_numbers {
+ public:
+  /// The numbers are those of `got`, which has to live as long.
+  [[nodiscard]] static auto read(answer const& got, std::size_t count)
+      -> result<script_numbers, store_error> {
+    if (!got) {
+      return failure(got.error());
+    }
+    if (got->is_error()) {
+      return failure(store_error{store_fault::unavailable, got->text});
+    }
+    std::span<resp_value const> const items =
+        got->is_integer() ? std::span<resp_value const>(&*got, 1) : got->items;
+    if (items.size() != count || !std::ranges::all_of(items, is_sensible)) {
+      return failure(store_error{store_fault::damaged, "invalid answer of a quota script"});
+    }
+    return script_numbers(items);
+  }
+
+  [[nodiscard]] auto next() noexcept -> std::int64_t { return items_[at_++].integer; }
+  /// What remains, reset, retry and their nanoseconds.
+  [[nodiscard]] auto next_verdict(bool admitted) noexcept -> ratelimit::verdict {
+    auto const remaining = next();
+    auto const reset = microseconds(next());
+    auto const retry = microseconds(next());
+    auto const ns = next();
+    return {admitted, {remaining, reset + nanoseconds(ns / 1000)}, retry + nanoseconds(ns % 1000)};
+  }
+
+ private:
+  explicit script_numbers(std::span<resp_value const> items) : items_(items) {}
+  /// Scripts know no larger numbers, and as microseconds they can be added.
+  [[nodiscard]] static auto is_sensible(resp_value const& item) -> bool {
+    return item.is_integer() && item.integer >= 0 && item.integer < std::int64_t{1} << 53;
+  }
+
+  std::span<resp_value const> items_;
+  std::size_t at_ = 0;
+};
 
 }  // namespace
 
@@ -44,7 +83,7 @@ quota_sender::quota_sender(engine::loop& on, std::unique_ptr<client> to,
 void quota_sender::close() {
   send_settlements();
   client_.reset();
-  for (auto& request : state_.queue.take_requests()) {
+  for (auto& request : std::exchange(state_.queue.requests, {})) {
     request->answer(failure(store_error{store_fault::stopped, "the store is being closed"}));
   }
 }
@@ -60,7 +99,7 @@ void quota_sender::send_all() {
 }
 
 void quota_sender::send_settlements() {
-  auto const all = state_.queue.take_settlements();
+  auto const all = std::exchange(state_.queue.settlements, {});
   auto const step = is_cluster_ ? 1 : call_charges_max;
   for (std::size_t i = 0; i < all.size(); i += step) {
     word_list keys;
@@ -92,8 +131,8 @@ void quota_sender::send_settlements() {
 }
 
 void quota_sender::send_hold_reports() {
-  auto all = state_.queue.take_hold_reports();
-  for (auto const& request : state_.queue.requests()) {
+  auto all = std::exchange(state_.queue.hold_reports, {});
+  for (auto const& request : state_.queue.requests) {
     for (auto const& charge : request->charges) {
       if (auto const* const found = lease_of(charge);
           found != nullptr && found->needs_report && found->in_flight == 0) {
@@ -141,7 +180,7 @@ void quota_sender::send_hold_reports() {
 
 void quota_sender::send_lease_requests() {
   auto const sent = loop_.now();
-  for (auto const& id : state_.queue.take_lease_requests()) {
+  for (auto const& id : std::exchange(state_.queue.lease_requests, {})) {
     auto& low = *state_.held.find(id);  // it is kept while it is requested
     ++low.in_flight;
     word_list keys;
@@ -158,7 +197,7 @@ void quota_sender::send_lease_requests() {
 void quota_sender::send_requests() {
   pending_requests batch;
   std::size_t charges = 0;
-  auto requests = state_.queue.take_requests();
+  auto requests = std::exchange(state_.queue.requests, {});
   for (auto& request : requests) {
     if (request->error) {
       fail(*request, *request->error);

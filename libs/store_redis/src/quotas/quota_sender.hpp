@@ -4,7 +4,6 @@
 #include "protocol/callback_timer.hpp"
 #include "protocol/client.hpp"
 #include "protocol/script.hpp"
-#include "quotas/clock_offset.hpp"
 #include "quotas/leases.hpp"
 #include "quotas/quota_script.hpp"
 #include "quotas/verdict_cache.hpp"
@@ -14,6 +13,7 @@
 #include <tidegate/store/quota_store.hpp>
 #include <tidegate/store_redis/quota_store.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +22,19 @@
 #include <utility>
 
 namespace tidegate::store_redis {
+
+/// How far the clock of the store is ahead of the steady clock here, by what was answered last.
+struct clock_offset {
+  std::int64_t ahead = 0;  ///< microseconds, at least
+  bool is_known = false;
+
+  /// What was answered is over, so that the store's clock is now ahead at least as far as this.
+  void update(std::int64_t store_time) noexcept {
+    auto const now = std::chrono::steady_clock::now().time_since_epoch();
+    ahead = store_time - std::chrono::ceil<std::chrono::microseconds>(now).count();
+    is_known = true;
+  }
+};
 
 /// What a quota store knows; its sender changes it by what the store answers.
 struct quota_state {

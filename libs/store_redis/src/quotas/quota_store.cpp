@@ -251,10 +251,10 @@ void redis_quotas::forget(shared_charge const& charge,
 
 auto open_quota_store(engine::loop& on, server_url const& url, quota_store_options const& options)
     -> result<std::unique_ptr<store::quota_store>, std::string> {
-  client_options connections;
+  connection_options connections;
   connections.command_timeout = options.command_timeout;
   connections.connect_timeout = 2 * options.command_timeout;
-  TIDEGATE_TRY(auto client, client::make(on, url, connections));
+  TIDEGATE_TRY(auto client, client::make(on, url, std::move(connections)));
   return std::make_unique<redis_quotas>(on, std::move(client), options,
                                         url.kind == topology::cluster);
 }

@@ -57,7 +57,7 @@ struct pending_settlement {
   std::int64_t admitted_at = 0;  ///< by the store's clock
 };
 
-/// What goes to the store at the end of the turn.
+/// What goes to the store at the end of the turn. The sender takes it out.
 class write_queue {
  public:
   /// Calls `flush` at the end of each turn in which something was added.
@@ -68,40 +68,33 @@ class write_queue {
   auto operator=(write_queue const&) -> write_queue& = delete;
 
   void add(std::unique_ptr<pending_request> request) {
-    requests_.push_back(std::move(request));
+    requests.push_back(std::move(request));
     loop_.at_end_of_turn(*end_);
   }
   void add(pending_settlement settlement) {
-    settlements_.push_back(std::move(settlement));
+    settlements.push_back(std::move(settlement));
     loop_.at_end_of_turn(*end_);
   }
   /// Asks for more of a lease.
   void add_lease_request(store::key_hash const& id) {
-    lease_requests_.push_back(id);
+    lease_requests.push_back(id);
     loop_.at_end_of_turn(*end_);
   }
   /// Tells the store what is held of a lease.
   void add_hold_report(store::key_hash const& id) {
-    hold_reports_.push_back(id);
+    hold_reports.push_back(id);
     loop_.at_end_of_turn(*end_);
   }
 
   [[nodiscard]] auto is_empty() const noexcept -> bool {
-    return requests_.empty() && settlements_.empty() && lease_requests_.empty() &&
-           hold_reports_.empty();
+    return requests.empty() && settlements.empty() && lease_requests.empty() &&
+           hold_reports.empty();
   }
-  [[nodiscard]] auto requests() const noexcept -> pending_requests const& { return requests_; }
 
-  [[nodiscard]] auto take_requests() -> pending_requests { return std::exchange(requests_, {}); }
-  [[nodiscard]] auto take_settlements() -> std::vector<pending_settlement> {
-    return std::exchange(settlements_, {});
-  }
-  [[nodiscard]] auto take_lease_requests() -> std::vector<store::key_hash> {
-    return std::exchange(lease_requests_, {});
-  }
-  [[nodiscard]] auto take_hold_reports() -> std::vector<store::key_hash> {
-    return std::exchange(hold_reports_, {});
-  }
+  pending_requests requests;
+  std::vector<pending_settlement> settlements;
+  std::vector<store::key_hash> lease_requests;
+  std::vector<store::key_hash> hold_reports;
 
  private:
   /// Lives until the loop has let go of it.
@@ -114,10 +107,6 @@ class write_queue {
 
   engine::loop& loop_;
   std::unique_ptr<end_of_turn> end_;
-  pending_requests requests_;
-  std::vector<pending_settlement> settlements_;
-  std::vector<store::key_hash> lease_requests_;
-  std::vector<store::key_hash> hold_reports_;
 };
 
 }  // namespace tidegate::store_redis

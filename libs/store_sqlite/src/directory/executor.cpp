@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -72,10 +71,11 @@ constexpr int here_pause = 100;
 
 }  // namespace
 
-directory::executor::executor(directory_options options, file_lock lock,
-                              std::unique_ptr<directory_session> writer, connection checkpointer,
-                              std::vector<std::unique_ptr<directory_session>> readers,
-                              std::vector<std::unique_ptr<directory_session>> readers_here)
+directory_executor::directory_executor(directory_options options, file_lock lock,
+                                       std::unique_ptr<directory_session> writer,
+                                       connection checkpointer,
+                                       std::vector<std::unique_ptr<directory_session>> readers,
+                                       std::vector<std::unique_ptr<directory_session>> readers_here)
     : options_(std::move(options)),
       lock_(std::move(lock)),
       writer_(std::move(writer)),
@@ -89,7 +89,7 @@ directory::executor::executor(directory_options options, file_lock lock,
   }
 }
 
-directory::executor::~executor() {
+directory_executor::~directory_executor() {
   writes_.stop();
   write_thread_.join();
   reads_.stop();
@@ -111,13 +111,13 @@ directory::executor::~executor() {
   }
 }
 
-auto directory::executor::counted() const noexcept -> counts {
+auto directory_executor::counted() const noexcept -> counts {
   return {transactions_.load(std::memory_order_relaxed), written_.load(std::memory_order_relaxed)};
 }
 
 // ---- reads ----
 
-void directory::executor::read(std::string_view tenant, read_transaction transaction) {
+void directory_executor::read(std::string_view tenant, read_transaction transaction) {
   std::unique_lock lock(reads_.mutex);
   if (reads_.is_stopping || reads_.jobs.size() >= options_.reads_max) {
     auto const error = refusal(reads_.is_stopping, options_.file, "reads");
@@ -130,8 +130,8 @@ void directory::executor::read(std::string_view tenant, read_transaction transac
   reads_.added.notify_one();
 }
 
-auto directory::executor::read_here(
-    std::string_view tenant, std::function<void(store::directory_reader&)> const& transaction)
+auto directory_executor::read_here(std::string_view tenant,
+                                   std::function<void(store::directory_reader&)> const& transaction)
     -> bool {
   auto const begin = std::chrono::steady_clock::now();
   if (begin < here_again_.load(std::memory_order_relaxed)) {
@@ -168,7 +168,7 @@ auto directory::executor::read_here(
   return begun;
 }
 
-void directory::executor::run_reads(directory_session& session) {
+void directory_executor::run_reads(directory_session& session) {
   for (;;) {
     std::unique_lock lock(reads_.mutex);
     reads_.added.wait(lock, [this] { return reads_.is_stopping || !reads_.jobs.empty(); });
@@ -194,8 +194,8 @@ void directory::executor::run_reads(directory_session& session) {
 
 // ---- writes ----
 
-void directory::executor::write(std::string_view tenant, write_transaction transaction,
-                                write_answer answer) {
+void directory_executor::write(std::string_view tenant, write_transaction transaction,
+                               write_answer answer) {
   std::unique_lock lock(writes_.mutex);
   if (writes_.is_stopping || writes_.jobs.size() >= options_.writes_max) {
     auto const error = refusal(writes_.is_stopping, options_.file, "writes");
@@ -209,7 +209,7 @@ void directory::executor::write(std::string_view tenant, write_transaction trans
   writes_.added.notify_one();
 }
 
-void directory::executor::run_writes() {
+void directory_executor::run_writes() {
   std::vector<write_job> jobs;
   auto const ready = [this] { return writes_.is_stopping || !writes_.jobs.empty(); };
   for (;;) {
@@ -245,7 +245,7 @@ void directory::executor::run_writes() {
   }
 }
 
-void directory::executor::make(std::span<write_job> jobs) {
+void directory_executor::make(std::span<write_job> jobs) {
   while (!jobs.empty()) {
     auto done = commit_group(jobs);
     if (done.is_committed) {
@@ -275,7 +275,7 @@ void directory::executor::make(std::span<write_job> jobs) {
   }
 }
 
-auto directory::executor::commit_group(std::span<write_job> jobs) -> group_outcome {
+auto directory_executor::commit_group(std::span<write_job> jobs) -> group_outcome {
   auto const fail = [&](std::size_t at, outcome<void> why) -> group_outcome {
     writer_->rollback();
     return {.stopped_at = at, .made = std::move(why)};
@@ -335,7 +335,7 @@ auto directory::executor::commit_group(std::span<write_job> jobs) -> group_outco
 
 /// What was refused because the disk failed may be in the log as a whole, and would be there after
 /// a crash: something else is written in its place. Until that succeeds it is in doubt.
-void directory::executor::overwrite_failed_commit() {
+void directory_executor::overwrite_failed_commit() {
   if (commit_has_failed_ && writer_->is_open() && mark_directory(writer_->file())) {
     commit_has_failed_ = false;
   }
@@ -343,7 +343,7 @@ void directory::executor::overwrite_failed_commit() {
 
 // ---- the file after a failed sync ----
 
-void directory::executor::reopen_file() {
+void directory_executor::reopen_file() {
   if (checkpoint_ && !checkpoint_->has_failed()) {
     return;
   }
@@ -367,7 +367,7 @@ void directory::executor::reopen_file() {
   }
 }
 
-auto directory::executor::reopen_all() -> outcome<void> {
+auto directory_executor::reopen_all() -> outcome<void> {
   TIDEGATE_TRY(auto file, connect_writer(options_));
   TIDEGATE_TRY_VOID(file.limit_file(options_.file_octets_max));
   TIDEGATE_TRY(auto checkpointer, connect(options_));
@@ -385,8 +385,8 @@ auto directory::executor::reopen_all() -> outcome<void> {
 
 // ---- the directory ----
 
-auto directory::open(directory_options options, std::shared_ptr<scim::model const> model)
-    -> result<std::unique_ptr<directory>, store_error> {
+auto open_directory(directory_options options, std::shared_ptr<scim::model const> model)
+    -> result<std::unique_ptr<store::directory>, store_error> {
   TIDEGATE_TRY(auto lock, file_lock::take(options.file));
   TIDEGATE_TRY(auto file, connect_writer(options));
   TIDEGATE_TRY_VOID(file.execute("PRAGMA wal_autocheckpoint=4096"));
@@ -407,30 +407,9 @@ auto directory::open(directory_options options, std::shared_ptr<scim::model cons
   };
   TIDEGATE_TRY(auto readers, make_readers(std::max<std::size_t>(1, options.readers)));
   TIDEGATE_TRY(auto readers_here, make_readers(options.readers_here));
-  return std::unique_ptr<directory>(new directory(std::make_unique<executor>(
-      std::move(options), std::move(lock), std::move(writer), std::move(checkpointer),
-      std::move(readers), std::move(readers_here))));
-}
-
-directory::directory(std::unique_ptr<executor> executor) : executor_(std::move(executor)) {}
-directory::~directory() = default;
-
-void directory::read(std::string_view tenant, read_transaction transaction) {
-  executor_->read(tenant, std::move(transaction));
-}
-
-auto directory::read_here(std::string_view tenant,
-                          std::function<void(store::directory_reader&)> const& transaction)
-    -> bool {
-  return executor_->read_here(tenant, transaction);
-}
-
-void directory::write(std::string_view tenant, write_transaction transaction, write_answer answer) {
-  executor_->write(tenant, std::move(transaction), std::move(answer));
-}
-
-auto directory::counted() const -> counts {
-  return executor_->counted();
+  return std::make_unique<directory_executor>(std::move(options), std::move(lock),
+                                              std::move(writer), std::move(checkpointer),
+                                              std::move(readers), std::move(readers_here));
 }
 
 }  // namespace tidegate::store_sqlite

@@ -25,20 +25,25 @@ namespace tidegate::store_sqlite {
 
 /// The threads of a directory, and the queues before them: one that writes, some that read, and one
 /// that moves what was written from the log into the file.
-class directory::executor {
+class directory_executor final : public store::directory {
  public:
-  executor(directory_options options, file_lock lock, std::unique_ptr<directory_session> writer,
-           connection checkpointer, std::vector<std::unique_ptr<directory_session>> readers,
-           std::vector<std::unique_ptr<directory_session>> readers_here);
-  ~executor();
-  executor(executor const&) = delete;
-  auto operator=(executor const&) -> executor& = delete;
+  directory_executor(directory_options options, file_lock lock,
+                     std::unique_ptr<directory_session> writer, connection checkpointer,
+                     std::vector<std::unique_ptr<directory_session>> readers,
+                     std::vector<std::unique_ptr<directory_session>> readers_here);
+  ~directory_executor() override;
 
-  void read(std::string_view tenant, read_transaction transaction);
+  void read(std::string_view tenant, read_transaction transaction) override;
   [[nodiscard]] auto read_here(std::string_view tenant,
                                std::function<void(store::directory_reader&)> const& transaction)
-      -> bool;
-  void write(std::string_view tenant, write_transaction transaction, write_answer answer);
+      -> bool override;
+  void write(std::string_view tenant, write_transaction transaction, write_answer answer) override;
+
+  /// How often writes were made durable, and how many they were.
+  struct counts {
+    std::uint64_t transactions = 0;
+    std::uint64_t writes = 0;
+  };
   [[nodiscard]] auto counted() const noexcept -> counts;
 
  private:

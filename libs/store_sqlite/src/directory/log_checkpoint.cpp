@@ -2,7 +2,6 @@
 #include "directory/log_checkpoint.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace tidegate::store_sqlite {

@@ -3,8 +3,6 @@
 
 #include "directory/session.hpp"
 
-#include <string>
-
 namespace tidegate::store_sqlite {
 
 /// Carries over what a version before this one left in `FILE.journal` when it was killed. Those

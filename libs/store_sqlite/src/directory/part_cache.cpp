@@ -2,7 +2,6 @@
 #include "directory/part_cache.hpp"
 
 #include <cstddef>
-#include <utility>
 
 namespace tidegate::store_sqlite {
 
@@ -31,9 +30,8 @@ auto part_cache::find(model_type const& type) -> outcome<directory_part*> {
   if (part) {
     return &*part;
   }
-  TIDEGATE_TRY(auto const asked, statements_.borrow(sql::find_part));
-  bind_value(asked.get(), 1, tenant_->tenant);
-  bind_value(asked.get(), 2, type.definition.type().name);
+  TIDEGATE_TRY(auto const asked,
+               statements_.borrow(sql.find_part, tenant_->tenant, type.definition.type().name));
   TIDEGATE_TRY(bool const there, file_.step(asked.get()));
   if (!there) {
     return nullptr;
@@ -65,8 +63,7 @@ auto part_cache::id_index_ids() -> outcome<std::vector<std::int64_t>> {
 }
 
 auto part_cache::stored_size(directory_part const& part) -> outcome<part_size> {
-  TIDEGATE_TRY(auto const asked, statements_.borrow(sql::part_size));
-  bind_value(asked.get(), 1, part.id);
+  TIDEGATE_TRY(auto const asked, statements_.borrow(sql.part_size, part.id));
   TIDEGATE_TRY(bool const there, file_.step(asked.get()));
   if (!there) {
     return part_size{};
@@ -80,8 +77,7 @@ auto part_cache::type_name(std::int64_t rid) -> outcome<std::string_view> {
   if (known != type_names_.end()) {
     return known->second;
   }
-  TIDEGATE_TRY(auto const asked, statements_.borrow(sql::part_type));
-  bind_value(asked.get(), 1, part);
+  TIDEGATE_TRY(auto const asked, statements_.borrow(sql.part_type, part));
   TIDEGATE_TRY(bool const there, file_.step(asked.get()));
   if (!there) {
     return failure(

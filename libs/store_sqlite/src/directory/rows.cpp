@@ -66,10 +66,8 @@ auto directory_rows::read_by_rid(row_range range) -> outcome<void> {
   if (range.skip > 0) {
     TIDEGATE_TRY_VOID(skip_rids(range));
   }
-  TIDEGATE_TRY(auto const asked,
-               session_.statements_.borrow(range.up ? sql::rids_up : sql::rids_down));
-  bind_value(asked.get(), 1, range.rid_min);
-  bind_value(asked.get(), 2, range.rid_max);
+  TIDEGATE_TRY(auto const asked, statements_.borrow(range.up ? sql.rids_up : sql.rids_down,
+                                                    range.rid_min, range.rid_max));
   TIDEGATE_TRY_VOID(run(asked.get()));
   return {};
 }
@@ -92,32 +90,23 @@ auto directory_rows::read_by_key(row_range range) -> outcome<void> {
       return then ? outcome<void>() : failure(then.error());
     }
   }
-  TIDEGATE_TRY(auto const asked,
-               session_.statements_.borrow(range.up ? sql::sorted_up : sql::sorted_down));
-  bind_value(asked.get(), 1, range.index_id);
-  bind_value(asked.get(), 2, range.key);
+  TIDEGATE_TRY(auto const asked, statements_.borrow(range.up ? sql.sorted_up : sql.sorted_down,
+                                                    range.index_id, range.key));
   TIDEGATE_TRY_VOID(run(asked.get()));
   return {};
 }
 
 auto directory_rows::read_equal(row_range const& range) -> outcome<next> {
   TIDEGATE_TRY(auto const asked,
-               session_.statements_.borrow(range.up ? sql::equal_up : sql::equal_down));
-  bind_value(asked.get(), 1, range.index_id);
-  bind_value(asked.get(), 2, range.key);
-  bind_value(asked.get(), 3, range.rid_min);
-  bind_value(asked.get(), 4, range.rid_max);
+               statements_.borrow(range.up ? sql.equal_up : sql.equal_down, range.index_id,
+                                  range.key, range.rid_min, range.rid_max));
   return run(asked.get());
 }
 
 auto directory_rows::read_among(row_range const& range) -> outcome<void> {
   TIDEGATE_TRY(auto const asked,
-               session_.statements_.borrow(range.up ? sql::keys_up : sql::keys_down));
-  bind_value(asked.get(), 1, range.index_id);
-  bind_value(asked.get(), 2, range.key);
-  bind_value(asked.get(), 3, range.rid_from);
-  bind_value(asked.get(), 4, range.rid_max);
-  bind_value(asked.get(), 5, std::int64_t{0});
+               statements_.borrow(range.up ? sql.keys_up : sql.keys_down, range.index_id, range.key,
+                                  range.rid_from, range.rid_max, 0));
   for (;;) {
     TIDEGATE_TRY(bool const there, session_.connection_.step(asked.get()));
     if (!there) {
@@ -173,8 +162,7 @@ void directory_rows::show_row(sqlite3_context* context, int count,
 }
 
 auto directory_rows::look_up(std::int64_t rid, std::string_view key) -> outcome<next> {
-  TIDEGATE_TRY(auto const asked, session_.statements_.borrow(sql::find_by_rid));
-  bind_value(asked.get(), 1, rid);
+  TIDEGATE_TRY(auto const asked, statements_.borrow(sql.find_by_rid, rid));
   TIDEGATE_TRY(bool const there, session_.connection_.step(asked.get()));
   if (!there) {
     return next::more;
@@ -187,10 +175,8 @@ auto directory_rows::look_up(std::int64_t rid, std::string_view key) -> outcome<
 
 auto directory_rows::skip_rids(row_range& range) -> outcome<void> {
   TIDEGATE_TRY(auto const asked,
-               session_.statements_.borrow(range.up ? sql::skip_rids_up : sql::skip_rids_down));
-  bind_value(asked.get(), 1, range.rid_min);
-  bind_value(asked.get(), 2, range.rid_max);
-  bind_value(asked.get(), 3, clamped(range.skip));
+               statements_.borrow(range.up ? sql.skip_rids_up : sql.skip_rids_down, range.rid_min,
+                                  range.rid_max, clamped(range.skip)));
   TIDEGATE_TRY(bool const there, session_.connection_.step(asked.get()));
   if (!there) {
     range.rid_max = range.rid_min - 1;
@@ -205,17 +191,12 @@ auto directory_rows::skip_keys(row_range& range) -> outcome<void> {
   // From the start, and all of them, as the index method asks for it: SQLite has nothing to compare
   // then, which takes half the time.
   bool const of_all = range.is_from_start() && range.rid_max >= size.last_rid;
-  TIDEGATE_TRY(auto const asked, session_.statements_.borrow(
-                                     of_all ? (range.up ? sql::all_keys_up : sql::all_keys_down)
-                                            : (range.up ? sql::keys_up : sql::keys_down)));
-  int number = 0;
-  bind_value(asked.get(), ++number, range.index_id);
-  if (!of_all) {
-    bind_value(asked.get(), ++number, range.key);
-    bind_value(asked.get(), ++number, range.rid_from);
-    bind_value(asked.get(), ++number, range.rid_max);
-  }
-  bind_value(asked.get(), ++number, clamped(range.skip));
+  auto const skip = clamped(range.skip);
+  TIDEGATE_TRY(auto const asked,
+               of_all ? statements_.borrow(range.up ? sql.all_keys_up : sql.all_keys_down,
+                                           range.index_id, skip)
+                      : statements_.borrow(range.up ? sql.keys_up : sql.keys_down, range.index_id,
+                                           range.key, range.rid_from, range.rid_max, skip));
   TIDEGATE_TRY(bool const there, session_.connection_.step(asked.get()));
   range.rid_from = there ? sqlite3_column_int64(asked.get(), 0) : 0;
   range.key = there ? blob(asked.get(), 1) : range.up ? last_key : std::string_view();
@@ -226,9 +207,7 @@ auto directory_rows::read_blocks(std::int64_t first, std::int64_t last, bool up,
                                  std::function<bool(std::int64_t, std::int64_t)> const& each)
     -> outcome<void> {
   TIDEGATE_TRY(auto const asked,
-               session_.statements_.borrow(up ? sql::blocks_up : sql::blocks_down));
-  bind_value(asked.get(), 1, first);
-  bind_value(asked.get(), 2, last);
+               statements_.borrow(up ? sql.blocks_up : sql.blocks_down, first, last));
   for (;;) {
     TIDEGATE_TRY(bool const there, session_.connection_.step(asked.get()));
     if (!there ||
@@ -243,10 +222,9 @@ auto directory_rows::read_blocks(std::int64_t first, std::int64_t last, bool up,
 auto directory_rows::find_rids_until(scim::filter_sql const& condition, std::size_t rids_max,
                                      std::function<bool()> const& stop)
     -> outcome<std::optional<std::vector<std::int64_t>>> {
-  TIDEGATE_TRY(auto const asked, session_.statements_.borrow(rids_query(condition)));
+  TIDEGATE_TRY(auto const asked, statements_.borrow(rids_query(condition)));
   if (condition.rids.empty()) {
-    bind_value(asked.get(), 1, rid_base(part_.id) + 1);
-    bind_value(asked.get(), 2, rid_end(part_.id));
+    bind_values(asked.get(), rid_base(part_.id) + 1, rid_end(part_.id));
   }
   int number = 2;
   for (auto const& value : condition.values) {
@@ -293,15 +271,9 @@ auto directory_rows::count(row_range const& range, std::function<bool()> const& 
   bool const is_equal = range.path == access_path::by_equal_key;
   interrupter const limit(session_.connection_.get(), spent);
   TIDEGATE_TRY(auto const asked,
-               session_.statements_.borrow(is_equal ? sql::count_equal : sql::count_rids));
-  int number = 0;
-  if (is_equal) {
-    bind_value(asked.get(), ++number, range.index_id);
-    bind_value(asked.get(), ++number, range.key);
-  } else {
-    bind_value(asked.get(), ++number, range.rid_min);
-  }
-  bind_value(asked.get(), ++number, range.rid_max);
+               is_equal
+                   ? statements_.borrow(sql.count_equal, range.index_id, range.key, range.rid_max)
+                   : statements_.borrow(sql.count_rids, range.rid_min, range.rid_max));
   switch (sqlite3_step(asked.get())) {
     case SQLITE_ROW: return static_cast<std::uint64_t>(sqlite3_column_int64(asked.get(), 0));
     case SQLITE_INTERRUPT: return std::nullopt;

@@ -24,7 +24,7 @@ namespace tidegate::store_sqlite {
 class directory_rows final : public row_source {
  public:
   directory_rows(directory_session& session, directory_part const& part)
-      : session_(session), part_(part) {}
+      : session_(session), statements_(session.statements_), part_(part) {}
 
   [[nodiscard]] auto read(row_range const& range, row_visitor& to) -> outcome<void> override;
   [[nodiscard]] auto count(row_range const& range, std::function<bool()> const& spent)
@@ -60,6 +60,7 @@ class directory_rows final : public row_source {
       -> outcome<std::optional<std::vector<std::int64_t>>>;
 
   directory_session& session_;
+  statement_cache& statements_;
   directory_part const& part_;
   row_visitor* visitor_ = nullptr;
   std::string_view equal_key_;  // of rows that come without one

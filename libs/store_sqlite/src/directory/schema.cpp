@@ -2,7 +2,6 @@
 #include "directory/schema.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace tidegate::store_sqlite {
@@ -51,8 +50,8 @@ struct stored_index {
     -> outcome<std::vector<stored_index>> {
   TIDEGATE_TRY(auto const asked,
                file.prepare("SELECT id, name, sorts, definition, complete FROM index_name"
-                            " WHERE part = ?"));
-  bind_value(asked.get(), 1, part);
+                            " WHERE part = ?",
+                            part));
   std::vector<stored_index> all;
   for (;;) {
     TIDEGATE_TRY(bool const there, file.step(asked.get()));
@@ -68,15 +67,11 @@ struct stored_index {
 [[nodiscard]] auto add_index(connection& file, std::int64_t part,
                              scim::index_definition const& index, bool sorts, bool complete)
     -> outcome<std::int64_t> {
+  auto const definition = definition_of(index, sorts);
   TIDEGATE_TRY(auto const added,
                file.prepare("INSERT INTO index_name (part, name, sorts, definition, complete)"
-                            " VALUES (?, ?, ?, ?, ?)"));
-  auto const definition = definition_of(index, sorts);
-  bind_value(added.get(), 1, part);
-  bind_value(added.get(), 2, index.name);
-  bind_value(added.get(), 3, std::int64_t{sorts});
-  bind_value(added.get(), 4, definition);
-  bind_value(added.get(), 5, std::int64_t{complete});
+                            " VALUES (?, ?, ?, ?, ?)",
+                            part, index.name, sorts, definition, complete));
   TIDEGATE_TRY_VOID(file.step(added.get()));
   return sqlite3_last_insert_rowid(file.get());
 }
@@ -87,8 +82,8 @@ struct stored_index {
                                              " ORDER BY key, rid LIMIT 1 OFFSET ?2"));
   TIDEGATE_TRY(auto const some, file.prepare("DELETE FROM entry WHERE index_id = ?1"
                                              " AND (key, rid) <= (?2, ?3)"));
-  TIDEGATE_TRY(auto const rest, file.prepare("DELETE FROM entry WHERE index_id = ?1"));
-  TIDEGATE_TRY(auto const name, file.prepare("DELETE FROM index_name WHERE id = ?1"));
+  TIDEGATE_TRY(auto const rest, file.prepare("DELETE FROM entry WHERE index_id = ?1", id));
+  TIDEGATE_TRY(auto const name, file.prepare("DELETE FROM index_name WHERE id = ?1", id));
   // A start after a crash that wants the index must not take the rest of it for all
   // of it.
   TIDEGATE_TRY(auto const mark,
@@ -97,15 +92,14 @@ struct stored_index {
     TIDEGATE_TRY_VOID(file.begin());
     {
       resetting const guard(mark.get());
-      bind_value(mark.get(), 1, id);
+      bind_values(mark.get(), id);
       TIDEGATE_TRY_VOID(file.step(mark.get()));
     }
     std::string key;
     std::int64_t rid = 0;
     {
       resetting const guard(last.get());
-      bind_value(last.get(), 1, id);
-      bind_value(last.get(), 2, build_rows);
+      bind_values(last.get(), id, build_rows);
       TIDEGATE_TRY(more, file.step(last.get()));
       if (more) {
         key = blob(last.get(), 0);
@@ -114,14 +108,10 @@ struct stored_index {
     }
     if (more) {
       resetting const guard(some.get());
-      bind_value(some.get(), 1, id);
-      bind_value(some.get(), 2, key);
-      bind_value(some.get(), 3, rid);
+      bind_values(some.get(), id, key, rid);
       TIDEGATE_TRY_VOID(file.step(some.get()));
     } else {
-      bind_value(rest.get(), 1, id);
       TIDEGATE_TRY_VOID(file.step(rest.get()));
-      bind_value(name.get(), 1, id);
       TIDEGATE_TRY_VOID(file.step(name.get()));
     }
     TIDEGATE_TRY_VOID(file.commit());
@@ -145,9 +135,7 @@ struct new_index {
   for (bool more = true; more;) {
     TIDEGATE_TRY_VOID(file.begin());
     resetting const guard(read.get());
-    bind_value(read.get(), 1, from);
-    bind_value(read.get(), 2, rid_end(part));
-    bind_value(read.get(), 3, build_rows);
+    bind_values(read.get(), from, rid_end(part), build_rows);
     std::int64_t rows = 0;
     for (;; ++rows) {
       TIDEGATE_TRY(bool const there, file.step(read.get()));
@@ -164,9 +152,7 @@ struct new_index {
             continue;
           }
           resetting const added(add.get());
-          bind_value(add.get(), 1, index.id);
-          bind_value(add.get(), 2, entry.key);
-          bind_value(add.get(), 3, from);
+          bind_values(add.get(), index.id, entry.key, from);
           TIDEGATE_TRY_VOID(file.step(add.get()));
         }
       }
@@ -174,8 +160,7 @@ struct new_index {
     more = rows == build_rows;
     if (!more) {
       TIDEGATE_TRY(auto const done,
-                   file.prepare("UPDATE index_name SET complete = 1 WHERE part = ?"));
-      bind_value(done.get(), 1, part);
+                   file.prepare("UPDATE index_name SET complete = 1 WHERE part = ?", part));
       TIDEGATE_TRY_VOID(file.step(done.get()));
     }
     sqlite3_reset(read.get());
@@ -286,9 +271,8 @@ auto load_part(connection& file, std::int64_t id, part_size size, scim::model_ty
 auto make_part(connection& file, std::string_view tenant, scim::model_type const& type)
     -> outcome<directory_part> {
   TIDEGATE_TRY(auto const added, file.prepare("INSERT INTO part (tenant, type, last_rid, count)"
-                                              " VALUES (?, ?, 0, 0)"));
-  bind_value(added.get(), 1, tenant);
-  bind_value(added.get(), 2, type.definition.type().name);
+                                              " VALUES (?, ?, 0, 0)",
+                                              tenant, type.definition.type().name));
   TIDEGATE_TRY_VOID(file.step(added.get()));
   directory_part part;
   part.id = sqlite3_last_insert_rowid(file.get());

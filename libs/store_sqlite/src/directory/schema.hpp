@@ -8,8 +8,6 @@
 #include "connection.hpp"
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 

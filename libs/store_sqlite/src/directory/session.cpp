@@ -24,23 +24,19 @@ namespace {
 template <class Each>
 auto each_with_key(connection& file, statement_cache& statements, std::int64_t index_id,
                    std::string_view key, Each const& each) -> outcome<void> {
-  TIDEGATE_TRY(auto const asked, statements.borrow(sql::find_by_key));
-  bind_value(asked.get(), 1, index_id);
-  bind_value(asked.get(), 2, key);
+  TIDEGATE_TRY(auto const asked, statements.borrow(sql.find_by_key, index_id, key));
   for (;;) {
     TIDEGATE_TRY(bool const there, file.step(asked.get()));
-    if (!there) {
-      return {};
-    }
-    if (!each(asked.get())) {
+    if (!there || !each(asked.get())) {
       return {};
     }
   }
 }
 
 /// `which` adds or removes an entry.
-auto change_entries(statement_cache& statements, sql which, directory_part const& part,
-                    std::int64_t rid, std::span<index_entry const> entries) -> outcome<void> {
+auto change_entries(statement_cache& statements, fixed_statement const& which,
+                    directory_part const& part, std::int64_t rid,
+                    std::span<index_entry const> entries) -> outcome<void> {
   for (auto const& entry : entries) {
     auto const& ids = entry.sorts ? part.sort_ids : part.index_ids;
     TIDEGATE_TRY_VOID(statements.run(which, ids[entry.index], entry.key, rid));
@@ -83,11 +79,11 @@ auto directory_session::begin_read(std::string_view tenant) -> outcome<void> {
   statements_.trim();
   forget_failure();
   parts_.enter(tenant);
-  return statements_.run(sql::begin);
+  return statements_.run(sql.begin);
 }
 
 void directory_session::end_read() noexcept {
-  if (!statements_.run(sql::end)) {
+  if (!statements_.run(sql.end)) {
     connection_.rollback();
   }
 }
@@ -108,10 +104,10 @@ void directory_session::begin_transaction(std::string_view tenant) {
 auto directory_session::put_sizes() -> outcome<void> {
   for (auto const* const part : changed_parts_) {
     TIDEGATE_TRY_VOID(
-        statements_.run(sql::update_part, part->size.last_rid, part->size.count, part->id));
+        statements_.run(sql.update_part, part->size.last_rid, part->size.count, part->id));
   }
   for (auto const& [block, change] : blocks_) {
-    TIDEGATE_TRY_VOID(statements_.run(sql::update_block, block, change));
+    TIDEGATE_TRY_VOID(statements_.run(sql.update_block, block, change));
   }
   changed_parts_.clear();
   blocks_.clear();
@@ -120,7 +116,7 @@ auto directory_session::put_sizes() -> outcome<void> {
 
 auto directory_session::commit() -> outcome<void> {
   TIDEGATE_TRY_VOID(put_sizes());
-  return statements_.run(sql::end);
+  return statements_.run(sql.end);
 }
 
 void directory_session::rollback() noexcept {
@@ -207,8 +203,7 @@ auto directory_session::members(std::uint64_t group_rid,
                                 std::function<bool(directory_member const&)> const& each)
     -> outcome<void> {
   return tracking_failure([&]() -> outcome<void> {
-    TIDEGATE_TRY(auto const asked, statements_.borrow(sql::members_of));
-    bind_value(asked.get(), 1, signed_of(group_rid));
+    TIDEGATE_TRY(auto const asked, statements_.borrow(sql.members_of, signed_of(group_rid)));
     for (;;) {
       TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
       if (!there) {
@@ -226,8 +221,7 @@ auto directory_session::members(std::uint64_t group_rid,
 
 auto directory_session::groups_of(std::uint64_t rid) -> outcome<std::vector<directory_member>> {
   return tracking_failure([&]() -> outcome<std::vector<directory_member>> {
-    TIDEGATE_TRY(auto const asked, statements_.borrow(sql::groups_of));
-    bind_value(asked.get(), 1, signed_of(rid));
+    TIDEGATE_TRY(auto const asked, statements_.borrow(sql.groups_of, signed_of(rid)));
     std::vector<directory_member> all;
     for (;;) {
       TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
@@ -247,8 +241,7 @@ auto directory_session::groups_of(std::uint64_t rid) -> outcome<std::vector<dire
 
 auto directory_session::read_entries(model_type const& type, std::int64_t rid)
     -> outcome<std::vector<index_entry>> {
-  TIDEGATE_TRY(auto const asked, statements_.borrow(sql::find_by_rid));
-  bind_value(asked.get(), 1, rid);
+  TIDEGATE_TRY(auto const asked, statements_.borrow(sql.find_by_rid, rid));
   TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
   if (!there) {
     return failure(store_error{store_fault::damaged,
@@ -268,8 +261,8 @@ auto directory_session::insert(model_type const& type, std::string_view id, std:
     auto const rid = ++part->size.last_rid;
     ++part->size.count;
     ++blocks_[block_of(rid)];
-    TIDEGATE_TRY_VOID(statements_.run(sql::insert_resource, rid, id, text));
-    TIDEGATE_TRY_VOID(change_entries(statements_, sql::insert_entry, *part, rid, entries));
+    TIDEGATE_TRY_VOID(statements_.run(sql.insert_resource, rid, id, text));
+    TIDEGATE_TRY_VOID(change_entries(statements_, sql.insert_entry, *part, rid, entries));
     return unsigned_of(rid);
   });
 }
@@ -287,9 +280,9 @@ auto directory_session::update(model_type const& type, std::uint64_t rid, std::s
     std::vector<index_entry> added;
     std::ranges::set_difference(old_entries, entries, std::back_inserter(gone), in_order);
     std::ranges::set_difference(entries, old_entries, std::back_inserter(added), in_order);
-    TIDEGATE_TRY_VOID(change_entries(statements_, sql::remove_entry, *part, signed_of(rid), gone));
-    TIDEGATE_TRY_VOID(change_entries(statements_, sql::insert_entry, *part, signed_of(rid), added));
-    return statements_.run(sql::update_resource, signed_of(rid), text);
+    TIDEGATE_TRY_VOID(change_entries(statements_, sql.remove_entry, *part, signed_of(rid), gone));
+    TIDEGATE_TRY_VOID(change_entries(statements_, sql.insert_entry, *part, signed_of(rid), added));
+    return statements_.run(sql.update_resource, signed_of(rid), text);
   });
 }
 
@@ -298,10 +291,10 @@ auto directory_session::remove(model_type const& type, std::uint64_t rid) -> out
     TIDEGATE_TRY(auto* const part, part_to_change(type));
     TIDEGATE_TRY(auto const entries, read_entries(type, signed_of(rid)));
     TIDEGATE_TRY_VOID(
-        change_entries(statements_, sql::remove_entry, *part, signed_of(rid), entries));
-    TIDEGATE_TRY_VOID(statements_.run(sql::remove_members, signed_of(rid)));
-    TIDEGATE_TRY_VOID(statements_.run(sql::remove_memberships, signed_of(rid)));
-    TIDEGATE_TRY_VOID(statements_.run(sql::remove_resource, signed_of(rid)));
+        change_entries(statements_, sql.remove_entry, *part, signed_of(rid), entries));
+    TIDEGATE_TRY_VOID(statements_.run(sql.remove_members, signed_of(rid)));
+    TIDEGATE_TRY_VOID(statements_.run(sql.remove_memberships, signed_of(rid)));
+    TIDEGATE_TRY_VOID(statements_.run(sql.remove_resource, signed_of(rid)));
     --part->size.count;
     --blocks_[block_of(signed_of(rid))];
     return {};
@@ -315,22 +308,18 @@ auto directory_session::add_member(std::uint64_t group_rid, std::uint64_t member
     auto const group = signed_of(group_rid);
     auto const member = signed_of(member_rid);
     {
-      TIDEGATE_TRY(auto const asked, statements_.borrow(sql::is_member));
-      bind_value(asked.get(), 1, member);
-      bind_value(asked.get(), 2, group);
+      TIDEGATE_TRY(auto const asked, statements_.borrow(sql.is_member, member, group));
       TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
       if (there) {
-        TIDEGATE_TRY_VOID(statements_.run(sql::update_member, group,
+        TIDEGATE_TRY_VOID(statements_.run(sql.update_member, group,
                                           sqlite3_column_int64(asked.get(), 0), display));
         return false;
       }
     }
-    TIDEGATE_TRY(auto const last, statements_.borrow(sql::last_member));
-    bind_value(last.get(), 1, group);
+    TIDEGATE_TRY(auto const last, statements_.borrow(sql.last_member, group));
     TIDEGATE_TRY_VOID(connection_.step(last.get()));
     auto const seq = sqlite3_column_int64(last.get(), 0) + 1;
-    TIDEGATE_TRY(auto const found, statements_.borrow(sql::id_by_rid));
-    bind_value(found.get(), 1, member);
+    TIDEGATE_TRY(auto const found, statements_.borrow(sql.id_by_rid, member));
     TIDEGATE_TRY(bool const there, connection_.step(found.get()));
     if (!there) {
       return failure(store_error{store_fault::damaged, connection_.file() + ": has no resource " +
@@ -339,9 +328,9 @@ auto directory_session::add_member(std::uint64_t group_rid, std::uint64_t member
     auto const id = std::string(blob(found.get(), 0));
     bool const marked = sqlite3_column_int(found.get(), 1) != 0;
     TIDEGATE_TRY_VOID(
-        statements_.run(sql::insert_member, group, seq, member, std::string_view(id), display));
+        statements_.run(sql.insert_member, group, seq, member, std::string_view(id), display));
     if (!marked) {
-      TIDEGATE_TRY_VOID(statements_.run(sql::mark_in_groups, member));
+      TIDEGATE_TRY_VOID(statements_.run(sql.mark_in_groups, member));
     }
     return true;
   });
@@ -352,9 +341,8 @@ auto directory_session::remove_member(std::uint64_t group_rid, std::uint64_t mem
   return tracking_failure([&]() -> outcome<bool> {
     std::int64_t seq = 0;
     {
-      TIDEGATE_TRY(auto const asked, statements_.borrow(sql::is_member));
-      bind_value(asked.get(), 1, signed_of(member_rid));
-      bind_value(asked.get(), 2, signed_of(group_rid));
+      TIDEGATE_TRY(auto const asked,
+                   statements_.borrow(sql.is_member, signed_of(member_rid), signed_of(group_rid)));
       TIDEGATE_TRY(bool const there, connection_.step(asked.get()));
       if (!there) {
         return false;
@@ -362,7 +350,7 @@ auto directory_session::remove_member(std::uint64_t group_rid, std::uint64_t mem
       seq = sqlite3_column_int64(asked.get(), 0);
     }
     has_written_ = true;
-    TIDEGATE_TRY_VOID(statements_.run(sql::remove_member, signed_of(group_rid), seq));
+    TIDEGATE_TRY_VOID(statements_.run(sql.remove_member, signed_of(group_rid), seq));
     return true;
   });
 }
@@ -370,7 +358,7 @@ auto directory_session::remove_member(std::uint64_t group_rid, std::uint64_t mem
 auto directory_session::remove_members(std::uint64_t group_rid) -> outcome<void> {
   return tracking_failure([&]() -> outcome<void> {
     has_written_ = true;
-    return statements_.run(sql::remove_members, signed_of(group_rid));
+    return statements_.run(sql.remove_members, signed_of(group_rid));
   });
 }
 

@@ -4,7 +4,6 @@
 #include "connection.hpp"
 #include "directory/statements.hpp"
 
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -40,8 +39,13 @@ class statement_cache {
  public:
   explicit statement_cache(connection& on) : connection_(on) {}
 
-  [[nodiscard]] auto borrow(sql which) -> outcome<borrowed_statement> {
-    return borrow_from(fixed_[static_cast<std::size_t>(which)], statement_text(which));
+  /// With values for its first placeholders, which are borrowed as long as the statement.
+  template <class... Values>
+  [[nodiscard]] auto borrow(fixed_statement const& which, Values const&... values)
+      -> outcome<borrowed_statement> {
+    TIDEGATE_TRY(auto lent, borrow_from(fixed_[&which], which.text));
+    bind_values(lent.get(), values...);
+    return lent;
   }
   /// One that a filter makes.
   [[nodiscard]] auto borrow(std::string const& text) -> outcome<borrowed_statement> {
@@ -49,10 +53,8 @@ class statement_cache {
   }
   /// Runs a statement that gives no rows.
   template <class... Values>
-  [[nodiscard]] auto run(sql which, Values const&... values) -> outcome<void> {
-    TIDEGATE_TRY(auto const statement, borrow(which));
-    int number = 0;
-    (bind_value(statement.get(), ++number, values), ...);
+  [[nodiscard]] auto run(fixed_statement const& which, Values const&... values) -> outcome<void> {
+    TIDEGATE_TRY(auto const statement, borrow(which, values...));
     TIDEGATE_TRY_VOID(connection_.step(statement.get()));
     return {};
   }
@@ -66,9 +68,7 @@ class statement_cache {
   }
   /// Before the connection is closed. None is on loan.
   void clear() noexcept {
-    for (auto& each : fixed_) {
-      each.clear();
-    }
+    fixed_.clear();
     of_filters_.clear();
   }
 
@@ -85,7 +85,7 @@ class statement_cache {
   }
 
   connection& connection_;
-  std::array<std::vector<statement>, static_cast<std::size_t>(sql::how_many)> fixed_;
+  std::unordered_map<fixed_statement const*, std::vector<statement>> fixed_;
   std::unordered_map<std::string, std::vector<statement>> of_filters_;
 };
 

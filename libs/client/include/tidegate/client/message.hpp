@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
 
 #include <chrono>
@@ -13,18 +14,11 @@
 
 namespace tidegate::client {
 
-/// One field line of a request.
-struct field {
-  std::string name;
-  std::string value;
-  auto operator==(field const&) const -> bool = default;
-};
-
 /// What is to be sent.
 struct request {
   std::string method = "GET";
   std::string url;  ///< http or https, without user information; what follows "#" is not sent
-  std::vector<field> fields{};
+  std::vector<http::field> fields{};
   std::string body{};
   /// Sends an Idempotency-Key, the same with every attempt: then the request may be retried
   /// whatever its method is. A request with such a field among `fields` is taken as it is.
@@ -45,7 +39,7 @@ class header_section {
   [[nodiscard]] auto size() const noexcept -> std::size_t { return lines_.size(); }
   [[nodiscard]] auto empty() const noexcept -> bool { return lines_.empty(); }
   /// The views last as long as the section stays where it is and as it is.
-  [[nodiscard]] auto operator[](std::size_t index) const noexcept -> ratelimit::field_line;
+  [[nodiscard]] auto operator[](std::size_t index) const noexcept -> http::field_view;
   /// The value of the first line of this name, in any case.
   [[nodiscard]] auto find(std::string_view name) const noexcept -> std::optional<std::string_view>;
 

@@ -6,6 +6,7 @@
 #include <tidegate/client/message.hpp>
 #include <tidegate/client/scim_error.hpp>
 #include <tidegate/client/scim_position.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/json/parse.hpp>
 #include <tidegate/scim/list_response.hpp>
 
@@ -25,10 +26,10 @@ namespace tidegate::client {
 
 /// Which resources, and how they are asked for.
 struct scim_query {
-  std::string url;              ///< of the resources, such as `https://example.com/scim/v2/Users`
-  std::vector<field> fields{};  ///< of every request, such as Authorization
-  std::string filter{};         ///< empty: all of them
-  std::string sort_by{};        ///< empty: as it suits the walk
+  std::string url;  ///< of the resources, such as `https://example.com/scim/v2/Users`
+  std::vector<http::field> fields{};  ///< of every request, such as Authorization
+  std::string filter{};               ///< empty: all of them
+  std::string sort_by{};              ///< empty: as it suits the walk
   bool descending = false;
   std::vector<std::string> attributes{};
   std::vector<std::string> excluded_attributes{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/config/config.hpp>
+#include <tidegate/json/writer.hpp>
 
 #include <string>
 
@@ -14,6 +15,6 @@ namespace tidegate::gateway {
 [[nodiscard]] auto describe_as_html(config const& settings) -> std::string;
 
 /// Appends what there is to say of one policy: the members of a JSON object, without its braces.
-void append_policy_members(std::string& out, policy_config const& policy);
+void append_policy_members(json::writer& out, policy_config const& policy);
 
 }  // namespace tidegate::gateway

@@ -46,7 +46,4 @@ namespace tidegate::gateway {
 /// Not empty, and without spaces at its ends: what may stand in a field and in a label.
 [[nodiscard]] auto is_printable_name(std::string_view text) -> bool;
 
-/// RFC 9110, section 5.6.2.
-[[nodiscard]] auto is_token(std::string_view text) -> bool;
-
 }  // namespace tidegate::gateway

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
-#include <tidegate/engine/activation.hpp>
 #include <tidegate/engine/socket.hpp>
 
 #include <cstddef>
@@ -11,6 +10,20 @@
 #include <vector>
 
 namespace tidegate::engine {
+
+/// A listening socket that the service manager has bound already.
+struct passed_socket {
+  descriptor socket;
+  std::string name;  ///< for people; empty when it has none
+};
+
+/// Takes the sockets that a service manager passed by LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES
+/// (see sd_listen_fds(3)); none when nothing was passed to this process. They do not block and are
+/// not inherited. An error is one line for people: something was passed that does not accept
+/// connections.
+///
+/// To be called once and while there is one thread: it removes the variables from the environment.
+[[nodiscard]] auto take_passed_sockets() -> result<std::vector<passed_socket>, std::string>;
 
 /// The sockets of one address, one for each thread.
 struct listening_sockets {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tidegate::engine {
@@ -164,5 +165,19 @@ class loop {
   std::mutex posted_mutex_;
   std::vector<std::function<void()>> posted_;
 };
+
+/// Has `take(answer)` called on the thread of `to`, wherever the answer comes from. `to` outlives
+/// the call.
+template <class Take>
+[[nodiscard]] auto on_loop(loop& to, Take take) {
+  return [&to, take = std::move(take)]<class Answer>(Answer answer) {
+    if (to.runs_here()) {
+      take(std::move(answer));
+      return;
+    }
+    auto const carried = std::make_shared<Answer>(std::move(answer));
+    to.post([take, carried] { take(std::move(*carried)); });
+  };
+}
 
 }  // namespace tidegate::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/explain/finding.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
 
 #include <chrono>
@@ -14,8 +15,8 @@ namespace tidegate::explain {
 
 /// What is known of a message. Borrows its fields.
 struct message_view {
-  std::span<ratelimit::field_line const> fields;  ///< names in any case, one entry for each line
-  std::optional<int> status{};                    ///< of a response, where it is known
+  std::span<http::field_view const> fields;  ///< names in any case, one entry for each line
+  std::optional<int> status{};               ///< of a response, where it is known
 };
 
 /// So many findings are made of one message; where there are more, the last one says how many are

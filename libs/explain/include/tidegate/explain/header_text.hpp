@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
 
 #include <cstddef>
@@ -12,12 +13,12 @@ namespace tidegate::explain {
 
 /// Takes `NAME: VALUE` apart; spaces around the value are dropped. Nothing when the name is not a
 /// token (RFC 9110, section 5.6.2) right before the colon.
-[[nodiscard]] auto parse_field_line(std::string_view line) -> std::optional<ratelimit::field_line>;
+[[nodiscard]] auto parse_field_line(std::string_view line) -> std::optional<http::field_view>;
 
 /// A header section as people have it at hand. Borrows the text.
 struct header_text {
   std::optional<int> status;
-  std::vector<ratelimit::field_line> fields;
+  std::vector<http::field_view> fields;
   std::size_t other_lines = 0;  ///< that are not field lines
 };
 

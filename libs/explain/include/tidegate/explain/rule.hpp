@@ -37,9 +37,9 @@ struct rule {
   std::string_view id;  ///< lower case with "-": it never changes, so that reports can be compared
   severity level{};
   std::string_view specification;
-  std::string_view section;     ///< such as `4.1.1`, or `appendix D`
-  std::string_view section_07;  ///< the one of the older RateLimit draft, where both have it
-  std::string_view summary;     ///< one sentence that says what is right
+  std::string_view section;       ///< such as `4.1.1`, or `appendix D`
+  std::string_view summary;       ///< one sentence that says what is right
+  std::string_view section_07{};  ///< the one of the older RateLimit draft, where both have it
 };
 
 /// Every rule that `explain_fields` knows.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/admin/server.hpp>
 #include <tidegate/base/result.hpp>
 #include <tidegate/config/config.hpp>
 #include <tidegate/config/reload.hpp>
-#include <tidegate/engine/activation.hpp>
+#include <tidegate/engine/listening.hpp>
 #include <tidegate/proxy/event_log.hpp>
 #include <tidegate/proxy/store_openers.hpp>
 
@@ -12,11 +13,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace tidegate::gateway {
+
+class data_plane;
 
 /// What a server is made with besides its configuration.
 struct server_options {
@@ -52,15 +57,12 @@ class server {
 
   /// The addresses that it listens on, with the ports that it got.
   [[nodiscard]] auto addresses() const -> std::vector<std::string> const&;
-  [[nodiscard]] auto admin_address() const -> std::string const&;
+  [[nodiscard]] auto admin_address() const -> std::string const& { return admin_address_; }
 
   /// Reads the configuration again and serves by it from the next request on. Usage is kept: a
   /// changed quota applies at once. Listeners stay as they are; on an error everything does. From
   /// any thread.
   auto reload() -> reload_outcome;
-  /// What `reload` would do, as far as that can be told without opening a store or a log. From any
-  /// thread.
-  [[nodiscard]] auto preview_reload() -> reload_outcome;
 
   /// Says that it is not ready any more, and has clients go elsewhere with their next request. How
   /// long to wait before `drain`, as the configuration has it.
@@ -70,9 +72,29 @@ class server {
   auto drain(std::chrono::milliseconds wait) -> bool;
 
  private:
-  struct state;
-  explicit server(std::unique_ptr<state> made);
-  std::unique_ptr<state> state_;
+  explicit server(server_options options);
+  [[nodiscard]] auto start_admin(std::vector<engine::passed_socket>& passed)
+      -> result<void, std::string>;
+  [[nodiscard]] auto current() const -> config const&;
+  /// Why a configuration cannot be applied while this runs, if there is a reason.
+  [[nodiscard]] auto refusal_of(config const& next) const -> result<void, std::string>;
+  [[nodiscard]] auto load() const -> result<config, reload_refusal>;
+  /// What `reload` would do, as far as that can be told without opening a store or a log.
+  [[nodiscard]] auto preview_reload() -> reload_outcome;
+  [[nodiscard]] auto apply(config next) -> result<void, std::string>;
+  void log_outcome(reload_outcome const& outcome);
+
+  server_options options_;
+  program_facts about_;
+  std::mutex reload_mutex_;  // guards `data_` against two reloads at a time
+  std::unique_ptr<data_plane> data_;
+  // The admin address, on a thread of its own.
+  std::unique_ptr<engine::loop> admin_loop_;
+  std::thread admin_thread_;
+  std::string admin_address_;
+  std::string admin_configured_;  // as the configuration had it at the start
+  std::unique_ptr<config_reloader> reloader_;
+  std::unique_ptr<admin_server> admin_;
 };
 
 }  // namespace tidegate::gateway

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/base/result.hpp>
 #include <tidegate/json/string.hpp>
 
@@ -81,14 +82,11 @@ class extension_name {
   struct unchecked {};
   constexpr extension_name(unchecked, std::string_view text) noexcept : text_(text) {}
 
-  [[nodiscard]] static constexpr auto is_letter(char c) noexcept -> bool {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  }
   [[nodiscard]] static constexpr auto find_fault(std::string_view text) noexcept
       -> std::optional<extension_name_error> {
     for (std::size_t i = 0; i < text.size(); ++i) {
       char const c = text[i];
-      bool const allowed_later = (c >= '0' && c <= '9') || c == '_' || c == '-';
+      bool const allowed_later = is_digit(c) || c == '_' || c == '-';
       if (!is_letter(c) && (i == 0 || !allowed_later)) {
         return extension_name_error{extension_name_fault::invalid_character, i};
       }

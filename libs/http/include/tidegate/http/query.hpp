@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/base/ascii.hpp>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +17,14 @@ namespace tidegate::http {
 /// decodes to. Never allocates.
 [[nodiscard]] auto find_query_value(std::string_view query, std::string_view name) noexcept
     -> std::optional<std::string_view>;
+
+/// unreserved (RFC 3986, section 2.3)
+[[nodiscard]] constexpr auto is_unreserved(char c) noexcept -> bool {
+  return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+/// Appends `text` with every byte escaped that is not unreserved.
+void append_query_encoded(std::string& out, std::string_view text);
 
 /// Appends what `encoded` decodes to: "+" is a space, "%" and two hexadecimal digits are a byte,
 /// any byte; a "%" without them stands for itself. Allocates nothing when `out` has room for as

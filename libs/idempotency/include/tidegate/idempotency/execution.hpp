@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/idempotency/change.hpp>
 #include <tidegate/idempotency/decide.hpp>
 #include <tidegate/idempotency/policy.hpp>
@@ -192,8 +193,8 @@ class basic_execution {
 
   // ---- the answer ----
 
-  /// `kept` are the fields that are stored.
-  void answer_head(std::uint16_t status, std::span<response_field const> kept);
+  /// `fields` are those that the client gets and Connection: `is_kept_field` says what is stored.
+  void answer_head(std::uint16_t status, std::span<http::field const> fields);
   [[nodiscard]] auto answer_body(std::string_view piece, body_part part, wall_time now) -> action;
   /// When it was not made: `known` is why not.
   [[nodiscard]] auto record_applied(bool made, lookup_result const& known, wall_time now) -> action;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/base/enum_set.hpp>
 #include <tidegate/base/result.hpp>
 #include <tidegate/base/sha256.hpp>
-#include <tidegate/idempotency/enum_set.hpp>
 #include <tidegate/idempotency/lookup.hpp>
 #include <tidegate/json/pointer.hpp>
 

@@ -23,6 +23,9 @@ enum class key_format : std::uint8_t {
   uuidv7,  ///< a UUID of version 7 (RFC 9562, section 5.7), which says when it was made
 };
 
+/// Whether a text is a UUID (RFC 9562, section 4), whatever version and variant it says.
+[[nodiscard]] auto is_uuid(std::string_view text) noexcept -> bool;
+
 /// `any`, `uuid`, `uuidv7`.
 [[nodiscard]] auto name_of(key_format format) noexcept -> std::string_view;
 

@@ -3,7 +3,6 @@
 
 #include <tidegate/base/sha256.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -4,7 +4,6 @@
 #include <tidegate/idempotency/fingerprint.hpp>
 #include <tidegate/idempotency/wall_time.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>

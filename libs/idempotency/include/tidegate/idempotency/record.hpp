@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/base/enum_set.hpp>
 #include <tidegate/base/result.hpp>
-#include <tidegate/idempotency/enum_set.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/idempotency/fingerprint.hpp>
 #include <tidegate/idempotency/wall_time.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -94,19 +94,12 @@ struct record {
 [[nodiscard]] auto expires(record const& record) noexcept -> wall_time;
 [[nodiscard]] auto forgotten(record const& record) noexcept -> wall_time;
 
-/// One line of a field section.
-struct response_field {
-  std::string name;
-  std::string value;
-  auto operator==(response_field const&) const -> bool = default;
-};
-
 /// The response to a request that ran: all that a replay is made from.
 struct stored_response {
   std::uint16_t status = 200;
-  std::vector<response_field> fields;  ///< in the order of the message
-  std::string body;                    ///< empty when it was left out
-  std::uint64_t body_size = 0;         ///< of the response, also when the body was left out
+  std::vector<http::field> fields;  ///< in the order of the message
+  std::string body;                 ///< empty when it was left out
+  std::uint64_t body_size = 0;      ///< of the response, also when the body was left out
   bool body_kept = true;
   auto operator==(stored_response const&) const -> bool = default;
 };
@@ -125,7 +118,7 @@ struct stored_response {
 class response_recorder {
  public:
   /// `fields` are those of the final response, never of an interim one.
-  response_recorder(std::uint16_t status, std::span<response_field const> fields,
+  response_recorder(std::uint16_t status, std::span<http::field const> fields,
                     std::size_t body_max);
 
   void add(std::string_view piece);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tidegate::json {
 
@@ -33,7 +34,10 @@ struct error {
   auto operator==(error const&) const -> bool = default;
 };
 
-/// One line for people.
+/// What is wrong, in words.
+[[nodiscard]] auto message(json::fault fault) noexcept -> std::string_view;
+
+/// The same, and where.
 [[nodiscard]] auto to_string(error const& error) -> std::string;
 
 }  // namespace tidegate::json

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,9 @@ class object {
   /// The value of the member of that name in any case; nothing when there is none.
   [[nodiscard]] auto find(std::string_view name) const noexcept -> value const*;
   [[nodiscard]] auto find(std::string_view name) noexcept -> value*;
+  /// The same when it is of that kind: `find<std::string>("id")`.
+  template <class Kind>
+  [[nodiscard]] auto find(std::string_view name) const noexcept -> Kind const*;
 
   /// Replaces the value of the member of that name, which keeps its place, or appends one.
   void set(std::string_view name, json::value value);
@@ -100,12 +104,19 @@ class value {
 
   /// The member of an object, or nothing.
   [[nodiscard]] auto find(std::string_view name) const noexcept -> value const*;
+  /// The same when it is of that kind.
+  template <class Kind>
+  [[nodiscard]] auto find(std::string_view name) const noexcept -> Kind const* {
+    auto const* const member = find(name);
+    return member == nullptr ? nullptr : std::get_if<Kind>(&member->value_);
+  }
 
   /// Whether both are the same value of the same kind. Members of objects may be in another order
   /// and their names in another case.
   friend auto operator==(value const& a, value const& b) -> bool;
 
  private:
+  friend class object;
   std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, array, object> value_;
 };
 
@@ -120,6 +131,21 @@ inline object::object(object&& other) noexcept = default;
 inline auto object::operator=(object const& other) -> object& = default;
 inline auto object::operator=(object&& other) noexcept -> object& = default;
 inline object::~object() = default;
+
+template <class Kind>
+auto object::find(std::string_view name) const noexcept -> Kind const* {
+  auto const* const member = find(name);
+  return member == nullptr ? nullptr : std::get_if<Kind>(&member->value_);
+}
+
+/// A member of an object that is a text; empty when there is none.
+[[nodiscard]] auto text_of(value const& from, std::string_view name) noexcept -> std::string_view;
+/// A member of an object that is an integer from 0 on.
+[[nodiscard]] auto number_of(value const& from, std::string_view name) noexcept
+    -> std::optional<std::uint64_t>;
+
+/// Whether a member of an object is true.
+[[nodiscard]] auto is_true(value const& from, std::string_view name) noexcept -> bool;
 
 /// Appends the text of `from` without whitespace. A decimal keeps a fraction or an exponent, so
 /// that it is read as one again.

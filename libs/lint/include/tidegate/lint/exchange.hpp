@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/http/field.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tidegate::lint {
@@ -30,19 +31,12 @@ enum class probe : std::uint8_t {
   scim_default_page,    ///< without pagination parameters
 };
 
-/// One field line.
-struct field {
-  std::string name;
-  std::string value;
-  auto operator==(field const&) const -> bool = default;
-};
-
 /// What is sent.
 struct planned_request {
   probe purpose{};
   std::string method = "GET";
   std::string url;
-  std::vector<field> fields{};
+  std::vector<http::field> fields{};
   std::string content{};
   auto operator==(planned_request const&) const -> bool = default;
 };
@@ -51,7 +45,7 @@ struct planned_request {
 struct exchange {
   planned_request request;
   int status = 0;  ///< 0: no answer came
-  std::vector<field> fields{};
+  std::vector<http::field> fields{};
   std::string content{};
   std::string failure{};  ///< without an answer: why
   std::chrono::sys_seconds received{};

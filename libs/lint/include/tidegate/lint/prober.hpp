@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/lint/exchange.hpp>
 
 #include <cstddef>
@@ -22,7 +23,7 @@ enum class scim_choice : std::uint8_t {
 
 struct probe_settings {
   std::string url;  ///< http or https
-  std::vector<field> fields{};
+  std::vector<http::field> fields{};
   std::size_t samples = 3;  ///< GETs of the URL itself; they end with the first 429
   /// A method and content for the probes of Idempotency-Key, which change something. Empty: none is
   /// sent.

@@ -4,19 +4,11 @@
 #include <tidegate/config/config.hpp>
 #include <tidegate/engine/socket.hpp>
 #include <tidegate/engine/tls.hpp>
-#include <tidegate/http/ip_address.hpp>
 #include <tidegate/ratelimit/overload.hpp>
-#include <tidegate/ratelimit/write.hpp>
 #include <tidegate/wire/http1_head.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <vector>
 
 namespace tidegate::gateway {
 

@@ -4,9 +4,6 @@
 #include <tidegate/config/config.hpp>
 #include <tidegate/wire/http1_head.hpp>
 
-#include <span>
-#include <string_view>
-
 namespace tidegate::gateway {
 
 /// The token that a request brings (RFC 6750, section 2.1); empty where it brings none, or more

@@ -1,31 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/base/instant.hpp>
-#include <tidegate/engine/loop.hpp>
-#include <tidegate/engine/socket.hpp>
 #include <tidegate/proxy/active_config.hpp>
 #include <tidegate/proxy/bearer.hpp>
 #include <tidegate/proxy/event_log.hpp>
 #include <tidegate/proxy/heavy_hitters.hpp>
 #include <tidegate/proxy/idempotency_service.hpp>
 #include <tidegate/proxy/partition_key.hpp>
-#include <tidegate/ratelimit/limiter.hpp>
 #include <tidegate/scim_server/service.hpp>
 #include <tidegate/store/quota_overrides.hpp>
-#include <tidegate/store/quota_store.hpp>
-#include <tidegate/store/quota_table.hpp>
-#include <tidegate/store/store_health.hpp>
-
-#include <chrono>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace tidegate::gateway {
 

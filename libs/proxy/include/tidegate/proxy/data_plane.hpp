@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/base/result.hpp>
-#include <tidegate/config/config.hpp>
-#include <tidegate/engine/activation.hpp>
-#include <tidegate/engine/loop.hpp>
-#include <tidegate/proxy/active_config.hpp>
+#include <tidegate/engine/listening.hpp>
 #include <tidegate/proxy/control.hpp>
-#include <tidegate/proxy/event_log.hpp>
 #include <tidegate/proxy/store_openers.hpp>
-
-#include <chrono>
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace tidegate::gateway {
 

@@ -4,16 +4,19 @@
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/idempotency/lookup.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <mutex>
 #include <unordered_map>
-#include <vector>
 
 namespace tidegate::gateway {
 
-class key_phase;
+/// A request that waits for the answer to another one with the same key.
+class duplicate {
+ public:
+  /// The record of the key may have changed. On its own thread.
+  virtual void look_again() = 0;
+
+ protected:
+  ~duplicate() = default;
+};
 
 /// Who waits for the answer to another request with the same key, on any thread.
 class duplicate_waiters {
@@ -25,8 +28,8 @@ class duplicate_waiters {
   [[nodiscard]] auto count(idempotency::lookup_key const& key) const -> std::size_t;
   /// How many wait in all.
   [[nodiscard]] auto size() const -> std::size_t;
-  void enter(idempotency::lookup_key const& key, engine::loop& on, std::weak_ptr<key_phase> who);
-  void leave(idempotency::lookup_key const& key, key_phase const& who);
+  void enter(idempotency::lookup_key const& key, engine::loop& on, std::weak_ptr<duplicate> who);
+  void leave(idempotency::lookup_key const& key, duplicate const& who);
   /// Has every request that waits for the key look again, each on its own thread.
   void wake(idempotency::lookup_key const& key);
 
@@ -35,8 +38,8 @@ class duplicate_waiters {
 
   struct waiter {
     engine::loop* loop;
-    std::weak_ptr<key_phase> who;
-    key_phase const* name;
+    std::weak_ptr<duplicate> who;
+    duplicate const* name;
   };
   mutable std::mutex mutex_;
   std::unordered_map<idempotency::lookup_key, std::vector<waiter>, idempotency::lookup_key_hash>

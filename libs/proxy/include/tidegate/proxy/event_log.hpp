@@ -6,10 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string_view>
 #include <thread>
 
 namespace tidegate::gateway {

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/base/instant.hpp>
 #include <tidegate/ratelimit/limiter.hpp>
 
-#include <array>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <mutex>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace tidegate::gateway {
 
@@ -59,7 +51,7 @@ class heavy_hitters {
  private:
   struct slot {
     std::string text;
-    std::uint64_t hash = 0;
+    std::uint64_t tag = 0;
     std::uint64_t current = 0;    // in this window
     std::uint64_t inherited = 0;  // of `current`: from those whose place it took
     std::uint64_t before = 0;     // in the one before

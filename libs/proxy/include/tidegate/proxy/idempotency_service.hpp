@@ -2,19 +2,10 @@
 #pragma once
 
 #include <tidegate/config/key_scope.hpp>
-#include <tidegate/idempotency/lookup.hpp>
 #include <tidegate/proxy/duplicate_waiters.hpp>
 #include <tidegate/proxy/running_keys.hpp>
 #include <tidegate/proxy/slewed_clock.hpp>
-#include <tidegate/store/idempotency_store.hpp>
 #include <tidegate/store/store_health.hpp>
-
-#include <atomic>
-#include <cstddef>
-#include <memory>
-#include <span>
-#include <string>
-#include <utility>
 
 namespace tidegate::gateway {
 
@@ -33,7 +24,7 @@ struct idempotency_service {
   void note(store::store_error const* error) {
     if (error != nullptr && error->fault == store::store_fault::full) {
       is_full.store(true, std::memory_order_relaxed);
-    } else {
+    } else if (error == nullptr || error->fault != store::store_fault::stopped) {
       health.note(error);
     }
   }

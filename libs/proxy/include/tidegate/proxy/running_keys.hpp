@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/idempotency/lookup.hpp>
 #include <tidegate/idempotency/record.hpp>
 
-#include <array>
-#include <cstddef>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
 
 namespace tidegate::gateway {

@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/base/result.hpp>
 #include <tidegate/config/config.hpp>
 #include <tidegate/engine/loop.hpp>
-#include <tidegate/idempotency/wall_time.hpp>
-#include <tidegate/scim/model.hpp>
 #include <tidegate/store/directory.hpp>
-#include <tidegate/store/idempotency_store.hpp>
-#include <tidegate/store/quota_store.hpp>
-
-#include <array>
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <string>
 
 namespace tidegate::gateway {
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "phases/key/key_dispatch.hpp"
 
-#include "exchange.hpp"
-#include "phases/key/key_phase.hpp"
+#include "phases/exchange.hpp"
 
 #include <tidegate/base/fail_point.hpp>
-#include <tidegate/engine/on_loop.hpp>
 #include <tidegate/http/date.hpp>
-
-#include <utility>
 
 namespace tidegate::gateway {
 
@@ -149,12 +145,6 @@ void key_dispatch::upstream_head(wire::response_head const& head) {
   answer_.status = static_cast<std::uint16_t>(head.status());
   // Of the answer its content is passed on and kept, without trailers.
   auto const drop = route_.route->fields_made_anew | wire::field_set{known_field::trailer};
-  std::vector<std::string_view> connection_options;
-  for (auto const& field : head.fields()) {
-    if (field.known == known_field::connection) {
-      connection_options.push_back(field.value);
-    }
-  }
   for (auto const& field : head.fields()) {
     bool const is_framing =
         field.known == known_field::content_length || wire::is_of_connection(head, field);
@@ -165,12 +155,11 @@ void key_dispatch::upstream_head(wire::response_head const& head) {
   if (head.body().kind == wire::body_kind::content_length) {
     answer_.declared_length = head.body().length;
   }
-  begin_answer(&head, connection_options);
+  begin_answer(&head);
 }
 
 /// `head` is null for an answer of our own.
-void key_dispatch::begin_answer(wire::response_head const* head,
-                                std::span<std::string_view const> connection_options) {
+void key_dispatch::begin_answer(wire::response_head const* head) {
   fail_point("answer_begun");
   if (head == nullptr || !head->has(known_field::date)) {
     std::string date;
@@ -178,13 +167,14 @@ void key_dispatch::begin_answer(wire::response_head const* head,
     answer_.fields.push_back({"Date", std::move(date)});
   }
   phase_.owner()->answer_began(answer_.status, head, answer_.limit_lines);
-  std::vector<idempotency::response_field> kept;
-  for (auto const& field : answer_.fields) {
-    if (idempotency::is_kept_field(field.name, connection_options)) {
-      kept.push_back(field);
+  auto const passed_on = answer_.fields.size();
+  for (auto const& field : head != nullptr ? head->fields() : std::span<wire::field_view const>()) {
+    if (field.known == known_field::connection) {  // what it names is not kept
+      answer_.fields.push_back({std::string(field.name), std::string(field.value)});
     }
   }
-  phase_.run().answer_head(answer_.status, kept);
+  phase_.run().answer_head(answer_.status, answer_.fields);
+  answer_.fields.resize(passed_on);
 }
 
 void key_dispatch::upstream_body(std::string_view bytes, std::uint64_t /*content_octets*/) {
@@ -249,7 +239,7 @@ void key_dispatch::service_answered(scim_answer answer) {
   answer_.status = static_cast<std::uint16_t>(answer.status);
   answer_.fields = std::move(answer.fields);
   answer_.declared_length = answer.content_begin.size() + answer.content.size();
-  begin_answer(nullptr, {});
+  begin_answer(nullptr);
   answer_.body = std::move(answer.content_begin);
   answer_.body.append(answer.content);
   fail_point("answer_complete");

@@ -4,21 +4,6 @@
 #include "phases/key/key_head.hpp"
 #include "request/keyed_content.hpp"
 #include "upstream/upstream_pool.hpp"
-#include "worker.hpp"
-
-#include <tidegate/base/sha256.hpp>
-#include <tidegate/idempotency/lookup.hpp>
-#include <tidegate/idempotency/record.hpp>
-#include <tidegate/scim_server/service.hpp>
-#include <tidegate/wire/http1_body.hpp>
-
-#include <chrono>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 namespace tidegate::gateway {
 
@@ -28,7 +13,7 @@ struct response_lines;
 /// An answer as far as it has come.
 struct kept_answer {
   std::uint16_t status = 0;
-  std::vector<idempotency::response_field> fields;
+  std::vector<http::field> fields;
   std::optional<std::uint64_t> declared_length;
   std::string limit_lines;  ///< the fields of quotas
   std::string body;
@@ -76,8 +61,7 @@ class key_dispatch final : public upstream_user {
   void send_content();
   void ask_service();
   void service_answered(scim_answer answer);
-  void begin_answer(wire::response_head const* head,
-                    std::span<std::string_view const> connection_options);
+  void begin_answer(wire::response_head const* head);
 
   key_phase& phase_;
   worker& worker_;

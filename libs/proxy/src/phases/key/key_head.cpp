@@ -3,23 +3,15 @@
 
 #include "request/scim_request_of.hpp"
 
-#include <tidegate/config/key_scope.hpp>
-#include <tidegate/http/field_name.hpp>
-#include <tidegate/idempotency/key.hpp>
 #include <tidegate/proxy/partition_key.hpp>
 #include <tidegate/sf/parse.hpp>
 
-#include <algorithm>
 #include <charconv>
-#include <cstdint>
-#include <utility>
-#include <vector>
 
 namespace tidegate::gateway {
 
 namespace {
 
-using http::equal_names;
 using idempotency::problem_code;
 using wire::known_field;
 
@@ -27,16 +19,13 @@ using wire::known_field;
 [[nodiscard]] auto preferred_wait(wire::request_head const& request)
     -> std::optional<std::chrono::seconds> {
   for (auto const& field : request.fields()) {
-    if (field.known != known_field::other || !equal_names(field.name, "prefer")) {
+    if (field.known != known_field::other || !equal_ignoring_case(field.name, "prefer")) {
       continue;
     }
     auto rest = field.value;
     while (!rest.empty()) {
-      auto const end = std::min(rest.find(','), rest.size());
-      auto preference = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      preference.remove_prefix(std::min(preference.find_first_not_of(" \t"), preference.size()));
-      if (!equal_names(preference.substr(0, 5), "wait=")) {
+      auto preference = http::take_element(rest);
+      if (!equal_ignoring_case(preference.substr(0, 5), "wait=")) {
         continue;
       }
       preference.remove_prefix(5);
@@ -56,7 +45,7 @@ using wire::known_field;
     -> std::optional<sha256_digest> {
   std::vector<std::string_view> lines;
   for (auto const& field : request.fields()) {
-    if (field.known == known_field::other && equal_names(field.name, "content-digest")) {
+    if (field.known == known_field::other && equal_ignoring_case(field.name, "content-digest")) {
       lines.push_back(field.value);
     }
   }
@@ -106,18 +95,17 @@ struct key_scope {
   return values.repeated == nullptr ? std::optional(std::move(out)) : std::nullopt;
 }
 
-[[nodiscard]] auto make_head(request_context const& context, key_reading const& by, key_scope scope,
-                             idempotency::lookup_key const& key) -> keyed_head {
+void fill_head(keyed_head& head, request_context const& context, key_reading const& by,
+               key_scope scope) {
   auto const& request = *context.head;
-  keyed_head head;
-  head.key = key;
   head.wait = preferred_wait(request);
   head.method = request.method();
   head.method_text = request.method_text();
-  // It is stored and shown: a name that the operator gave is, a value that a client sent is not.
-  head.principal = context.token != nullptr ? context.token->name
-                   : scope.is_anonymous     ? std::string()
-                                            : partition_key_of(scope.owner);
+  if (context.token != nullptr) {
+    head.principal = context.token->name;
+  } else if (!scope.is_anonymous) {
+    head.owner = std::move(scope.owner);
+  }
   head.host = std::move(scope.host);
   head.path = context.path;
   auto query = request.query();
@@ -132,10 +120,14 @@ struct key_scope {
   }
   head.content_digest = content_digest_of(request);
   head.framing = request.body();
-  return head;
 }
 
 }  // namespace
+
+auto principal_of(keyed_head const& head) -> std::string {
+  // It is stored and shown: a name that the operator gave is, a value that a client sent is not.
+  return head.owner.empty() ? head.principal : partition_key_of(head.owner);
+}
 
 auto read_keyed_head(request_context const& context, key_reading const& by)
     -> std::variant<no_key, keyed_head, key_fault, repeated_scope> {
@@ -171,8 +163,11 @@ auto read_keyed_head(request_context const& context, key_reading const& by)
     by.keys.hosts.add(scope->host);
     by.last_host = scope->host;
   }
-  auto const lookup = by.keys.secret.lookup(scope->text, *key);
-  return make_head(context, by, *std::move(scope), lookup);
+  std::variant<no_key, keyed_head, key_fault, repeated_scope> out;
+  auto& head = out.emplace<keyed_head>();
+  head.key = by.keys.secret.lookup(scope->text, *key);
+  fill_head(head, context, by, *std::move(scope));
+  return out;
 }
 
 }  // namespace tidegate::gateway

@@ -2,22 +2,10 @@
 #pragma once
 
 #include "request/forwarded_head.hpp"
-#include "request/request_context.hpp"
 #include "request/request_fields.hpp"
 
-#include <tidegate/base/sha256.hpp>
-#include <tidegate/idempotency/lookup.hpp>
-#include <tidegate/idempotency/problems.hpp>
 #include <tidegate/proxy/idempotency_service.hpp>
 #include <tidegate/scim_server/service.hpp>
-#include <tidegate/wire/http1_head.hpp>
-
-#include <chrono>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <variant>
 
 namespace tidegate::gateway {
 
@@ -27,7 +15,8 @@ struct keyed_head {
   std::optional<std::chrono::seconds> wait;  ///< `Prefer: wait` (RFC 7240, section 4.3)
   wire::method method = wire::method::post;
   std::string method_text;
-  std::string principal;  ///< who asks, by name; empty where there is none
+  std::string principal;  ///< who asks, by the name that the operator gave, if one did
+  std::string owner;      ///< else what tells its client apart, if anything does: a secret
   std::string host;       ///< as hosts are compared
   std::string path;       ///< normal
   std::string query;      ///< without its "?"
@@ -38,6 +27,9 @@ struct keyed_head {
   wire::body_framing framing;           ///< of the content, also towards the upstream
   std::optional<scim_request> service;  ///< for the SCIM service, in place of an upstream
 };
+
+/// Who asks, by name or by a digest; empty where nothing tells.
+[[nodiscard]] auto principal_of(keyed_head const& head) -> std::string;
 
 /// What the reading of a key needs besides the request.
 struct key_reading {

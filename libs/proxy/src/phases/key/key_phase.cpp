@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "phases/key/key_phase.hpp"
 
-#include "exchange.hpp"
-#include "observe/access_log_line.hpp"
-#include "phases/forward.hpp"
+#include "phases/exchange.hpp"
 #include "request/key_replies.hpp"
 
-#include <tidegate/http/field_name.hpp>
-
 #include <tidegate/base/fail_point.hpp>
-#include <tidegate/json/string.hpp>
-
-#include <algorithm>
-#include <utility>
 
 namespace tidegate::gateway {
 
@@ -64,7 +56,8 @@ using failure = idempotency::store_failure;
   auto const cut = [](std::string_view text) {
     return std::string(text.substr(0, idempotency::origin_text_max));
   };
-  return {cut(route), cut(head.principal), cut(head.method_text), cut(head.host), cut(head.path)};
+  return {cut(route), cut(principal_of(head)), cut(head.method_text), cut(head.host),
+          cut(head.path)};
 }
 
 [[nodiscard]] auto record_of(std::optional<store::found_record> const& found)
@@ -91,6 +84,11 @@ using failure = idempotency::store_failure;
   return content.fingerprint_by(rule, maker);
 }
 
+void count_failure(worker& on, store::store_error const& error) {
+  on.shared.idempotency->note(&error);
+  on.metrics->idempotency_store_failures.add();
+}
+
 /// For operators, who have to find out what became of a request.
 [[nodiscard]] auto unknown_text(keyed_head const& head, std::string_view route,
                                 idempotency::unknown_reason reason) -> std::string {
@@ -99,9 +97,9 @@ using failure = idempotency::store_failure;
   json::append_string(text, std::string_view(head.path).substr(0, logged_octets_max));
   text.append(" on route ");
   json::append_string(text, route);
-  if (!head.principal.empty()) {
+  if (auto const who = principal_of(head); !who.empty()) {
     text.append(" by ");
-    json::append_string(text, head.principal);
+    json::append_string(text, who);
   }
   return text.append("; look it up and resolve it by /api/v1/idempotency/")
       .append(to_string(head.key));
@@ -109,7 +107,7 @@ using failure = idempotency::store_failure;
 
 }  // namespace
 
-key_phase::key_phase(worker& on, exchange& of, worker_route const& route, keyed_head head)
+key_phase::key_phase(worker& on, exchange& of, worker_route const& route, keyed_head&& head)
     : worker_(on),
       exchange_(&of),
       route_(route),
@@ -136,28 +134,29 @@ auto key_phase::leave_exchange() -> exchange& {
 /// An answer of the store, wherever it comes from, taken on the thread of this request while it is
 /// there.
 template <class Answer>
-auto key_phase::on_own_thread(void (key_phase::*take)(Answer)) {
-  return [loop = &worker_.loop, self = weak_from_this(), take](Answer answer) {
-    auto task = [self, take, answer = std::move(answer)]() mutable {
-      auto const there = self.lock();
-      if (!there) {
-        return;
+auto key_phase::on_own_thread(void (key_phase::*take)(Answer const&)) {
+  auto const deliver = [take](std::weak_ptr<key_phase> const& to, Answer const& answer) {
+    auto const there = to.lock();
+    if (!there) {
+      return;
+    }
+    auto* const client = there->exchange_ != nullptr ? there->exchange_->client() : nullptr;
+    try {
+      (there.get()->*take)(answer);
+    } catch (std::bad_alloc const&) {
+      // What was claimed stays so until its lease ends; then retries learn that it is unknown.
+      if (client != nullptr) {
+        client->give_up();
       }
-      auto* const client = there->exchange_ != nullptr ? there->exchange_->client() : nullptr;
-      try {
-        (there.get()->*take)(std::move(answer));
-      } catch (std::bad_alloc const&) {
-        // What was claimed stays so until its lease ends; then retries learn that it is unknown.
-        if (client != nullptr) {
-          client->give_up();
-        }
-        throw;
-      }
-    };
+      throw;
+    }
+  };
+  return [loop = &worker_.loop, self = weak_from_this(), deliver](Answer answer) mutable {
     if (loop->runs_here()) {
-      task();
+      deliver(self, answer);
     } else {
-      loop->post(std::move(task));
+      loop->post(
+          [self = std::move(self), deliver, answer = std::move(answer)] { deliver(self, answer); });
     }
   };
 }
@@ -243,7 +242,7 @@ void key_phase::expired() {
 
 // ---- events: the store ----
 
-void key_phase::found(store::find_answer answer) {
+void key_phase::found(store::find_answer const& answer) {
   if (run_.at() != stage::lookup && run_.at() != stage::waiting) {
     return;
   }
@@ -267,7 +266,7 @@ void key_phase::compare_by(std::string_view rule_text, idempotency::lookup_resul
   perform(run_.found(known, worker_.key_time(), &*made), &known, found);
 }
 
-void key_phase::claimed(store::apply_answer answer) {
+void key_phase::claimed(store::apply_answer const& answer) {
   if (run_.at() != stage::claiming) {
     return;
   }
@@ -294,16 +293,16 @@ void key_phase::claimed(store::apply_answer answer) {
   perform(next);
 }
 
-void key_phase::recorded(store::apply_answer answer) {
+void key_phase::recorded(store::apply_answer const& answer) {
   fail_point("record_durable");
   auto& shared = *worker_.shared.idempotency;
   shared.waiters.wake(head_.key);
-  shared.note(answer ? nullptr : &answer.error());
   if (!answer) {
-    worker_.metrics->idempotency_store_failures.add();
+    count_failure(worker_, answer.error());
     perform(run_.store_failed(failure::unavailable, worker_.key_time()));
     return;
   }
+  shared.note(nullptr);
   auto const* const found = record_of(answer->found);
   idempotency::lookup_result known{.stored = found != nullptr ? &found->record : nullptr};
   if (!answer->made && found == nullptr) {
@@ -319,17 +318,15 @@ void key_phase::recorded(store::apply_answer answer) {
 /// In place of `found` or `claimed`.
 void key_phase::store_failed(store::store_error const& error) {
   auto const why = failure_of(error.fault);
-  if (why != failure::scope_full) {  // with that it works
+  if (why == failure::full) {
     worker_.shared.idempotency->note(&error);
-    if (why == failure::full) {
-      worker_.shared.events->write_limited(
-          "keys full", log_level::warning,
-          "the store of idempotency keys is full (" + error.text +
-              "): new keys do as on-store-failure says until others have expired",
-          std::chrono::minutes(1));
-    } else {
-      worker_.metrics->idempotency_store_failures.add();
-    }
+    worker_.shared.events->write_limited(
+        "keys full", log_level::warning,
+        "the store of idempotency keys is full (" + error.text +
+            "): new keys do as on-store-failure says until others have expired",
+        std::chrono::minutes(1));
+  } else if (why != failure::scope_full) {  // with that it works
+    count_failure(worker_, error);
   }
   perform(run_.store_failed(why, worker_.key_time()));
 }
@@ -472,6 +469,13 @@ void key_phase::replay(store::found_record const& found) {
     leave_exchange().finish(false);
     return;
   }
+  if (!found.response) {
+    count_failure(worker_, {store::store_fault::damaged, "a record without its response"});
+    refuse(
+        {.kind = action_kind::refuse, .code = problem_code::store_unavailable, .retry_after = 1s},
+        nullptr);
+    return;
+  }
   replayed_ = found.response;
   exchange_->admit(settings().replay_cost);
 }
@@ -548,7 +552,7 @@ void key_phase::refuse(idempotency::action const& why, store::found_record const
   if (why.code == problem_code::response_not_replayable && found != nullptr && found->response) {
     // Where to look for what the answer was about.
     for (auto const& field : found->response->fields) {
-      if (http::equal_names(field.name, "location") || http::equal_names(field.name, "etag")) {
+      if (equal_ignoring_case(field.name, "location") || equal_ignoring_case(field.name, "etag")) {
         wire::append_field(lines, field.name, std::string_view(field.value));
       }
     }
@@ -565,7 +569,7 @@ void key_phase::note(keyed_outcome outcome, exchange* in) {
   if (!outcome_) {
     outcome_ = outcome;
     route_.counts->of(outcome).add();
-    if (in != nullptr) {
+    if (in != nullptr && in->log().is_on()) {
       in->log().set_key(to_string(head_.key), name_of(outcome));
     }
   }

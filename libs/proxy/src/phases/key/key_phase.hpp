@@ -2,18 +2,8 @@
 #pragma once
 
 #include "phases/key/key_dispatch.hpp"
-#include "request/keyed_content.hpp"
-#include "worker.hpp"
 
-#include <tidegate/engine/timer.hpp>
 #include <tidegate/idempotency/execution.hpp>
-#include <tidegate/store/idempotency_store.hpp>
-
-#include <chrono>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string_view>
 
 namespace tidegate::gateway {
 
@@ -25,9 +15,11 @@ class exchange;
 ///
 /// What is done is decided by `idempotency::execution`; this performs its actions on the store, the
 /// upstream, the timer and the client.
-class key_phase final : public std::enable_shared_from_this<key_phase>, private engine::timer {
+class key_phase final : public std::enable_shared_from_this<key_phase>,
+                        public duplicate,
+                        private engine::timer {
  public:
-  key_phase(worker& on, exchange& of, worker_route const& route, keyed_head head);
+  key_phase(worker& on, exchange& of, worker_route const& route, keyed_head&& head);
   ~key_phase() override;
 
   /// To be called once, when it is owned; it may be over by then.
@@ -57,8 +49,7 @@ class key_phase final : public std::enable_shared_from_this<key_phase>, private 
   void admitted();
   /// A quota or an overload refused the request, which ends the exchange.
   void refused();
-  /// The record of the key may have changed.
-  void look_again() { perform(run_.woken()); }
+  void look_again() override { perform(run_.woken()); }
 
   // For its dispatch.
 
@@ -79,9 +70,9 @@ class key_phase final : public std::enable_shared_from_this<key_phase>, private 
   void look_up();
   void compare_by(std::string_view rule_text, idempotency::lookup_result& known,
                   store::found_record const* found);
-  void found(store::find_answer answer);
-  void claimed(store::apply_answer answer);
-  void recorded(store::apply_answer answer);
+  void found(store::find_answer const& answer);
+  void claimed(store::apply_answer const& answer);
+  void recorded(store::apply_answer const& answer);
   void store_failed(store::store_error const& error);
   void prepare(idempotency::action const& next);
   void set_wait();
@@ -92,7 +83,7 @@ class key_phase final : public std::enable_shared_from_this<key_phase>, private 
   /// The exchange, which is to be ended by the caller, and not to be touched after that.
   [[nodiscard]] auto leave_exchange() -> exchange&;
   template <class Answer>
-  [[nodiscard]] auto on_own_thread(void (key_phase::*take)(Answer));
+  [[nodiscard]] auto on_own_thread(void (key_phase::*take)(Answer const&));
 
   worker& worker_;
   exchange* exchange_;

@@ -198,6 +198,20 @@ TEST_F(proxy_key_phase, forgets_a_duplicate_whose_client_has_gone) {
   EXPECT_EQ(with.shared.connections.detached.load(), 0);
 }
 
+TEST_F(proxy_key_phase, waits_no_longer_when_it_ends_before_its_exchange_says_so) {
+  exchange_fixture with(keyed_route(api_, ", in-flight: wait"));
+  one_request first(with, pay(), paid);
+  ASSERT_TRUE(with.turn_until([&] { return api_.has(paid); }));
+  one_request second(with, pay(), paid);
+  with.turn();
+  auto& waiters = with.shared.idempotency->waiters;
+  ASSERT_EQ(waiters.size(), 1U);
+  second.vanish();
+  EXPECT_EQ(waiters.size(), 0U);
+  api_.answer(created);
+  EXPECT_TRUE(first.is_answered());
+}
+
 TEST_F(proxy_key_phase, runs_on_when_its_client_has_gone) {
   exchange_fixture with(keyed_route(api_));
   one_request first(with, pay(), paid);
@@ -321,7 +335,7 @@ TEST_F(proxy_key_phase, sends_nothing_before_the_claim_is_made) {
   with.turn();
   EXPECT_FALSE(api_.has(paid));
   EXPECT_EQ(api_.received(), "");
-  EXPECT_EQ(with.on->current->pools.front()->in_flight(), 0) << "the connection is let go";
+  EXPECT_EQ(with.on->current->routes.front().pool->in_flight(), 0) << "the connection is let go";
 }
 
 TEST_F(proxy_key_phase, gives_the_charge_back_when_the_claim_is_not_made) {
@@ -381,6 +395,22 @@ TEST_F(proxy_key_phase, sends_nothing_again_that_it_has_under_way_when_the_store
   ASSERT_TRUE(second.is_answered());
   EXPECT_EQ(second.client.status, 409);
   EXPECT_EQ(api_.connections(), 1);
+}
+
+TEST_F(proxy_key_phase, answers_503_when_the_store_has_lost_the_response_to_replay) {
+  auto made = std::make_unique<failing_store>();
+  auto& records = *made;
+  exchange_fixture with(keyed_route(api_), std::move(made));
+  run(with);
+  records.lose_responses();
+  one_request again(with, pay(), paid);
+  ASSERT_TRUE(again.is_answered());
+  EXPECT_EQ(again.client.status, 503);
+  EXPECT_THAT(again.client.content, HasSubstr("\"code\":\"store-unavailable\""));
+  EXPECT_THAT(again.client.lines, HasSubstr("Retry-After: 1\r\n"));
+  EXPECT_EQ(with.counted(keyed_outcome::store_failed), 1U);
+  EXPECT_EQ(with.metrics->idempotency_store_failures.value(), 1U);
+  EXPECT_FALSE(api_.has(paid));
 }
 
 TEST_F(proxy_key_phase, forgets_what_it_had_under_way_when_that_is_over) {

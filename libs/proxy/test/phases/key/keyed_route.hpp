@@ -42,6 +42,8 @@ inline constexpr std::string_view created =
 class failing_store final : public store::idempotency_store {
  public:
   enum class when : std::uint8_t { never, finding, claiming, recording };
+  /// Finds records without their responses from now on.
+  void lose_responses() { has_responses_ = false; }
   explicit failing_store(when at = when::never) : at_(at) {}
   void recover() { at_ = when::never; }
   void lose_all() { kept_.emplace(store::memory_idempotency_store::options{}); }
@@ -51,7 +53,12 @@ class failing_store final : public store::idempotency_store {
     if (at_ == when::finding) {
       answer(failure(store::store_error{store::store_fault::unavailable, "down"}));
     } else {
-      kept_->find(key, std::move(answer));
+      kept_->find(key, [this, to = std::move(answer)](store::find_answer found) mutable {
+        if (found && *found && !has_responses_) {
+          (*found)->response = nullptr;
+        }
+        to(std::move(found));
+      });
     }
   }
   void apply(idempotency::change change,
@@ -75,6 +82,7 @@ class failing_store final : public store::idempotency_store {
 
  private:
   when at_;
+  bool has_responses_ = true;
   std::optional<store::memory_idempotency_store> kept_{store::memory_idempotency_store::options{}};
 };
 

@@ -55,9 +55,9 @@ struct advertisement {
 /// What one policy says to the request that is answered. Borrows what it points to.
 struct policy_outcome {
   ratelimit::policy const* policy = nullptr;
-  service left;                        ///< `decision::left`
-  std::chrono::nanoseconds retry{0};   ///< `decision::retry`
-  bool violated = false;               ///< it refuses the request
+  service left;                            ///< `decision::left`
+  std::chrono::nanoseconds retry{0};       ///< `decision::retry`
+  bool violated = false;                   ///< it refuses the request
   advertisement const* options = nullptr;  ///< null: as it stands
   std::optional<std::string_view> partition_key = std::nullopt;
 };

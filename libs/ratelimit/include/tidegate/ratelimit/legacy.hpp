@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/ratelimit/fields.hpp>
 
 #include <chrono>
@@ -16,12 +17,6 @@
 /// -Remaining and -Reset of the drafts before 07. Where a response has RateLimit, a client listens
 /// to that and not to these.
 namespace tidegate::ratelimit {
-
-/// One line of a header section.
-struct field_line {
-  std::string_view name;
-  std::string_view value;
-};
 
 /// The meanings of reset that are in use.
 enum class reset_form : std::uint8_t {
@@ -97,7 +92,7 @@ struct legacy_fields {
 ///   as many.
 /// - A value that makes no sense counts as not there; so does what is left without a limit and a
 ///   number that remains. Limits that say the same are given once.
-[[nodiscard]] auto read_legacy(std::span<field_line const> lines, std::chrono::sys_seconds now)
-    -> legacy_fields;
+[[nodiscard]] auto read_legacy(std::span<http::field_view const> lines,
+                               std::chrono::sys_seconds now) -> legacy_fields;
 
 }  // namespace tidegate::ratelimit

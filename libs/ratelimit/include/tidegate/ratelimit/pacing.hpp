@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/base/instant.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/ratelimit/known_limit.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
@@ -56,7 +57,7 @@ struct paced_response {
   int status = 200;
   /// The header section. Of it count RateLimit, RateLimit-Policy, Retry-After, Age, Date and those
   /// of `read_legacy`; names in any case.
-  std::span<field_line const> fields;
+  std::span<http::field_view const> fields;
   std::chrono::sys_seconds wall_clock;  ///< the client's, for responses without Date
   std::uint64_t content_bytes = 0;      ///< the size of its content
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/base/result.hpp>
 #include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/sf/text.hpp>
 
@@ -132,12 +131,5 @@ class prepared_fields {
   std::vector<part> parts_;
   draft version_ = draft::draft_09;
 };
-
-/// Appends a field that was read, in the draft it follows; it reads equal again. For one that was
-/// made in another way: what reading would refuse is refused, and then nothing was appended.
-[[nodiscard]] auto write_policies(policy_field const& field, std::string& out)
-    -> result<void, field_error>;
-[[nodiscard]] auto write_limits(limit_field const& field, std::string& out)
-    -> result<void, field_error>;
 
 }  // namespace tidegate::ratelimit

@@ -7,7 +7,6 @@
 #include <tidegate/scim/error.hpp>
 #include <tidegate/scim/list_request.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

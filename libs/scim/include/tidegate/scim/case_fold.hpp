@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/json/name.hpp>
-
 #include <string>
 #include <string_view>
 
 /// Case, as SCIM disregards it: in values of attributes that are not caseExact by the rules of
 /// Unicode, in names of attributes and schemas by those of ASCII.
 namespace tidegate::scim {
-
-// The names of attributes and schemas are compared as those of members (RFC 7643, section 2.1).
-using json::equal_names;
-using json::fold_ascii;
-using json::fold_name;
 
 /// Appends the one text that stands for all that differ from `text` in case or in how characters
 /// are composed. It is decomposed, each character is replaced by its simple case folding, and it is

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <tidegate/base/result.hpp>
+#include <tidegate/http/field.hpp>
+#include <tidegate/json/value.hpp>
 
 #include <cstdint>
 #include <string>
@@ -13,7 +15,16 @@ namespace tidegate::scim {
 /// The media type of every message (RFC 7644, section 8.1).
 inline constexpr std::string_view scim_json = "application/scim+json";
 
+/// Whether a Content-Type is that of a message: also JSON without a name of its own.
+[[nodiscard]] inline auto is_json(std::string_view content_type) noexcept -> bool {
+  return equal_ignoring_case(http::media_type(content_type), scim_json) ||
+         http::is_json(content_type);
+}
+
 inline constexpr std::string_view error_schema = "urn:ietf:params:scim:api:messages:2.0:Error";
+
+/// Whether `schemas` of a message name `schema`.
+[[nodiscard]] auto has_schema(json::value const& message, std::string_view schema) -> bool;
 
 /// The detail error keywords.
 enum class scim_type : std::uint8_t {

@@ -7,7 +7,6 @@
 #include <tidegate/scim/schema.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 /// PATCH (RFC 7644, section 3.5.2), with the forms that deployed clients send.

@@ -5,7 +5,6 @@
 #include <tidegate/json/value.hpp>
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

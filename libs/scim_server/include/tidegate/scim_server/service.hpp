@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/scim_server/ignored_names.hpp>
 #include <tidegate/scim_server/memory_budget.hpp>
 #include <tidegate/store/store_health.hpp>
@@ -53,7 +54,7 @@ struct scim_request {
 /// What it is answered.
 struct scim_answer {
   int status = 200;
-  std::vector<idempotency::response_field> fields;  ///< all but Date and the framing
+  std::vector<http::field> fields;  ///< all but Date and the framing
   std::string content;
   /// What the content begins with: of a list, which is known last.
   std::string content_begin{};

@@ -5,7 +5,6 @@
 #include <tidegate/sf/number.hpp>
 #include <tidegate/sf/text.hpp>
 
-#include <algorithm>
 #include <cassert>
 #include <concepts>
 #include <cstddef>

@@ -60,6 +60,7 @@ struct found_record {
 };
 
 using find_answer = result<std::optional<found_record>, store_error>;
+using find_callback = std::move_only_function<void(find_answer)>;
 
 /// What became of a change.
 struct applied {
@@ -68,6 +69,7 @@ struct applied {
 };
 
 using apply_answer = result<applied, store_error>;
+using apply_callback = std::move_only_function<void(apply_answer)>;
 
 /// A record with what it is stored under.
 struct listed_record {
@@ -76,6 +78,7 @@ struct listed_record {
 };
 
 using list_answer = result<std::vector<listed_record>, store_error>;
+using list_callback = std::move_only_function<void(list_answer)>;
 
 /// Puts those that changed last first, and leaves out what is more than `records`.
 inline void keep_newest(std::vector<listed_record>& all, std::size_t records) {
@@ -94,19 +97,16 @@ class idempotency_store {
   auto operator=(idempotency_store const&) -> idempotency_store& = delete;
 
   /// What is stored under `key`, and will be after a crash too.
-  virtual void find(idempotency::lookup_key const& key,
-                    std::move_only_function<void(find_answer)> answer) = 0;
+  virtual void find(idempotency::lookup_key const& key, find_callback answer) = 0;
 
   /// Makes a change if its condition holds. The answer comes when the change is as durable as it
   /// gets.
-  virtual void apply(idempotency::change change,
-                     std::move_only_function<void(apply_answer)> answer) = 0;
+  virtual void apply(idempotency::change change, apply_callback answer) = 0;
 
   /// Unknown outcomes, those that changed last first, at most `records` of them. One whose owner
   /// has just vanished is among them when a sweep has come by; the caller leaves out what
   /// `state_at` says is forgotten.
-  virtual void list_unknown(std::size_t records,
-                            std::move_only_function<void(list_answer)> answer) = 0;
+  virtual void list_unknown(std::size_t records, list_callback answer) = 0;
 
   /// Looks at up to `records` of what is stored, from where the last call ended, and makes what
   /// time has made of it. To be called every now and then; it is never in the way for long.

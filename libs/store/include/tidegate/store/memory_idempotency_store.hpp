@@ -25,12 +25,9 @@ class memory_idempotency_store final : public idempotency_store {
   explicit memory_idempotency_store(options const& options);
   ~memory_idempotency_store() override;
 
-  void find(idempotency::lookup_key const& key,
-            std::move_only_function<void(find_answer)> answer) override;
-  void apply(idempotency::change change,
-             std::move_only_function<void(apply_answer)> answer) override;
-  void list_unknown(std::size_t records,
-                    std::move_only_function<void(list_answer)> answer) override;
+  void find(idempotency::lookup_key const& key, find_callback answer) override;
+  void apply(idempotency::change change, apply_callback answer) override;
+  void list_unknown(std::size_t records, list_callback answer) override;
   void sweep(idempotency::wall_time now, std::size_t records) override;
   [[nodiscard]] auto used() const -> usage override;
 

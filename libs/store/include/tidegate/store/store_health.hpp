@@ -8,7 +8,6 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace tidegate::store {

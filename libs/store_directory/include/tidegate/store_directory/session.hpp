@@ -3,7 +3,6 @@
 
 #include <tidegate/store_directory/scan.hpp>
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -7,10 +7,8 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 /// The resources of a SCIM service in PostgreSQL, for any number of gateways.
 namespace tidegate::store_postgres {
@@ -26,6 +24,11 @@ struct directory_options {
   std::size_t writes_max = 65'536;  ///< how many writes may wait for one
 };
 
+/// Connects, and makes the tables or brings them up to date. Every type that a transaction names is
+/// one of `model`. Indexes that the tables have not, or that mean something else in `model`, are
+/// built before this returns, and those that `model` has not any more are dropped; gateways with
+/// another model get `unavailable` from then on.
+///
 /// Durable: a write is answered when the server has committed it with `synchronous_commit` on.
 /// Writes of a tenant are made one after the other, whichever gateway they come to; those that wait
 /// here share a transaction, and where that fails, each is tried alone. Reads have a transaction of
@@ -38,35 +41,9 @@ struct directory_options {
 ///
 /// Where too many wait, or the directory is being closed, `transaction` of a read and `answer` of a
 /// write get the error before the call returns, and `transaction` of a write is not called.
-class directory final : public store::directory {
- public:
-  /// Connects, and makes the tables or brings them up to date. Every type that a transaction names
-  /// is one of `model`. Indexes that the tables have not, or that mean something else in `model`,
-  /// are built before this returns, and those that `model` has not any more are dropped; gateways
-  /// with another model get `unavailable` from then on.
-  [[nodiscard]] static auto open(directory_options options,
-                                 std::shared_ptr<scim::model const> model)
-      -> result<std::unique_ptr<directory>, store::store_error>;
-
-  /// Does what was asked for, answers it, then closes the connections.
-  ~directory() override;
-
-  void read(std::string_view tenant, read_transaction transaction) override;
-  void write(std::string_view tenant, write_transaction transaction, write_answer answer) override;
-
-  /// How many transactions were committed, and how many writes they made: with many clients a
-  /// transaction makes many.
-  struct counts {
-    std::uint64_t transactions = 0;
-    std::uint64_t writes = 0;
-  };
-  [[nodiscard]] auto counted() const -> counts;
-
- private:
-  class executor;
-  explicit directory(std::unique_ptr<executor> executor);
-
-  std::unique_ptr<executor> executor_;
-};
+/// The destructor does what was asked for, answers it, then closes the connections.
+[[nodiscard]] auto open_directory(directory_options options,
+                                  std::shared_ptr<scim::model const> model)
+    -> result<std::unique_ptr<store::directory>, store::store_error>;
 
 }  // namespace tidegate::store_postgres

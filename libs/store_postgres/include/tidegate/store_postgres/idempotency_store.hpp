@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -52,40 +51,11 @@ struct idempotency_options {
 ///
 /// Answers come on the thread of the store: what they do must be short and must not call the
 /// destructor.
-class idempotency_store final : public store::idempotency_store {
- public:
-  /// Connects, makes the tables or brings them up to date, and makes sure that keys were stored
-  /// with the same secret. Records stay as they are: other gateways may be at work.
-  [[nodiscard]] static auto open(idempotency_options options)
-      -> result<std::unique_ptr<idempotency_store>, store::store_error>;
-
-  /// Waits for the answers to what was asked.
-  ~idempotency_store() override;
-
-  void find(idempotency::lookup_key const& key,
-            std::move_only_function<void(store::find_answer)> answer) override;
-  void apply(idempotency::change change,
-             std::move_only_function<void(store::apply_answer)> answer) override;
-  void list_unknown(std::size_t records,
-                    std::move_only_function<void(store::list_answer)> answer) override;
-  void sweep(idempotency::wall_time now, std::size_t records) override;
-  [[nodiscard]] auto is_shared() const -> bool override { return true; }
-  /// Records by the last answers; nothing of them is in the memory of this process.
-  [[nodiscard]] auto used() const -> usage override;
-
-  /// How many transactions there were, and how many requests they answered: with many clients a
-  /// transaction answers many.
-  struct counts {
-    std::uint64_t transactions = 0;
-    std::uint64_t requests = 0;
-  };
-  [[nodiscard]] auto counted() const -> counts;
-
- private:
-  class worker;
-  explicit idempotency_store(std::unique_ptr<worker> worker);
-
-  std::unique_ptr<worker> worker_;
-};
+///
+/// Connects, makes the tables or brings them up to date, and makes sure that keys were stored with
+/// the same secret. Records stay as they are: other gateways may be at work. The destructor waits
+/// for the answers to what was asked.
+[[nodiscard]] auto open_idempotency_store(idempotency_options options)
+    -> result<std::unique_ptr<store::idempotency_store>, store::store_error>;
 
 }  // namespace tidegate::store_postgres

@@ -53,33 +53,11 @@ struct idempotency_options {
 ///
 /// Answers come on a thread of the store: what they do must be short and must not call the
 /// destructor.
-class idempotency_store final : public store::idempotency_store {
- public:
-  /// Connects, and makes sure that Redis drops no keys when its memory is full (maxmemory-policy
-  /// noeviction), and that its keys were stored with the same secret. Records stay as they are:
-  /// other gateways may be at work.
-  [[nodiscard]] static auto open(idempotency_options options)
-      -> result<std::unique_ptr<idempotency_store>, store::store_error>;
-
-  /// Waits for the answers to what was asked.
-  ~idempotency_store() override;
-
-  void find(idempotency::lookup_key const& key,
-            std::move_only_function<void(store::find_answer)> answer) override;
-  void apply(idempotency::change change,
-             std::move_only_function<void(store::apply_answer)> answer) override;
-  void list_unknown(std::size_t records,
-                    std::move_only_function<void(store::list_answer)> answer) override;
-  void sweep(idempotency::wall_time now, std::size_t records) override;
-  [[nodiscard]] auto is_shared() const -> bool override { return true; }
-  /// Records by the last answers; nothing of them is in the memory of this process.
-  [[nodiscard]] auto used() const -> usage override;
-
- private:
-  class session;
-  explicit idempotency_store(std::unique_ptr<session> session);
-
-  std::unique_ptr<session> session_;
-};
+///
+/// Connects, and makes sure that Redis drops no keys when its memory is full (maxmemory-policy
+/// noeviction), and that its keys were stored with the same secret. Records stay as they are: other
+/// gateways may be at work. The destructor waits for the answers to what was asked.
+[[nodiscard]] auto open_idempotency_store(idempotency_options options)
+    -> result<std::unique_ptr<store::idempotency_store>, store::store_error>;
 
 }  // namespace tidegate::store_redis

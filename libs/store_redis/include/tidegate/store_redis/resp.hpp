@@ -151,8 +151,8 @@ class command {
 
   auto add(std::string_view word) -> command&;
   auto add(std::int64_t number) -> command&;
-  /// Has `next` follow, by the same connection and with nothing in between. The answer is an array
-  /// with that of each.
+  /// Has `next`, unless it is empty, follow by the same connection and with nothing in between. The
+  /// answer is an array with that of each.
   auto then(command const& next) -> command&;
 
   /// How many commands these are.

@@ -27,6 +27,11 @@ struct directory_options {
   std::uint64_t log_octets_max = std::uint64_t{232} << 20;
 };
 
+/// Opens the file or makes a new one. No other process may have it open; `FILE.lock` beside it
+/// keeps them away. What a version before left in `FILE.journal` is carried over. Every type that
+/// transactions name is one of `model`. Indexes that the file has not, or that mean something else
+/// in `model`, are built before this returns, and those that `model` has not any more are dropped.
+///
 /// Durable: a write is answered when it is on the disk. Writes that come while the disk is busy
 /// become durable together; where that fails, each is tried alone, so that an error is the error of
 /// that write. One thread writes, others read, each read in a transaction of its own, and neither
@@ -35,41 +40,12 @@ struct directory_options {
 ///
 /// Where too many wait, or the directory is being closed, `transaction` of a read and `answer` of a
 /// write get the error before the call returns, and `transaction` of a write is not called.
-class directory final : public store::directory {
- public:
-  /// Opens the file or makes a new one. No other process may have it open; `FILE.lock` beside it
-  /// keeps them away. What a version before left in `FILE.journal` is carried over. Every type that
-  /// transactions name is one of `model`. Indexes that the file has not, or that mean something
-  /// else in `model`, are built before this returns, and those that `model` has not any more are
-  /// dropped.
-  [[nodiscard]] static auto open(directory_options options,
-                                 std::shared_ptr<scim::model const> model)
-      -> result<std::unique_ptr<directory>, store::store_error>;
-
-  /// Does what was asked for, answers it, then closes the file.
-  ~directory() override;
-
-  void read(std::string_view tenant, read_transaction transaction) override;
-  /// False when as many read as may, and for a while after a read had to wait long for the disk: a
-  /// hundred times as long.
-  [[nodiscard]] auto read_here(std::string_view tenant,
-                               std::function<void(store::directory_reader&)> const& transaction)
-      -> bool override;
-  void write(std::string_view tenant, write_transaction transaction, write_answer answer) override;
-
-  /// How often writes were made durable, and how many they were: with many clients it is many at
-  /// once.
-  struct counts {
-    std::uint64_t transactions = 0;
-    std::uint64_t writes = 0;
-  };
-  [[nodiscard]] auto counted() const -> counts;
-
- private:
-  class executor;
-  explicit directory(std::unique_ptr<executor> executor);
-
-  std::unique_ptr<executor> executor_;
-};
+///
+/// `read_here` returns false when as many read as may, and for a while after a read had to wait
+/// long for the disk: a hundred times as long. The destructor does what was asked for, answers it,
+/// then closes the file.
+[[nodiscard]] auto open_directory(directory_options options,
+                                  std::shared_ptr<scim::model const> model)
+    -> result<std::unique_ptr<store::directory>, store::store_error>;
 
 }  // namespace tidegate::store_sqlite

@@ -55,7 +55,7 @@ enum class trailer_use : std::uint8_t {
 
 /// The one place that says which trailer fields go on. A name that has `_` in the place of `-`
 /// counts as the one that it is read as by some (see `find_known_field_by_any_spelling`).
-[[nodiscard]] auto use_of_trailer(field const& trailer) noexcept -> trailer_use;
+[[nodiscard]] auto use_of_trailer(field_view const& trailer) noexcept -> trailer_use;
 
 /// What becomes of a body with a trailer that is `forbidden`.
 enum class forbidden_trailers : std::uint8_t {
@@ -85,7 +85,7 @@ struct body_progress {
   body_fault fault = body_fault::none;
   std::size_t consumed = 0;  ///< how many of the bytes are done with, framing and content
   std::string_view content;  ///< a part of the bytes, or empty; also with `trailer` and `done`
-  field trailer;             ///< with `trailer`; borrows from the bytes too
+  field_view trailer;        ///< with `trailer`; borrows from the bytes too
 };
 
 /// What came of passing bytes on with their framing.

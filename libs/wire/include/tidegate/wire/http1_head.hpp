@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/http/field.hpp>
 #include <tidegate/wire/known_field.hpp>
 
 #include <array>
@@ -89,10 +90,9 @@ struct head_limits {
   std::size_t fields_max = 100;
 };
 
-/// A field line. Borrows from the buffer that was read.
-struct field {
-  std::string_view name;   ///< as it came
-  std::string_view value;  ///< without the white space around it
+/// A field line of the buffer that was read: its name as it came, its value without the white space
+/// around it.
+struct field_view : http::field_view {
   known_field known = known_field::other;
 };
 
@@ -118,11 +118,11 @@ struct body_framing {
 /// keep one for each loop and read every message into it.
 class message_head {
  public:
-  [[nodiscard]] auto fields() const noexcept -> std::span<field const> {
+  [[nodiscard]] auto fields() const noexcept -> std::span<field_view const> {
     return {fields_.data(), fields_count_};
   }
   /// The first field of that name, or nullptr. Not for `other`.
-  [[nodiscard]] auto find(known_field name) const noexcept -> field const* {
+  [[nodiscard]] auto find(known_field name) const noexcept -> field_view const* {
     if (present_.contains(name)) {
       for (auto const& f : fields()) {
         if (f.known == name) {
@@ -168,7 +168,7 @@ class message_head {
   friend class owned_request_head;
   friend class field_judge;
 
-  std::array<field, fields_capacity> fields_;  // only the first fields_count_ mean anything
+  std::array<field_view, fields_capacity> fields_;  // only the first fields_count_ mean anything
   std::size_t fields_count_ = 0;
   std::string_view field_lines_;
   field_set present_;

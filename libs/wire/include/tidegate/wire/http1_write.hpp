@@ -3,7 +3,7 @@
 
 #include <tidegate/wire/http1_head.hpp>
 
-#include <array>
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -50,17 +50,7 @@ template <std::size_t N>
 }
 template <std::unsigned_integral Number>
 [[nodiscard]] auto put_part(char* p, Number number) noexcept -> char* {
-  std::array<char, number_size_max> digits;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  auto* const end = digits.data() + digits.size();
-  auto* begin = end;
-  std::uint64_t rest = number;
-  do {
-    *--begin = static_cast<char>('0' + rest % 10);
-    rest /= 10;
-  } while (rest != 0);
-  auto const size = static_cast<std::size_t>(end - begin);
-  std::memcpy(p, begin, size);
-  return p + size;
+  return std::to_chars(p, p + number_size_max, number).ptr;
 }
 
 }  // namespace detail
@@ -114,7 +104,8 @@ inline constexpr std::string_view last_chunk = "0\r\n";
 /// Whether a field of `head` belongs to the connection that it came by and is not sent on: one of
 /// `connection_specific_fields`, or one that `Connection` names and that has no entry in
 /// `known_field`.
-[[nodiscard]] auto is_of_connection(message_head const& head, field const& of) noexcept -> bool;
+[[nodiscard]] auto is_of_connection(message_head const& head, field_view const& of) noexcept
+    -> bool;
 
 /// What a proxy changes in a request that it sends on.
 struct request_forwarding {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/base/enum_set.hpp>
+
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string_view>
 
 namespace tidegate::wire {
@@ -93,39 +94,8 @@ static_assert(known_fields_count <= 64, "a field_set has 64 bits");
 /// The name in lower case, as HTTP/2 sends it; empty for `other`.
 [[nodiscard]] auto name_of(known_field field) noexcept -> std::string_view;
 
-/// A set of known fields. `other` can be a member like the rest.
-class field_set {
- public:
-  constexpr field_set() = default;
-  constexpr field_set(std::initializer_list<known_field> fields) noexcept {
-    for (auto const field : fields) {
-      insert(field);
-    }
-  }
-
-  constexpr void insert(known_field field) noexcept { bits_ |= bit(field); }
-  [[nodiscard]] constexpr auto contains(known_field field) const noexcept -> bool {
-    return (bits_ & bit(field)) != 0;
-  }
-  [[nodiscard]] constexpr auto empty() const noexcept -> bool { return bits_ == 0; }
-
-  constexpr auto operator|=(field_set const& other) noexcept -> field_set& {
-    bits_ |= other.bits_;
-    return *this;
-  }
-  [[nodiscard]] friend constexpr auto operator|(field_set a, field_set const& b) noexcept
-      -> field_set {
-    return a |= b;
-  }
-  auto operator==(field_set const&) const -> bool = default;
-
- private:
-  [[nodiscard]] static constexpr auto bit(known_field field) noexcept -> std::uint64_t {
-    return std::uint64_t{1} << static_cast<unsigned>(field);
-  }
-
-  std::uint64_t bits_ = 0;
-};
+/// `other` can be a member like the rest.
+using field_set = enum_set<known_field, std::uint64_t>;
 
 /// The fields that belong to one connection, whether `Connection` names them or not (RFC 9110,
 /// section 7.6.1): none of them is sent on as it came.

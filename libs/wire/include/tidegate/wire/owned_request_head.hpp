@@ -25,7 +25,7 @@ class owned_request_head {
     }
     // Views of literals, such as the path "/" of an absolute target without one, stay.
     auto const rebase = [&](std::string_view& view) {
-      std::less_equal<char const*> const not_after;
+      std::less_equal<> const not_after;
       for (std::size_t i = 0; i < parts.size(); ++i) {
         if (not_after(parts[i].data(), view.data()) &&
             not_after(view.data() + view.size(), parts[i].data() + parts[i].size())) {

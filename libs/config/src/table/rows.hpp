@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "options/options.hpp"
+#include "reader/option_reader.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <type_traits>
+
+/// What the rows of the table of options are written with.
+namespace tidegate::gateway {
+
+/// What the values of an option are, `row`, and how one is read.
+template <auto Read>
+struct value_kind {
+  option row;
+
+  template <class Value>
+  constexpr auto with(Value option::*member, Value value) const -> value_kind {
+    auto made = *this;
+    made.row.*member = value;
+    return made;
+  }
+  constexpr auto list() const { return with(&option::form, option_form::list); }
+  constexpr auto one_or_list() const { return with(&option::form, option_form::one_or_list); }
+  constexpr auto named() const { return with(&option::form, option_form::named); }
+  constexpr auto patterns() const { return with(&option::form, option_form::patterns); }
+  constexpr auto required() const { return with(&option::available, availability::required); }
+  constexpr auto at_start() const { return with(&option::at_start, true); }
+  constexpr auto of_scim() const { return with(&option::routes, route_kind::scim); }
+  constexpr auto of_pages() const { return with(&option::routes, route_kind::pages); }
+  /// The last word is the first of the enumeration.
+  constexpr auto reversed() const { return with(&option::reversed, true); }
+  constexpr auto or_word(std::string_view words) const { return with(&option::words, words); }
+  constexpr auto not_yet(std::string_view words) const { return with(&option::later, words); }
+};
+
+/// How an option is written in a row: its default, as it stands in a file, and its bounds.
+namespace kinds {
+
+// Durations in milliseconds, sizes in octets.
+inline constexpr std::int64_t second = 1000;
+inline constexpr std::int64_t minute = 60 * second;
+inline constexpr std::int64_t hour = 60 * minute;
+inline constexpr std::int64_t day = 24 * hour;
+inline constexpr std::int64_t kib = 1024;
+inline constexpr std::int64_t mib = 1024 * kib;
+inline constexpr std::int64_t fifteen_digits = 999'999'999'999'999;
+
+template <option_type Type, auto Read>
+struct text_kind {
+  std::string_view allowed{};
+  std::string_view pattern{};
+
+  constexpr auto operator()(std::string_view initial = "") const -> value_kind<Read> {
+    return {{.type = Type, .initial = initial, .allowed = allowed, .pattern = pattern}};
+  }
+};
+
+template <option_type Type, auto Read>
+struct number_kind {
+  std::string_view pattern{};
+
+  constexpr auto operator()(std::string_view initial, std::int64_t min = 0,
+                            std::int64_t max = std::numeric_limits<std::int64_t>::max()) const
+      -> value_kind<Read> {
+    return {{.type = Type, .initial = initial, .pattern = pattern, .min = min, .max = max}};
+  }
+};
+
+inline constexpr number_kind<option_type::integer, read_integer> integer;
+inline constexpr number_kind<option_type::duration, read_duration> duration{"^[0-9]+(ms|s|m|h|d)$"};
+inline constexpr std::string_view size_pattern = "^[0-9]+(KiB|MiB|GiB|TiB)?$";
+inline constexpr number_kind<option_type::size, read_size> size{size_pattern};
+inline constexpr number_kind<option_type::quota, read_quota> quota{size_pattern};
+inline constexpr text_kind<option_type::section, nullptr> mapping;
+inline constexpr text_kind<option_type::boolean, read_boolean> boolean{"true or false"};
+inline constexpr text_kind<option_type::file, read_file> file{
+    "the path of a file or folder, relative to the folder of the configuration"};
+inline constexpr text_kind<option_type::digest, read_digest> digest{
+    "64 hexadecimal digits in lower case", "^[0-9a-f]{64}$"};
+
+constexpr auto text = option_type::text;
+inline constexpr text_kind<text, read_rate> rate{"a rate such as 10/s or 100/m",
+                                                 "^[0-9]+/[0-9]*(ms|s|m|h|d)$"};
+inline constexpr text_kind<text, read_address> address{
+    "HOST:PORT with an IPv4 address, an IPv6 address in brackets, localhost or nothing as HOST; "
+    "unix:/PATH"};
+inline constexpr text_kind<text, read_url> url{"http://HOST[:PORT] or https://HOST[:PORT]",
+                                               "^https?://"};
+inline constexpr text_kind<text, read_network> network{
+    "a network such as 10.0.0.0/8 or 2001:db8::/32, or an address"};
+inline constexpr text_kind<text, read_path> path{"a path such as /v1/orders, /v1/*/items or /v1/**",
+                                                 "^/"};
+inline constexpr text_kind<text, read_method> method{"a method in upper case, such as GET",
+                                                     "^[^a-z ]+$"};
+inline constexpr text_kind<text, read_host> host{"a host such as api.example.com, without a port"};
+inline constexpr text_kind<text, read_source> source{
+    "client-ip, header:NAME, query:NAME, cookie:NAME, method, host, path, route or principal",
+    "^(client-ip|method|host|path|route|principal|(header|query|cookie):.+)$"};
+inline constexpr text_kind<text, read_pointer> pointer{"a JSON pointer such as /order/id",
+                                                       "^(/.*)?$"};
+inline constexpr text_kind<text, read_reference> reference{
+    "a URL or an absolute path, without a fragment", "^(/|https?://)[^#]*$"};
+inline constexpr std::string_view name_pattern = "^[!-~]([ -~]*[!-~])?$";
+inline constexpr text_kind<text, read_name> name{"printable ASCII without spaces at its ends",
+                                                 name_pattern};
+inline constexpr text_kind<text, read_name> policy_name{"the name of a policy", name_pattern};
+inline constexpr text_kind<text, read_name> upstream_name{"the name of an upstream", name_pattern};
+
+/// The words, with `|` between, are in the order of the enumeration, or of false and true.
+constexpr auto choice(std::string_view initial, std::string_view words) -> value_kind<read_choice> {
+  return {{.type = option_type::choice, .initial = initial, .words = words}};
+}
+constexpr auto store(std::string_view initial, std::string_view forms) -> value_kind<read_store> {
+  return {{.type = option_type::store, .initial = initial, .forms = forms}};
+}
+
+}  // namespace kinds
+
+/// An option that a function of the reader takes, since it depends on others.
+template <auto Read>
+constexpr auto row(std::string_view path, value_kind<Read> const& kind, std::string_view doc)
+    -> option {
+  return kind.with(&option::path, path).with(&option::doc, doc).row;
+}
+
+/// An option that is promised.
+constexpr auto later(std::string_view path, std::string_view doc) -> option {
+  return {.path = path, .available = availability::later, .doc = doc};
+}
+
+template <class Owner, class Member>
+auto owner_of(Member Owner::*) -> Owner;
+
+template <class Owner, auto Read, auto... Members>
+void read_member(option_reader& in, section const& from, option const& rule, void* owner) {
+  auto& made = *static_cast<Owner*>(owner);
+  auto& member = (made.*....*Members);
+  if constexpr (std::is_null_pointer_v<decltype(Read)>) {
+    in.read_mapping(from, rule, member);
+  } else {
+    in.read_into<Read>(from, rule, member);
+  }
+}
+
+/// An option whose value is a member of `Owner`, or its options are when it is a mapping.
+template <class Owner, auto... Members, auto Read>
+constexpr auto field(std::string_view path, value_kind<Read> const& kind, std::string_view doc)
+    -> option {
+  return row(path,
+             kind.with(&option::owner, static_cast<void const*>(&type_tag<Owner>))
+                 .with(&option::read, &read_member<Owner, Read, Members...>),
+             doc);
+}
+
+/// The same for the member that a path of members leads to.
+template <auto First, auto... Members, auto Read>
+constexpr auto field(std::string_view path, value_kind<Read> const& kind, std::string_view doc)
+    -> option {
+  return field<decltype(owner_of(First)), First, Members...>(path, kind, doc);
+}
+
+}  // namespace tidegate::gateway

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tidegate/base/instant.hpp>
+#include <tidegate/proxy/event_log.hpp>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace tidegate::gateway {
+
+/// What people are told of one server of an upstream, whichever thread finds it out: that it fails,
+/// that it is taken out, that it answers again. Never for every request.
+class server_report {
+ public:
+  /// So many failures one after the other take a server out.
+  static constexpr unsigned failures_max = 3;
+  /// How long nothing more is said of a server that fails now and then, and of one that does not
+  /// answer.
+  static constexpr auto pause_of_failures = std::chrono::seconds(10);
+  static constexpr auto pause_while_down = std::chrono::seconds(60);
+  /// A server that is down and up in turn is said to be so at most so often.
+  static constexpr auto pause_of_turns = std::chrono::seconds(5);
+
+  server_report(event_log& to, std::string const& upstream, std::string const& server)
+      : log_(to), name_("upstream \"" + upstream + "\": server " + server) {}
+
+  /// `what` went wrong, for the `in_a_row`th time of one thread. `out_for` is how long it gets no
+  /// requests, where there are others.
+  void failed(std::string_view what, unsigned in_a_row, std::optional<std::chrono::seconds> out_for,
+              instant now);
+  void answered(instant now);
+
+  /// From `failures_max` failures in a row until the next answer.
+  [[nodiscard]] auto is_down() const noexcept -> bool {
+    return down_.load(std::memory_order_relaxed);
+  }
+  /// Whether an answer is news.
+  [[nodiscard]] auto awaits_answer() const noexcept -> bool {
+    return down_.load(std::memory_order_relaxed) || told_down_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  void say(log_level level, std::string const& what);
+
+  event_log& log_;
+  std::string name_;
+  std::mutex mutex_;
+  std::atomic<bool> down_{false};
+  std::atomic<bool> told_down_{false};  // as people were told
+  instant down_since_{};
+  std::optional<instant> told_at_;  // that it is down, or up again
+  std::optional<instant> said_at_;  // that it failed
+  std::uint64_t unsaid_ = 0;        // failures since then
+};
+
+/// The reports of all servers that there ever were; they outlive a reload, as counts do.
+class upstream_reports {
+ public:
+  explicit upstream_reports(event_log& to) : log_(to) {}
+
+  [[nodiscard]] auto of(std::string const& upstream, std::string const& server) -> server_report&;
+
+ private:
+  event_log& log_;
+  std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<server_report>> servers_;
+};
+
+}  // namespace tidegate::gateway

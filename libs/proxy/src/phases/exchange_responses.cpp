@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an exchange sends to its client, and how it ends.
+#include "phases/exchange_pool.hpp"
+#include "request/key_replies.hpp"
+#include "services/wall_clock.hpp"
+
+#include <new>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+using wire::known_field;
+
+/// `Trailer` of a response without the names of those that do not go on.
+void append_trailer_names(std::string& lines, std::span<std::string_view const> values) {
+  std::string names;
+  for (auto rest : values) {
+    while (!rest.empty()) {
+      auto const name = http::take_element(rest);
+      if (!name.empty() && wire::use_of_trailer({{name, ""}, wire::find_known_field(name)}) ==
+                               wire::trailer_use::forwarded) {
+        names.append(names.empty() ? "" : ", ").append(name);
+      }
+    }
+  }
+  if (!names.empty()) {
+    wire::append_field(lines, "Trailer", names);
+  }
+}
+
+}  // namespace
+
+// ---- the answer of an upstream ----
+
+void exchange::answer_began(int status, wire::response_head const* head, std::string& limit_lines) {
+  context_.status = status;
+  context_.reason = {};
+  context_.answered_at = worker_.loop.now();
+  quota_.append_fields(limit_lines, context_, quotas_, head, status);
+}
+
+void exchange::take_head(wire::response_head const& head) {
+  auto const& made_again = context_.route_settings().fields_made_anew;
+  if (bridge_) [[unlikely]] {
+    if (bridge_->takes_answer(head, made_again)) {
+      answer_began(head.status(), &head, bridge_->limit_lines());
+      return;
+    }
+    bridge_.reset();
+  }
+  context_.status = head.status();
+  context_.reason = {};
+  context_.answered_at = worker_.loop.now();
+  auto drop = made_again;
+  auto& trailers = worker_.reply_lines;
+  trailers.clear();
+  if (head.has(known_field::trailer)) [[unlikely]] {
+    drop |= {known_field::trailer};
+    if (client_->wants_framing()) {  // else there are no trailers
+      append_trailer_names(trailers, lines_of(head, known_field::trailer, worker_.lines));
+    }
+  }
+  auto& lines = worker_.field_lines;
+  write_lines(lines, context_.status, {.upstream = &head, .more = trailers});
+  forward_.head_is_sent();
+  client_->send_head(head, drop, lines);
+}
+
+void exchange::take_body(std::string_view bytes, std::uint64_t content_octets) {
+  if (bridge_) {
+    if (auto const taken = bridge_->take_body(bytes); !taken) {
+      forward_.abandon();
+      bridge_->drop_answer();
+      respond(scim_error_answer(taken.error()));
+    } else {
+      count_held();
+    }
+    return;
+  }
+  context_.response_octets += content_octets;
+  if (client_ != nullptr) {
+    client_->send_body(bytes);
+  }
+}
+
+void exchange::take_end() {
+  if (!bridge_) {
+    finish(false);
+    return;
+  }
+  respond(bridge_->finish(wall_clock_now()));
+}
+
+void exchange::drop_answer() {
+  if (bridge_) {
+    bridge_->drop_answer();
+  }
+}
+
+// ---- responses ----
+
+void exchange::write_lines(std::string& out, int status, response_lines const& of) {
+  out.clear();
+  bool const has_date =
+      of.has_date || (of.upstream != nullptr && of.upstream->has(known_field::date));
+  if (!has_date) {
+    wire::append_parts(out, worker_.date_line());
+  }
+  for (auto const& field : of.fields) {
+    if (!of.is_replay || !is_stale(field)) {
+      wire::append_field(out, field.name, std::string_view(field.value));
+    }
+  }
+  if (of.limit_lines) {
+    out.append(*of.limit_lines);
+  } else {
+    quota_.append_fields(out, context_, quotas_, of.upstream, status, of.has_resets);
+  }
+  if (of.retry_after > 0ns) {
+    wire::append_parts(
+        out, "Retry-After: ", static_cast<std::uint64_t>(ratelimit::seconds_until(of.retry_after)),
+        "\r\n");
+  }
+  if (of.is_replay) {
+    out.append("Idempotent-Replayed: true\r\n");
+  }
+  if (!of.more.empty()) {
+    out.append(of.more);
+  }
+}
+
+void exchange::send_own_head(int status, response_lines const& of,
+                             std::optional<std::uint64_t> length) {
+  if (client_ != nullptr) {
+    write_lines(worker_.field_lines, status, of);
+    client_->send_own_head(status, worker_.field_lines, length);
+  }
+}
+
+namespace {
+
+[[nodiscard]] auto lines_of(local_reply const& reply) -> response_lines {
+  return {
+      .has_resets = reply.has_resets, .retry_after = reply.retry_after, .more = reply.field_lines};
+}
+
+}  // namespace
+
+void exchange::respond() {
+  auto& reply = *context_.reply;
+  context_.status = reply.status;
+  context_.reason = reply.reason;
+  auto const keyed = std::exchange(keyed_, nullptr);
+  if (keyed) {
+    keyed->refused();
+  }
+  if (client_ == nullptr) {
+    finish(false);
+    return;
+  }
+  auto& lines = worker_.field_lines;
+  write_lines(lines, reply.status, lines_of(reply));
+  if (reply.is_service) {
+    context_.response_octets = reply.content.size();
+  }
+  reply.closes = reply.status == 413;  // the rest of the content is not waited for
+  auto* const client = close(reply.is_service ? 0 : reply.content.size());
+  if (reply.owner) [[unlikely]] {  // an exchange that rests keeps no configuration
+    client->send_whole(local_reply(std::move(reply)), lines);
+  } else {
+    client->send_whole(reply, lines);
+  }
+}
+
+void exchange::respond_early() {
+  auto reply = *std::exchange(context_.reply, std::nullopt);
+  context_.status = reply.status;
+  context_.reason = reply.reason;
+  if (client_ == nullptr) {
+    return;
+  }
+  auto& lines = worker_.field_lines;
+  write_lines(lines, reply.status, lines_of(reply));
+  early_ = {reply.status, reply.content.size(), reply.reason};
+  reply.closes = reply.status == 413;
+  std::exchange(client_, nullptr)->send_whole(reply, lines);
+}
+
+void exchange::respond(kept_response const& response) {
+  context_.status = response.status;
+  auto const size = response.content_begin.size() + response.content.size();
+  context_.response_octets = size;
+  auto const keyed = std::exchange(keyed_, nullptr);
+  if (client_ == nullptr) {
+    finish(false);
+    return;
+  }
+  auto& lines = worker_.field_lines;
+  write_lines(lines, response.status, response.lines);
+  if (context_.method == wire::method::head) {
+    context_.response_octets = 0;
+    auto* const client = close();
+    client->send_own_head(response.status, lines, size);
+    client->send_end(false);
+    return;
+  }
+  auto* const client = close();
+  client->send_whole({.status = response.status,
+                      .content_type = {},
+                      .content_begin = response.content_begin,
+                      .content = response.content,
+                      .closes = response.closes,
+                      .owner = response.owner},
+                     lines);
+}
+
+void exchange::respond(scim_answer answer) {
+  std::shared_ptr<std::string const> kept;
+  if (answer.content.size() >= large_octets_min) {
+    kept = std::make_shared<std::string const>(std::move(answer.content));
+  }
+  auto const bridge = std::exchange(bridge_, nullptr);
+  scim_.reset();
+  kept_response response{.status = answer.status,
+                         .lines = {.fields = answer.fields},
+                         .content_begin = answer.content_begin,
+                         .content = kept ? *kept : answer.content,
+                         .owner = kept,
+                         .closes = answer.status == 413};
+  if (bridge && !bridge->limit_lines().empty()) {
+    response.lines.limit_lines = bridge->limit_lines();
+  }
+  respond(response);
+}
+
+void exchange::finish(bool is_cut) {
+  auto& on = worker_;
+  auto const keyed = std::exchange(keyed_, nullptr);
+  if (client_ == nullptr && context_.status == 0) {
+    context_.status = status_client_closed;
+    context_.reason = "client-gone";
+  }
+  if (auto* const client = close()) {
+    client->send_end(is_cut);
+  } else {
+    on.exchanges->reclaim(*this);
+  }
+}
+
+auto exchange::close(std::size_t local_octets) -> client_stream* {
+  if (log_.is_on()) {
+    try {
+      quota_.append_decision(log_.line(), context_);
+      worker_.write_log(log_.finish(context_, early_, local_octets));
+    } catch (std::bad_alloc const&) {  // the client must still be let go
+    }
+    log_.reset();
+  }
+  bridge_.reset();
+  scim_.reset();
+  held_.reset();
+  if (question_) {
+    std::exchange(question_, nullptr)->owner = nullptr;  // what is spent meanwhile is released
+  }
+  forward_.end();
+  worker_.count_buffered(counted_, 0);
+  try {
+    quota_.settle(context_, quotas_, worker_.loop.now());
+  } catch (std::bad_alloc const&) {  // a store of quotas is not told what is released
+  }
+  overload_.leave(context_, forward_.tries() > 0, worker_.loop.now());
+  if (context_.route != nullptr) {
+    context_.route->counts->count(early_.status != 0 ? early_.status : context_.status,
+                                  worker_.loop.now() - context_.begun);
+  }
+  if (scim_operation_ != scim_operation::none) {
+    worker_.metrics->scim[static_cast<std::size_t>(scim_operation_)].add(
+        static_cast<std::size_t>(std::clamp(context_.status, 0, 599)));
+  }
+  worker_.release(*std::exchange(config_, nullptr));
+  return std::exchange(client_, nullptr);
+}
+
+}  // namespace tidegate::gateway

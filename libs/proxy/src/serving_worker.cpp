@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serving_worker.hpp"
+
+namespace tidegate::gateway {
+
+serving_worker::~serving_worker() {
+  listeners_.clear();
+  while (!clients.empty()) {
+    clients.front()->drop();
+  }
+  quotas.reset();  // before the configurations that its questions refer to
+}
+
+void serving_worker::use(std::shared_ptr<active_config const> active) {
+  auto made = std::make_unique<worker_config>();
+  std::vector<upstream_pool*> pools;
+  for (auto const& upstream : active->upstreams) {
+    auto pool = std::make_unique<upstream_pool>(*this, upstream);
+    pools.push_back(pool.get());
+    made->pools.push_back(std::move(pool));
+  }
+  for (auto const& route : active->routes) {
+    bool const has_upstream = route.settings->service == route_service::upstream;
+    auto& added = made->routes.emplace_back(
+        worker_route{&route,
+                     has_upstream ? pools[route.settings->upstream] : nullptr,
+                     &metrics->of_route(route.settings->name),
+                     {}});
+    if (route.settings->idempotency) {
+      added.counts->has_keys = true;  // also when a reload takes them away: counters stay
+    }
+    for (auto const& limit : route.limits) {
+      added.policies.push_back(&metrics->of_policy(limit.policy->name));
+    }
+  }
+  for (auto const& each : listeners_) {
+    each->use(*active);
+  }
+  made->active = std::move(active);
+  worker::use(std::move(made));
+}
+
+void serving_worker::add_listener(engine::descriptor socket, std::string address,
+                                  bool shared_socket) {
+  auto made = std::make_unique<listener>(*this, std::move(socket), std::move(address));
+  made->use(*current->active);
+  if (made->start(shared_socket)) {
+    listeners_.push_back(std::move(made));
+  }
+}
+
+void serving_worker::drain() {
+  for (auto& each : listeners_) {
+    // To close a socket is to reset what waits in its queue, perhaps with a request.
+    each->accept_last();
+    loop.dispose(std::move(each));
+  }
+  listeners_.clear();
+  for (auto at = clients.begin(); at != clients.end();) {
+    auto* const client = *at++;  // it may go
+    client->drain();
+  }
+  std::lock_guard const lock(shared.drain.mutex);
+  ++shared.drain.workers_draining;
+  shared.drain.changed.notify_all();
+}
+
+}  // namespace tidegate::gateway
