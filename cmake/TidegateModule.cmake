@@ -2,6 +2,45 @@
 include(GNUInstallDirs)
 include(GoogleTest)
 
+# tidegate_add_modules(<variable>): adds the modules that TIDEGATE_MODULES names, with those that they use.
+# <variable> says whether these are all that there are.
+function(tidegate_add_modules variable)
+  string(REPLACE "," ";" wanted "${TIDEGATE_MODULES}")
+  list(JOIN TIDEGATE_KNOWN_MODULES ", " known)
+  if(wanted STREQUAL "all")
+    set(wanted ${TIDEGATE_KNOWN_MODULES})
+  elseif(NOT wanted)
+    message(FATAL_ERROR "TIDEGATE_MODULES is empty (expected all, or some of: ${known})")
+  endif()
+  foreach(module IN LISTS wanted)
+    if(NOT module IN_LIST TIDEGATE_KNOWN_MODULES)
+      message(FATAL_ERROR "TIDEGATE_MODULES: there is no module '${module}' (expected all, or some of: ${known})")
+    endif()
+  endforeach()
+  foreach(module IN LISTS wanted)
+    tidegate_add_module(${module})
+  endforeach()
+  get_property(built GLOBAL PROPERTY TIDEGATE_MODULES)
+  if(NOT TIDEGATE_MODULES STREQUAL "all")
+    list(JOIN built ", " names)
+    message(STATUS "Modules: ${names}")
+  endif()
+  set(missing ${TIDEGATE_KNOWN_MODULES})
+  list(REMOVE_ITEM missing ${built})
+  set(complete TRUE)
+  if(missing)
+    set(complete FALSE)
+  endif()
+  set(${variable} ${complete} PARENT_SCOPE)
+endfunction()
+
+# tidegate_add_module(<module>): adds a module that is not there yet. The modules that it uses add themselves.
+function(tidegate_add_module module)
+  if(NOT TARGET tidegate::${module})
+    add_subdirectory("${PROJECT_SOURCE_DIR}/libs/${module}" "${PROJECT_BINARY_DIR}/libs/${module}")
+  endif()
+endfunction()
+
 # tidegate_module(NAME <m> [DESCRIPTION <text>] [DEPENDS <module>...] [LINK <library>...]
 #                 [FIND <package and arguments>...] [FLAGS <linker flag>...] [TEST_LINK <library>...])
 #
@@ -9,7 +48,7 @@ include(GoogleTest)
 #   include/tidegate/**.hpp   the public headers
 #   src/**.cpp                the library tidegate::<m>; without sources it is headers only
 #   test/**.cpp               the program <m>_test; each TEST becomes one ctest entry
-# DEPENDS are modules that the public headers show. LINK are libraries that only src/ uses; FIND says
+# DEPENDS are modules that the public headers show; they are added when they are not there yet. LINK are libraries that only src/ uses; FIND says
 # how the installed package finds them again, one string each ("Boost COMPONENTS json"), and FLAGS how
 # pkg-config names them ("-lcurl"). TEST_LINK are libraries that only the tests use.
 function(tidegate_module)
@@ -17,6 +56,9 @@ function(tidegate_module)
   if(NOT arg_NAME OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tidegate_module: wrong arguments: ${ARGN}")
   endif()
+  foreach(module IN LISTS arg_DEPENDS)
+    tidegate_add_module(${module})
+  endforeach()
   set(target tidegate_${arg_NAME})
 
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/include/*.hpp")
@@ -45,9 +87,6 @@ function(tidegate_module)
     FILES
     ${headers})
   foreach(module IN LISTS arg_DEPENDS)
-    if(NOT TARGET tidegate::${module})
-      message(FATAL_ERROR "module ${arg_NAME} depends on ${module}, which is not above it in CMakeLists.txt")
-    endif()
     target_link_libraries(${target} ${scope} tidegate::${module})
   endforeach()
   if(arg_LINK)
@@ -86,7 +125,8 @@ function(tidegate_test target)
   target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main)
   # Most tests do little themselves, and the compiler takes a third of the time without optimising them, with
   # sanitizers even less. These compare with references and models of their own.
-  set(busy sf_test ratelimit_test idempotency_test scim_test store_test store_sqlite_test store_postgres_test simulation_test)
+  set(busy sf_test ratelimit_test idempotency_test scim_test store_test store_sqlite_test store_postgres_test
+           simulation_test)
   if(NOT target IN_LIST busy)
     target_compile_options(${target} PRIVATE -O0)
   endif()
@@ -146,9 +186,8 @@ endfunction()
 # tidegate_module_of(<variable> <name>): the module whose name begins <name>, before "_" or the end; the
 # longest one when several do. Empty when there is none.
 function(tidegate_module_of variable name)
-  get_property(modules GLOBAL PROPERTY TIDEGATE_MODULES)
   set(best "")
-  foreach(module IN LISTS modules)
+  foreach(module IN LISTS TIDEGATE_KNOWN_MODULES)
     string(LENGTH "${module}" length)
     string(LENGTH "${best}" best_length)
     if("${name}_" MATCHES "^${module}_" AND length GREATER best_length)
