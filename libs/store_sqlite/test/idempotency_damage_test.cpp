@@ -289,22 +289,39 @@ TEST(store_sqlite_damage, refuses_a_store_that_was_made_with_another_secret) {
   EXPECT_EQ(error_of(digest("one")).text, "");
 }
 
+/// Runs SQL on a file that is not open.
+void execute(std::string const& file, char const* sql) {
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+}
+
+/// Takes the checksums, and the marks of commits, off each row.
+constexpr auto to_first_version =
+    "UPDATE record SET record = substr(record, 1, length(record) - 20),"
+    " response = substr(response, 1, length(response) - 4);"
+    "DROP TABLE store; PRAGMA user_version=1";
+
 TEST(store_sqlite_damage, reads_a_file_from_before_checksums) {
   folder const where;
   fill(where.file());
-  sqlite3* other = nullptr;
-  ASSERT_EQ(sqlite3_open(where.file().c_str(), &other), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(other,
-                         "UPDATE record SET record = substr(record, 1, length(record) - 4),"
-                         " response = substr(response, 1, length(response) - 4);"
-                         "DROP TABLE store; PRAGMA user_version=1",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(other);
+  execute(where.file(), to_first_version);
   fs::remove(where.file() + ".commits");
   for (int round = 0; round < 2; ++round) {
     EXPECT_FALSE(is_refused_or_whole(where.file())) << round;
   }
+}
+
+TEST(store_sqlite_damage, takes_the_last_row_that_was_written_for_the_number_of_commits) {
+  folder const where;
+  fill(where.file());
+  // A row that is newer than all others: with it goes what the last commit has said.
+  execute(where.file(),
+          "DELETE FROM record WHERE id = (SELECT max(id) FROM record);"
+          "UPDATE store SET commits = 1");
+  auto const error = error_of({.file = where.file()});
+  EXPECT_EQ(error.fault, store_fault::damaged);
 }
 
 TEST(store_sqlite_damage, does_not_find_after_a_kill_what_it_refused) {

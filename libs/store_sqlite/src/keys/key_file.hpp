@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -22,12 +23,15 @@ namespace tidegate::store_sqlite {
 
 /// The file and the few statements that are made on it. For one thread.
 ///
-/// Each row carries a checksum over its lookup key and its content, the number of rows and of
-/// commits is kept in the file, and the latter beside it too: what is damaged, shortened, replaced
-/// or of another secret is refused with a clear error and never taken for an empty store.
+/// Each row carries a checksum over its lookup key and its content. The number of commits and of
+/// rows is in the file, and the former beside it too: what is damaged, shortened, replaced or of
+/// another secret is refused with a clear error and never taken for an empty store. Both numbers
+/// go with the row that a transaction writes last, so that they cost no page of their own; only a
+/// transaction that writes none, or removes one last, writes them to a table.
 class key_file {
  public:
-  /// `secret_digest` is what the store is made with for good; empty: nothing is compared.
+  /// `secret_digest` is what the store is made with for good; empty: nothing is compared. What is
+  /// in the file has to be read by `load` before anything else is done.
   [[nodiscard]] static auto open(std::string const& file, std::size_t file_octets_max,
                                  std::string_view secret_digest) -> outcome<key_file>;
 
@@ -61,14 +65,35 @@ class key_file {
     std::uint32_t response_octets = 0;  ///< as it is stored
   };
   /// Calls `each` with every row, in the order of arrival, until it returns an error. It is one,
-  /// too, when rows are missing.
-  [[nodiscard]] auto scan(std::function<outcome<void>(stored_row const&)> const& each)
+  /// too, when rows or commits are missing.
+  [[nodiscard]] auto load(std::function<outcome<void>(stored_row const&)> const& each)
       -> outcome<void>;
 
  private:
-  [[nodiscard]] auto prepare_tables(std::optional<commit_mark::content> const& marked,
-                                    std::string_view secret_digest) -> outcome<void>;
+  /// How many commits there are with the one that wrote it, and rows after it; `written` counts
+  /// what that commit wrote.
+  struct row_mark {
+    std::uint64_t commits = 0;
+    std::uint32_t written = 0;
+    std::uint32_t rows = 0;
+    friend auto operator<=>(row_mark const&, row_mark const&) = default;
+  };
+  struct marked_record {
+    std::string_view record;
+    row_mark mark;
+  };
+
+  [[nodiscard]] auto prepare_tables(std::string_view secret_digest) -> outcome<void>;
+  [[nodiscard]] auto check_secret(std::string_view secret_digest) -> outcome<void>;
   [[nodiscard]] auto read_state() -> outcome<void>;
+  [[nodiscard]] auto scan(std::function<outcome<void>(stored_row const&)> const& each)
+      -> outcome<void>;
+  [[nodiscard]] auto check_commits() const -> outcome<void>;
+  [[nodiscard]] auto prepare_statements() -> outcome<void>;
+  /// A record with the mark of the open transaction and its checksum.
+  [[nodiscard]] auto marked(std::string_view lookup, std::string_view record) -> std::string;
+  [[nodiscard]] static auto unmarked(std::string_view lookup, std::string_view octets)
+      -> std::optional<marked_record>;
   [[nodiscard]] auto damaged(std::string const& what) const -> store::store_error;
 
   /// Which file a name stands for, and how long that is.
@@ -87,13 +112,19 @@ class key_file {
   void note_sizes();
 
   connection connection_;
+  std::size_t file_octets_max_ = 0;
   commit_mark mark_;
-  commit_mark::content state_;   // as it is committed
-  std::int64_t rows_ = 0;        // as it is committed
+  std::optional<commit_mark::content> found_mark_;  // beside the file, when it was opened
+  commit_mark::content state_;                      // as it is committed
+  std::int64_t rows_ = 0;                           // as it is committed
   std::int64_t rows_added_ = 0;  // by the open transaction, less those it removed
+  std::uint32_t written_ = 0;    // rows, by the open transaction
+  bool is_marked_ = false;       // by the row that the open transaction has written last
   bool commit_failed_ = false;
   bool is_new_ = false;
   std::vector<watched_file> files_;
+  statement begin_;
+  statement commit_;
   statement count_;
   statement insert_;
   statement update_;

@@ -54,7 +54,7 @@ idempotency_store::key_log::~key_log() {
 
 auto idempotency_store::key_log::load(idempotency::wall_time now) -> outcome<void> {
   std::vector<lookup_key> dispatched;
-  TIDEGATE_TRY_VOID(file_.scan([&](key_file::stored_row const& row) -> outcome<void> {
+  TIDEGATE_TRY_VOID(file_.load([&](key_file::stored_row const& row) -> outcome<void> {
     auto const damaged = [&](std::string_view what) {
       return failure(store_error{
           store_fault::damaged,
