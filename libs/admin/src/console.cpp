@@ -29,15 +29,15 @@ namespace {
 
 }  // namespace
 
-auto console_figures(std::string_view metrics, std::chrono::system_clock::time_point now)
-    -> std::string {
+auto console_figures(std::string_view metrics, std::string_view history,
+                     std::chrono::system_clock::time_point now) -> std::string {
   auto const at =
       std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
   std::string out = "{\"at\":" + std::to_string(at) + ",\"metrics\":";
   auto const values = without_comments(metrics);
   out.reserve(out.size() + values.size() * 5 / 4);
   json::append_string(out, values);
-  out += "}";
+  out.append(",\"history\":").append(history).append("}");
   return out;
 }
 
@@ -50,8 +50,15 @@ void append_json(std::string& out, std::string_view json) {
   }
 }
 
-[[nodiscard]] auto page_of(std::span<std::string_view const> pieces, std::string_view figures,
-                           std::string_view caller) -> admin_answer {
+/// What a page has in it besides its nonce, each as JSON.
+struct page_values {
+  std::string_view figures{};
+  std::string_view caller{};
+  std::string_view about{};
+};
+
+[[nodiscard]] auto page_of(std::span<std::string_view const> pieces, page_values const& values)
+    -> admin_answer {
   auto const nonce = random_hex();
   if (nonce.empty()) {
     return admin_problem(503, "The system gives no random numbers.");
@@ -64,7 +71,7 @@ void append_json(std::string& out, std::string_view json) {
   auto& out = page.content;
   for (auto piece : pieces) {
     while (!piece.empty()) {
-      auto const plain = piece.substr(0, piece.find_first_of("\1\2\3"));
+      auto const plain = piece.substr(0, piece.find_first_of("\1\2\3\4"));
       out.append(plain);
       piece.remove_prefix(plain.size());
       if (piece.empty()) {
@@ -72,8 +79,9 @@ void append_json(std::string& out, std::string_view json) {
       }
       switch (piece.front()) {
         case '\1': out.append(nonce); break;
-        case '\2': append_json(out, figures); break;
-        default: append_json(out, caller); break;
+        case '\2': append_json(out, values.figures); break;
+        case '\3': append_json(out, values.caller); break;
+        default: append_json(out, values.about); break;
       }
       piece.remove_prefix(1);
     }
@@ -83,12 +91,13 @@ void append_json(std::string& out, std::string_view json) {
 
 }  // namespace
 
-auto console_page(std::string_view figures, std::string_view caller) -> admin_answer {
-  return page_of(console_pieces(), figures, caller);
+auto console_page(std::string_view figures, std::string_view caller, std::string_view about)
+    -> admin_answer {
+  return page_of(console_pieces(), {figures, caller, about});
 }
 
 auto login_page() -> admin_answer {
-  return page_of(login_pieces(), {}, {});
+  return page_of(login_pieces(), {});
 }
 
 auto explain_pasted(std::string_view text, std::chrono::system_clock::time_point now)

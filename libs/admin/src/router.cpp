@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "router.hpp"
 
+#include "api/api_about.hpp"
 #include "api/api_config.hpp"
 #include "api/api_directory.hpp"
+#include "api/api_history.hpp"
 #include "api/api_idempotency.hpp"
 #include "api/api_quotas.hpp"
 #include "console.hpp"
@@ -94,6 +96,8 @@ auto admin_router::find(std::string_view path) -> route const* {
       {"/metrics", exact, reads, writer, &self::get_metrics},
       {"/healthz", exact, reads, anyone, &self::get_health},
       {"/readyz", exact, reads, anyone, &self::get_readiness},
+      {"/api/v1/about", exact, reads, writer, &self::get_about},
+      {"/api/v1/history", exact, reads, writer, &self::get_history},
       {"/api/v1/events", exact, reads, writer, &self::get_events},
       {"/api/v1/policies", exact, reads, writer, &self::get_quotas},
       {"/api/v1/partitions", exact, reads, writer, &self::get_quotas},
@@ -125,7 +129,8 @@ admin_router::admin_router(control seen, admin_config const& settings, config_re
       about_(about),
       partitions_(control_),
       tries_(control_),
-      stores_(control_) {
+      stores_(control_),
+      sampler_(control_) {
   access_.use(settings.tokens);
 }
 
@@ -171,17 +176,36 @@ auto admin_router::metrics() const -> std::string {
   return text;
 }
 
+auto admin_router::history_from(std::size_t first) const -> std::string {
+  return history_json(sampler_.history(), first,
+                      {control_.loop.now(), std::chrono::system_clock::now()});
+}
+
 auto admin_router::figures() -> std::string const& {
   auto const now = control_.loop.now();
   if (figures_.empty() || now >= figures_at_ + event_interval / 2) {
-    figures_ = console_figures(metrics(), std::chrono::system_clock::now());
+    auto const& history = sampler_.history();
+    auto const last = history.size() - std::min<std::size_t>(history.size(), 1);
+    figures_ = console_figures(metrics(), history_from(last), std::chrono::system_clock::now());
     figures_at_ = now;
   }
   return figures_;
 }
 
+void admin_router::get_about(admin_exchange& exchange) {
+  exchange.reply(admin_json(about_json(control_, about_)));
+}
+
+void admin_router::get_history(admin_exchange& exchange) {
+  exchange.reply(answer_history(sampler_.history(), exchange.request,
+                                {control_.loop.now(), std::chrono::system_clock::now()}));
+}
+
 void admin_router::get_console(admin_exchange& exchange) {
-  exchange.reply(console_page(figures(), caller_json(exchange.caller)));
+  auto const first = sampler_.history().first_after(control_.loop.now() - history_shown);
+  exchange.reply(console_page(
+      console_figures(metrics(), history_from(first), std::chrono::system_clock::now()),
+      caller_json(exchange.caller), about_json(control_, about_)));
 }
 
 void admin_router::get_events(admin_exchange& exchange) {

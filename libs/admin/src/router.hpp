@@ -5,6 +5,7 @@
 #include "api/api_partitions.hpp"
 #include "api/api_session.hpp"
 #include "api/api_try.hpp"
+#include "history_sampler.hpp"
 #include "http.hpp"
 #include "store_probe.hpp"
 
@@ -60,7 +61,9 @@ class admin_router {
 
   [[nodiscard]] auto seen() noexcept -> control& { return control_; }
   [[nodiscard]] auto access() noexcept -> admin_access& { return access_; }
-  /// The same for all consoles.
+  /// How much of the history comes with the page.
+  static constexpr std::chrono::minutes history_shown{15};
+  /// All metrics and the last sample of the history. The same for all consoles.
   [[nodiscard]] auto figures() -> std::string const&;
   /// A console reads events from now on, or does no longer.
   void begin_stream() noexcept { ++streams_; }
@@ -71,9 +74,11 @@ class admin_router {
   struct route;
   [[nodiscard]] static auto find(std::string_view path) -> route const*;
 
+  void get_about(admin_exchange& exchange);
   void get_console(admin_exchange& exchange);
   void get_events(admin_exchange& exchange);
   void get_health(admin_exchange& exchange);
+  void get_history(admin_exchange& exchange);
   void get_metrics(admin_exchange& exchange);
   void get_quotas(admin_exchange& exchange);
   void get_readiness(admin_exchange& exchange);
@@ -85,6 +90,8 @@ class admin_router {
   void use_session(admin_exchange& exchange);
   void try_request(admin_exchange& exchange);
   [[nodiscard]] auto metrics() const -> std::string;
+  /// The history from a sample on, as JSON.
+  [[nodiscard]] auto history_from(std::size_t first) const -> std::string;
 
   control control_;
   admin_access access_;
@@ -93,6 +100,7 @@ class admin_router {
   partition_api partitions_;
   try_api tries_;
   store_probe stores_;
+  history_sampler sampler_;
   std::uint64_t out_of_memory_ = 0;  // times
   std::size_t streams_ = 0;
   std::string figures_;  // what consoles were last told

@@ -188,7 +188,7 @@ TEST_F(admin_connections, stream_events_until_the_client_leaves) {
                     Not(HasSubstr("Content-Length")), EndsWith("\r\n\r\n")));
   auto client = connect();
   client.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  turn_until(loop(), [&] { return client.is_at_end() || client.received.ends_with("\"}\n\n"); });
+  turn_until(loop(), [&] { return client.is_at_end() || client.received.ends_with("}}\n\n"); });
   EXPECT_THAT(client.received,
               AllOf(StartsWith("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
                                "Cache-Control: no-store\r\n"),

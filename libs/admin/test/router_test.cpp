@@ -96,6 +96,11 @@ TEST_F(admin_routes, has_an_answer_for_each_path_and_method) {
            row{delete_, "/healthz", 405, "GET, HEAD"},
            row{get, "/readyz", 200, ""},
            row{other, "/readyz", 405, "GET, HEAD"},
+           row{get, "/api/v1/about", 200, ""},
+           row{post, "/api/v1/about", 405, "GET, HEAD"},
+           row{get, "/api/v1/history", 200, ""},
+           row{get, "/api/v1/history?seconds=0", 400, ""},
+           row{delete_, "/api/v1/history", 405, "GET, HEAD"},
            row{get, "/api/v1/events", 200, ""},
            row{post, "/api/v1/events", 405, "GET, HEAD"},
            row{get, "/api/v1/policies", 200, ""},
@@ -172,6 +177,7 @@ TEST_F(admin_routes, has_metrics_of_the_program) {
   EXPECT_EQ(answer.content_type, "text/plain; version=0.0.4; charset=utf-8");
   EXPECT_THAT(answer.content, HasSubstr("version=\"1.2.3\""));
   EXPECT_THAT(router->figures(), StartsWith("{\"at\":"));
+  EXPECT_THAT(router->figures(), HasSubstr("\"history\":{\"interval\":5,\"first\":0,\"at\":["));
 }
 
 TEST_F(admin_routes, streams_events_to_so_many_consoles_and_no_more) {

@@ -2,6 +2,7 @@
 #include <tidegate/proxy/control.hpp>
 
 #include "observe/prometheus.hpp"
+#include "observe/traffic.hpp"
 #include "worker/worker.hpp"
 
 namespace tidegate::gateway {
@@ -38,6 +39,10 @@ void control::post_to_workers(std::function<void(store::quota_store&)> const& ta
       }
     });
   }
+}
+
+auto control::traffic() const -> traffic_sums {
+  return sum_traffic(shared_.metrics);
 }
 
 auto control::sums_of(std::string const& policy) const -> policy_sums {

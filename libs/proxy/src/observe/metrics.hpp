@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/proxy/heavy_hitters.hpp>
+#include <tidegate/proxy/traffic.hpp>
 
 #include <atomic>
 #include <bit>
@@ -26,11 +27,6 @@ class counter {
  private:
   std::atomic<std::uint64_t> value_{0};
 };
-
-/// Upper bounds of the latency histogram, in microseconds.
-inline constexpr std::array<std::uint32_t, 14> latency_bounds = {
-    100,    250,    500,     1000,    2500,    5000,      10'000,
-    25'000, 50'000, 100'000, 250'000, 500'000, 1'000'000, 5'000'000};
 
 /// What became of a request with an Idempotency-Key, or without the one that it needs.
 enum class keyed_outcome : std::uint8_t {

@@ -264,6 +264,7 @@ void append_upstreams(std::string& out, active_config const& active,
     std::uint64_t failures = 0;
     std::uint64_t failures_in_a_row = 0;
     std::size_t out = 0;  // for so many threads
+    std::optional<instant> down_since;
   };
   std::vector<server_sums> all;
   std::map<std::string, latency_sums> latencies;
@@ -285,8 +286,9 @@ void append_upstreams(std::string& out, active_config const& active,
           latency.add(counts.latency);
         }
       }
+      sum.down_since = reports.of(name, server.authority).down_since();
       // The only one is used whatever it does: nothing takes it out.
-      if (upstream.servers.size() == 1 && reports.of(name, server.authority).is_down()) {
+      if (upstream.servers.size() == 1 && sum.down_since) {
         sum.out = std::max<std::size_t>(workers.size(), 1);
       }
     }
@@ -312,6 +314,16 @@ void append_upstreams(std::string& out, active_config const& active,
   each("tidegate_upstream_failures_in_a_row", "gauge",
        "Failures since the last answer of a server, of the thread that had most.",
        [](server_sums const& sum) { return static_cast<double>(sum.failures_in_a_row); });
+  each("tidegate_upstream_down_since_timestamp_seconds", "gauge",
+       "Since when a server gives no answer, from three failures in a row to its next answer; 0 "
+       "while it does.",
+       [now, wall = std::chrono::system_clock::now()](server_sums const& sum) {
+         using std::chrono::system_clock;
+         return sum.down_since ? seconds_of(std::chrono::round<std::chrono::seconds>(
+                                     wall - std::chrono::duration_cast<system_clock::duration>(
+                                                now - *sum.down_since)))
+                               : 0;
+       });
   describe(out, "tidegate_upstream_duration_seconds", "histogram",
            "From sending a request to an upstream, with connecting where that was needed, to the "
            "head of its response.");

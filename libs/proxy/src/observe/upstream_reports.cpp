@@ -9,6 +9,11 @@ void server_report::say(log_level level, std::string const& what) {
   log_.write(level, name_ + what);
 }
 
+auto server_report::down_since() -> std::optional<instant> {
+  std::lock_guard const lock(mutex_);
+  return is_down() ? std::optional(down_since_) : std::nullopt;
+}
+
 void server_report::failed(std::string_view what, unsigned in_a_row,
                            std::optional<std::chrono::seconds> out_for, instant now) {
   std::lock_guard const lock(mutex_);

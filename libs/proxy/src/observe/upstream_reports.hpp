@@ -37,6 +37,8 @@ class server_report {
   [[nodiscard]] auto is_down() const noexcept -> bool {
     return down_.load(std::memory_order_relaxed);
   }
+  /// Since when it is down; nothing while it is not.
+  [[nodiscard]] auto down_since() -> std::optional<instant>;
   /// Whether an answer is news.
   [[nodiscard]] auto awaits_answer() const noexcept -> bool {
     return down_.load(std::memory_order_relaxed) || told_down_.load(std::memory_order_relaxed);

@@ -273,6 +273,7 @@ TEST_F(proxy_prometheus, has_every_server_of_an_upstream_from_zero_on) {
     EXPECT_THAT(out, HasSubstr("tidegate_upstream_up" + labels + " 1\n"));
     EXPECT_THAT(out, HasSubstr("tidegate_upstream_in_flight" + labels + " 0\n"));
     EXPECT_THAT(out, HasSubstr("tidegate_upstream_failures_total" + labels + " 0\n"));
+    EXPECT_THAT(out, HasSubstr("tidegate_upstream_down_since_timestamp_seconds" + labels + " 0\n"));
     EXPECT_THAT(out, HasSubstr("tidegate_upstream_failures_in_a_row" + labels + " 0\n"));
   }
   EXPECT_THAT(out, HasSubstr("tidegate_upstream_duration_seconds_count{upstream=\"api\"} 0\n"));

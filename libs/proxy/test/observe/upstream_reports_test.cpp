@@ -43,6 +43,15 @@ TEST_F(proxy_upstream_reports, call_a_server_down_after_so_many_failures_in_a_ro
   EXPECT_TRUE(report_.awaits_answer());
 }
 
+TEST_F(proxy_upstream_reports, know_since_when_a_server_is_down) {
+  EXPECT_EQ(report_.down_since(), std::nullopt);
+  fail(server_report::failures_max, 7s);
+  fail(server_report::failures_max + 1, 9s);
+  EXPECT_EQ(report_.down_since(), instant(7s));
+  report_.answered(instant(20s));
+  EXPECT_EQ(report_.down_since(), std::nullopt);
+}
+
 TEST_F(proxy_upstream_reports, call_it_up_with_the_next_answer) {
   fail(server_report::failures_max, 1s);
   report_.answered(instant(5s));

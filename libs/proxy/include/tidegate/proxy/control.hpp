@@ -7,6 +7,7 @@
 #include <tidegate/proxy/heavy_hitters.hpp>
 #include <tidegate/proxy/idempotency_service.hpp>
 #include <tidegate/proxy/partition_key.hpp>
+#include <tidegate/proxy/traffic.hpp>
 #include <tidegate/scim_server/service.hpp>
 #include <tidegate/store/quota_overrides.hpp>
 
@@ -70,6 +71,8 @@ class control {
   /// Runs `task` on the thread of each worker, with its connection to the shared store.
   void post_to_workers(std::function<void(store::quota_store&)> const& task) const;
 
+  /// What was counted of all routes.
+  [[nodiscard]] auto traffic() const -> traffic_sums;
   /// The sums of one policy.
   [[nodiscard]] auto sums_of(std::string const& policy) const -> policy_sums;
   /// The partitions that all threads saw most often lately.
