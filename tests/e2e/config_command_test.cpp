@@ -57,9 +57,8 @@ TEST_F(config_command, says_every_fault_with_its_place_and_exits_with_2) {
   EXPECT_THAT(answer.err, testing::StartsWith(file + ":1:1: unknown key \"lisen\"; did you mean "));
   EXPECT_THAT(answer.err,
               testing::HasSubstr("\n" + file + ":2:35: window: invalid duration \"1 minute\""));
-  EXPECT_THAT(answer.err,
-              testing::HasSubstr("\n" + file + ":3:41: there is no upstream \"orders\""));
-  EXPECT_THAT(answer.err, testing::HasSubstr("\n" + file + ":3:58: there is no policy \"q\""));
+  EXPECT_THAT(answer.err, testing::HasSubstr("\n" + file + ":3:41: unknown upstream \"orders\""));
+  EXPECT_THAT(answer.err, testing::HasSubstr("\n" + file + ":3:58: unknown policy \"q\""));
 }
 
 TEST_F(config_command, takes_units_that_can_be_counted_and_windows_of_whole_seconds_only) {
@@ -88,7 +87,8 @@ TEST_F(config_command, refuses_a_plain_partition_key_of_a_credential) {
         "policies: {p: {quota: 1, window: 1s, partition-key: plain, partition: [path, " +
         std::string(source) + "]}}\nroutes: [{match: {path: /**}, service: echo, limits: [p]}]\n");
     EXPECT_EQ(answer.status, 2) << source;
-    EXPECT_THAT(answer.err, testing::HasSubstr(":1:53: partition-key: \"plain\" would tell \""))
+    EXPECT_THAT(answer.err,
+                testing::HasSubstr(":1:53: partition-key: \"plain\" would show the credential \""))
         << source;
   }
   auto const fine = check(
@@ -116,7 +116,7 @@ TEST_F(config_command, warns_of_what_is_most_likely_not_meant_and_exits_with_0) 
   EXPECT_EQ(answer.status, 0);
   EXPECT_EQ(answer.out, file_.string() + ": ok\n");
   EXPECT_EQ(answer.err,
-            file_.string() + ":1:12: warning: the policy \"p\" is in the limits of no route\n" +
+            file_.string() + ":1:12: warning: policy \"p\" is not used by any route\n" +
                 file_.string() +
                 ":4:5: warning: never reached: the route \"/**\" in line 3 takes all of its "
                 "requests; the first match wins, so put the narrower one first\n");
@@ -145,7 +145,7 @@ TEST_F(config_command, says_the_same_in_json_for_programs) {
   EXPECT_EQ(warned.status, 0);
   EXPECT_EQ(warned.out, R"({"file":")" + file + R"(","ok":true,"errors":[],"warnings":[)" +
                             place_in_json(file, 1, 12) +
-                            R"(the policy \"p\" is in the limits of no route"}]})" + "\n");
+                            R"(policy \"p\" is not used by any route"}]})" + "\n");
   EXPECT_EQ(warned.err, "");
 
   auto const wrong =

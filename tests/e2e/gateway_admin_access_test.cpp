@@ -113,13 +113,15 @@ TEST(gateway_admin_address, is_refused_without_tokens_where_others_reach_it) {
     EXPECT_EQ(refused.status, 2);
     EXPECT_THAT(
         refused.err,
-        StartsWith(file + ":2:8: admin: others reach \":9901\", so it needs tokens (expected "));
+        StartsWith(
+            file +
+            ":2:8: admin: other machines can reach \":9901\", so it needs tokens (expected "));
     EXPECT_THAT(refused.err, HasSubstr("sha256sum"));
   }
   auto const by_flag =
       run({TIDEGATE_BINARY, "serve", "--upstream", "http://127.0.0.1:9", "--admin", "0.0.0.0:0"});
   EXPECT_EQ(by_flag.status, 2);
-  EXPECT_THAT(by_flag.err, StartsWith("--admin: others reach this address"));
+  EXPECT_THAT(by_flag.err, StartsWith("--admin: other machines can reach this address"));
   std::filesystem::remove_all(name);
 }
 

@@ -117,7 +117,7 @@ TEST_P(gateway_directory_admin, lists_one_tenant_as_the_service_does) {
 }
 
 TEST_P(gateway_directory_admin, pages_forwards_and_back_also_where_clients_page_by_index_only) {
-  start("", "    pagination: index\n");
+  start("", "    scim: {pagination: index}\n");
   make_users({"a", "b", "c", "d", "e"});
   auto const page = [&](std::string const& cursor) {
     return get("/Users?sortBy=userName&count=2&cursor=" + cursor);
@@ -250,7 +250,7 @@ TEST(gateway_directory_admin_route, has_the_tenant_default_without_tokens_and_co
   EXPECT_EQ(with.admin("/api/v1/directory/echo/default/Users").status(), 404);
   EXPECT_THAT(with.reload(begin +
                           "  - {name: people+1, match: {path: /a/scim/**}, service: scim, "
-                          "public-url: \"https://id.example\"}\n" +
+                          "scim: {public-url: \"https://id.example\"}}\n" +
                           echo),
               HasSubstr("was taken over"));
   EXPECT_THAT(with.admin("/api/v1/directory").body,

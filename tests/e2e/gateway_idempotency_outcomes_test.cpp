@@ -232,7 +232,7 @@ TEST_F(gateway_idempotency_outcomes, are_shared_by_flags_alone_which_say_so) {
   serving_origin const api(response("201 Created", "made"));
   gateway with(std::vector<std::string>{"--upstream", api.url(), "--idempotency", "required",
                                         "--listen", "127.0.0.1:0"});
-  (void)with.errors_until("own their keys together (anonymous: allow)");
+  (void)with.errors_until("share their keys (anonymous: allow)");
   EXPECT_EQ(with.ask("POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: \"k\"\r\nContent-Length: "
                      "0\r\n\r\n")
                 .status(),
@@ -303,11 +303,11 @@ TEST_F(gateway_idempotency_outcomes, of_a_renewed_credential_are_warned_of_by_ch
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_THAT(outcome.err,
                 AllOf(HasSubstr(file.string() + ":5:"), HasSubstr(": warning: scope: "),
-                      HasSubstr("a retry with the same key is a new request")));
+                      HasSubstr("a retry with the same key runs a second time")));
   }
   auto const by_address = check(", scope: [client-ip, path]");
   EXPECT_EQ(by_address.status, 0) << by_address.err;
-  EXPECT_THAT(by_address.err, HasSubstr("clients behind one address own their keys together"));
+  EXPECT_THAT(by_address.err, HasSubstr("clients behind one address share their keys"));
   auto const named = check(", scope: [header:x-customer, client-ip]");
   EXPECT_EQ(named.status, 0);
   EXPECT_EQ(named.err, "");

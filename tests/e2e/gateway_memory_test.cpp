@@ -292,7 +292,7 @@ TEST(gateway_memory, serves_others_while_clients_that_read_nothing_ask_for_repla
 
 TEST(gateway_memory, serves_others_while_clients_that_read_nothing_ask_for_large_pages) {
   data_folder const data;
-  gateway const with(scim_config(data, "    max-page-size: 1000\n"), little_memory());
+  gateway const with(scim_config(data, "    scim: {max-page-size: 1000}\n"), little_memory());
   add_users(scim_client(with));
   serve_among_greedy(with, repeated(page_request(), 4000), without_window(page_block(), ""),
                      {"GET /scim/v2/Users?count=10 HTTP/1.1\r\nHost: a\r\n"
@@ -385,7 +385,7 @@ TEST(gateway_memory, ends_requests_and_not_the_process_when_there_is_no_memory) 
   serving_origin const api(response("200 OK", std::string(64 * 1024, 'x')));
   // So much may wait that there is no memory for it.
   gateway const with(
-      scim_config(data, "    max-page-size: 1000\n",
+      scim_config(data, "    scim: {max-page-size: 1000}\n",
                   "http: {max-buffered: 100GiB}\nupstreams: {api: " + api.url() + "}\n") +
           "  - {match: {path: /large}, upstream: api}\n",
       2);
@@ -427,7 +427,8 @@ TEST(gateway_memory, ends_requests_and_not_the_process_when_there_is_no_memory) 
 
 TEST(gateway_memory, closes_those_for_which_most_waits_and_says_so) {
   data_folder const data;
-  gateway with(scim_config(data, "    max-page-size: 1000\n", "http: {max-buffered: 1MiB}\n"));
+  gateway with(
+      scim_config(data, "    scim: {max-page-size: 1000}\n", "http: {max-buffered: 1MiB}\n"));
   scim_client const client(with);
   add_users(client);
   auto const little = repeated(

@@ -126,7 +126,7 @@ TEST(gateway_reload, warns_of_what_is_most_likely_not_meant) {
       "- {match: {path: /v1/**}, service: echo}\n");
   with.signal(SIGHUP);
   EXPECT_THAT(with.errors_until("the configuration was taken over"),
-              AllOf(HasSubstr("Z warning: " + with.file() + ":4:12: the policy \"p\""),
+              AllOf(HasSubstr("Z warning: " + with.file() + ":4:12: policy \"p\""),
                     HasSubstr("Z warning: " + with.file() + ":7:3: never reached: the route")));
 }
 

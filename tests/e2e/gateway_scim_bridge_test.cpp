@@ -34,7 +34,7 @@ class gateway_scim_bridge : public testing::Test {
   }
 
   data_folder behind_data_;
-  gateway behind_{scim_config(behind_data_, "    pagination: index\n")};
+  gateway behind_{scim_config(behind_data_, "    scim: {pagination: index}\n")};
   data_folder front_data_;
 };
 
@@ -92,7 +92,7 @@ TEST_F(gateway_scim_bridge, does_the_same_for_searches_and_keeps_filter_and_orde
 
 TEST_F(gateway_scim_bridge, refuses_cursors_that_are_not_of_the_query_and_the_caller) {
   make_users(3);
-  gateway const front(bridge_config("    max-page-size: 2\n    default-page-size: 1\n"));
+  gateway const front(bridge_config("    scim: {max-page-size: 2, default-page-size: 1}\n"));
   scim_client const client(front);
   auto const next = client.get("/Users?cursor").at("nextCursor");
   expect_error(client.get("/Users?cursor=nonsense"), 400, "invalidCursor");
@@ -105,7 +105,7 @@ TEST_F(gateway_scim_bridge, refuses_cursors_that_are_not_of_the_query_and_the_ca
 }
 
 TEST_F(gateway_scim_bridge, tells_in_the_configuration_of_the_server_what_it_can_do) {
-  gateway const front(bridge_config("    max-page-size: 200\n"));
+  gateway const front(bridge_config("    scim: {max-page-size: 200}\n"));
   auto const direct = scim_client(behind_).get("/ServiceProviderConfig");
   EXPECT_EQ(direct.at("pagination.cursor"), "false");
   auto const told = scim_client(front).get("/ServiceProviderConfig");
@@ -116,7 +116,7 @@ TEST_F(gateway_scim_bridge, tells_in_the_configuration_of_the_server_what_it_can
 }
 
 TEST_F(gateway_scim_bridge, lets_everything_else_through_as_it_is) {
-  gateway const front(bridge_config("    default-method: cursor\n"));
+  gateway const front(bridge_config("    scim: {default-method: cursor}\n"));
   scim_client const client(front);
   auto const made = client.post("/Users", user("a"));
   ASSERT_EQ(made.status(), 201);

@@ -322,7 +322,7 @@ TEST_F(gateway_scim_list, opens_a_cursor_only_for_its_holder_and_its_query) {
 
 class gateway_scim_cursor_timeout : public gateway_scim_list {
  protected:
-  gateway_scim_cursor_timeout() : gateway_scim_list("    cursor-timeout: 1s\n") {}
+  gateway_scim_cursor_timeout() : gateway_scim_list("    scim: {cursor-timeout: 1s}\n") {}
 };
 
 TEST_F(gateway_scim_cursor_timeout, is_reported_to_the_holder_of_an_old_cursor) {
@@ -340,7 +340,7 @@ TEST_F(gateway_scim_cursor_timeout, is_reported_to_the_holder_of_an_old_cursor) 
 TEST(gateway_scim_paging, can_be_by_cursor_only) {
   data_folder const data;
   gateway const with(scim_config(
-      data, "    pagination: cursor\n    default-page-size: 2\n    max-page-size: 3\n"));
+      data, "    scim: {pagination: cursor, default-page-size: 2, max-page-size: 3}\n"));
   scim_client const client(with);
   for (int i = 0; i < 5; ++i) {
     ASSERT_EQ(client.post("/Users", user(std::to_string(i))).status(), 201);
@@ -356,7 +356,7 @@ TEST(gateway_scim_paging, can_be_by_cursor_only) {
 TEST(gateway_scim_paging, can_be_by_index_only_and_strict_about_count) {
   data_folder const data;
   gateway const with(scim_config(
-      data, "    pagination: index\n    max-page-size: 100\n    count-over-max: error\n"));
+      data, "    scim: {pagination: index, max-page-size: 100, count-over-max: error}\n"));
   scim_client const client(with);
   expect_error(client.get("/Users?cursor"), 400, "invalidValue");
   expect_error(client.get("/Users?count=101"), 400, "invalidCount");
@@ -371,7 +371,7 @@ TEST(gateway_scim_paging, gets_a_new_index_at_the_next_start) {
       ASSERT_EQ(scim_client(with).post("/Users", user(title, more)).status(), 201);
     }
   }
-  gateway const with(scim_config(data, "    indexes: [title]\n"));
+  gateway const with(scim_config(data, "    scim: {indexes: [title]}\n"));
   scim_client const client(with);
   EXPECT_THAT(names_of(client.get("/Users?sortBy=title")), ElementsAre("a", "b", "c"));
   EXPECT_THAT(names_of(client.get("/Users?filter=title+ge+%22B%22")), ElementsAre("b", "c"));
@@ -381,13 +381,13 @@ TEST(gateway_scim_paging, does_not_start_with_an_index_of_nothing) {
   data_folder const data;
   auto const file = data.path() + "/t.yaml";
   std::ofstream(file) << "listen: \"127.0.0.1:0\"\n"
-                      << scim_config(data, "    indexes: [nothing]\n");
+                      << scim_config(data, "    scim: {indexes: [nothing]}\n");
   auto const served = run({TIDEGATE_BINARY, "serve", "-c", file});
   EXPECT_EQ(served.status, 1);
   EXPECT_THAT(served.err, HasSubstr("nothing"));
   auto const checked = run({TIDEGATE_BINARY, "check", "-c", file});
   EXPECT_EQ(checked.status, 2);
-  EXPECT_THAT(checked.err, testing::MatchesRegex(file + ":[0-9]+:14: scim: nothing: .*\n"));
+  EXPECT_THAT(checked.err, testing::MatchesRegex(file + ":[0-9]+:21: scim: nothing: .*\n"));
 }
 
 // ---- all types ----
@@ -439,7 +439,7 @@ TEST_F(gateway_scim_list, lists_all_types_one_after_the_other) {
 
 class gateway_scim_scan : public gateway_scim_list {
  protected:
-  gateway_scim_scan() : gateway_scim_list("    scan-budget: 1ms\n") {}
+  gateway_scim_scan() : gateway_scim_list("    scim: {scan-budget: 1ms}\n") {}
 };
 
 TEST_F(gateway_scim_scan, ends_a_page_when_its_budget_is_spent_and_resumes_from_there) {
@@ -584,7 +584,7 @@ TEST_F(gateway_scim_bulk, refuses_invalid_bulk_requests) {
 
 TEST(gateway_scim_options, bounds_bulk_requests) {
   data_folder const data;
-  gateway const with(scim_config(data, "    bulk: {max-operations: 1}\n"));
+  gateway const with(scim_config(data, "    scim: {bulk: {max-operations: 1}}\n"));
   scim_client const client(with);
   auto const two = client.post(
       "/Bulk",

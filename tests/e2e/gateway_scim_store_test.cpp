@@ -99,9 +99,8 @@ class inner_gateway {
   static auto settings(std::string const& page_size) -> tidegate::gateway::config {
     return *tidegate::gateway::parse_config(
         "listen: \"127.0.0.1:0\"\nadmin: \"127.0.0.1:0\"\nworkers: 2\nroutes: [{name: people, "
-        "match: "
-        "{path: /scim/v2/**}, service: scim, default-page-size: " +
-            page_size + "}]\n",
+        "match: {path: /scim/v2/**}, service: scim, scim: {default-page-size: " +
+            page_size + "}}]\n",
         "test.yaml");
   }
 

@@ -164,7 +164,7 @@ TEST_F(gateway_scim, lets_groups_have_the_same_name) {
 
 TEST(gateway_scim_options, keeps_group_names_apart_where_that_is_asked_for) {
   data_folder const data;
-  gateway const with(scim_config(data, "    unique-group-names: true\n"));
+  gateway const with(scim_config(data, "    scim: {unique-group-names: true}\n"));
   scim_client const client(with);
   EXPECT_EQ(client.post("/Groups", group("Tours")).status(), 201);
   expect_error(client.post("/Groups", group("tours")), 409, "uniqueness");
@@ -493,7 +493,7 @@ TEST_F(gateway_scim, ignores_what_no_schema_has_counts_it_and_says_so_once) {
 
 TEST(gateway_scim_options, refuses_what_no_schema_has_where_that_is_asked_for) {
   data_folder const data;
-  gateway const with(scim_config(data, "    unknown-attributes: refuse\n"));
+  gateway const with(scim_config(data, "    scim: {unknown-attributes: refuse}\n"));
   scim_client const client(with);
   auto const made = client.post("/Users", user("a", R"("department":null)"));
   EXPECT_EQ(made.status(), 201) << made.raw.body;
@@ -612,7 +612,7 @@ TEST_F(gateway_scim, lets_a_token_for_reading_search_and_nothing_else) {
 
 TEST(gateway_scim_options, answers_413_to_content_that_is_too_long) {
   data_folder const data;
-  gateway const with(scim_config(data, "    max-body: 1KiB\n    bulk: {max-payload: 2KiB}\n"));
+  gateway const with(scim_config(data, "    scim: {max-body: 1KiB, bulk: {max-payload: 2KiB}}\n"));
   scim_client const client(with);
   auto const long_title = R"("title":")" + std::string(1500, 't') + "\"";
   expect_error(client.post("/Users", user("x", long_title)), 413);
@@ -707,10 +707,10 @@ TEST_F(gateway_scim, keeps_what_it_has_over_a_restart) {
 
 TEST(gateway_scim_options, takes_the_public_url_for_locations) {
   data_folder const data;
-  gateway const with(scim_config(data, "    public-url: https://id.example.com/\n"));
+  gateway const with(scim_config(data, "    scim: {public-url: https://id.example.com/}\n"));
   auto const made = scim_client(with).post("/Users", user("x"));
   EXPECT_EQ(made.at("meta.location"), "https://id.example.com/scim/v2/Users/" + made.id());
-  gateway const other(scim_config(data, "    public-url: https://id.example.com/base\n",
+  gateway const other(scim_config(data, "    scim: {public-url: https://id.example.com/base}\n",
                                   "stores: {directory: 'sqlite:" + data.path() + "/o.db'}\n"));
   EXPECT_THAT(scim_client(other).post("/Users", user("x")).field("Location"),
               StartsWith("https://id.example.com/base/Users/"));
@@ -724,7 +724,7 @@ TEST(gateway_scim_options, serves_resource_types_of_a_file) {
          R"({"name":"secret","type":"string","mutability":"writeOnly","returned":"never"},)"
          R"({"name":"notes","type":"string","returned":"request"}]},)"
          R"({"id":"Device","name":"Device","endpoint":"/Devices","schema":"urn:example:Device"}])";
-  gateway const with(scim_config(data, "    schemas: " + data.path() + "/devices.json\n"));
+  gateway const with(scim_config(data, "    scim: {schemas: " + data.path() + "/devices.json}\n"));
   scim_client const client(with);
   auto const made = client.post(
       "/Devices", R"({"schemas":["urn:example:Device"],"serial":"s1","secret":"x","notes":"n"})");
@@ -792,9 +792,9 @@ TEST_F(gateway_scim, serves_on_while_the_configuration_is_read_again) {
     });
   }
   for (int i = 0; i < 10; ++i) {
-    EXPECT_THAT(
-        with_.reload(scim_config(data_, "    max-page-size: " + std::to_string(200 + i) + "\n")),
-        HasSubstr("was taken over"));
+    EXPECT_THAT(with_.reload(scim_config(
+                    data_, "    scim: {max-page-size: " + std::to_string(200 + i) + "}\n")),
+                HasSubstr("was taken over"));
   }
   expect_eventually([&] { return served > 20; }, "requests are served");
   stopping = true;
@@ -805,7 +805,7 @@ TEST_F(gateway_scim, serves_on_while_the_configuration_is_read_again) {
 }
 
 TEST_F(gateway_scim, keeps_the_shape_of_the_directory_until_the_next_start) {
-  EXPECT_THAT(with_.reload(scim_config(data_, "    indexes: title\n")),
+  EXPECT_THAT(with_.reload(scim_config(data_, "    scim: {indexes: title}\n")),
               HasSubstr("need a new start"));
   EXPECT_EQ(client_.get("/Users").status(), 200);
 }

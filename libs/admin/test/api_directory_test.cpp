@@ -142,7 +142,7 @@ constexpr std::string_view routes = R"(routes:
       bearer-tokens:
         - {name: a, tenant: acme, sha256: 8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8}
         - {name: b, tenant: other, sha256: f44e64e75f3948e9f73f8dfa94721c4ce8cbb4f265c4790c702b2d41cfbf2753}
-  - {name: people+1, match: {path: /p/**}, service: scim, public-url: "https://id.example"}
+  - {name: people+1, match: {path: /p/**}, service: scim, scim: {public-url: "https://id.example"}}
   - {name: echo, match: {path: /**}, service: echo}
 )";
 

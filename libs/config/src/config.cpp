@@ -4,6 +4,7 @@
 #include <tidegate/config/effective.hpp>
 #include <tidegate/config/values.hpp>
 #include <tidegate/config/yaml.hpp>
+#include "reader/former_places.hpp"
 #include "reader/parts.hpp"
 
 #include <algorithm>
@@ -89,10 +90,11 @@ auto parse_config(std::string_view text, std::string_view file_name)
   if (text.size() > config_octets_max) {
     reader.fault(
         {}, "the file is larger than " + format_size(static_cast<std::int64_t>(config_octets_max)));
-  } else if (auto const document = read_yaml(text); document) {
-    made = read_root(reader, *document->root);
+  } else if (auto document = read_yaml(text); document) {
+    auto const& root = with_options_in_place(reader, *document);
+    made = read_root(reader, root);
     if (reader.fault_count() == 0) {
-      made.effective = effective_options(*document->root, made, file_name);
+      made.effective = effective_options(root, made, file_name);
       made.warnings = reader.take_warnings();
     }
   } else {

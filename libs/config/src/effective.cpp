@@ -84,8 +84,8 @@ class option_lister {
   }
 
   /// Some options mean nothing unless another one of the same mapping has a value for it.
-  static auto says_something(option const& rule, std::string_view path, yaml_node const* node)
-      -> bool {
+  [[nodiscard]] auto says_something(option const& rule, std::string_view path,
+                                    yaml_node const* node) const -> bool {
     auto const has = [&](std::string_view key, std::string_view value) {
       return value_in(path, node, key) == value;
     };
@@ -95,8 +95,11 @@ class option_lister {
     if (rule.path == "policies.algorithm") {
       return !has("unit", "concurrent-requests");
     }
-    return rule.routes == route_kind::all || has("service", "scim") ||
-           (rule.routes == route_kind::pages && !has("bridge", ""));
+    if (rule.routes == route_kind::all || route_ >= made_.routes.size()) {
+      return true;
+    }
+    auto const& route = made_.routes[route_];
+    return route.scim.has_value() || (rule.routes == route_kind::pages && route.bridge);
   }
 
   /// A value that stands for a mapping with one key: the one that has the same type.
@@ -241,7 +244,7 @@ class option_lister {
     if (rule.path == "routes.idempotency.scope" && route.auth) {
       return "[principal]";
     }
-    if (rule.path == "routes.default-method" && text_at(parent, "pagination") == "cursor") {
+    if (rule.path == "routes.scim.default-method" && text_at(parent, "pagination") == "cursor") {
       return "cursor";
     }
     return std::nullopt;

@@ -75,7 +75,7 @@ class flag_reader {
       if (auto const parsed = ratelimit::parse_partition_source(source); !parsed) {
         fault(flag, begin + parsed.error().offset, to_string(parsed.error()));
       } else if (parsed->kind == ratelimit::partition_source_kind::principal) {
-        fault(flag, begin, "\"principal\" needs tokens, which only a file can name");
+        fault(flag, begin, "\"principal\" needs tokens, which need a configuration file");
       } else if (std::find(seen.begin(), seen.end(), *parsed) != seen.end()) {
         fault(flag, begin, "duplicate " + shown(source));
       } else {
@@ -93,26 +93,26 @@ class flag_reader {
 auto config_from_flags(serve_flags const& flags) -> result<config, std::vector<config_fault>> {
   flag_reader reader;
   if (auto const server = parse_server_url(flags.upstream); !server) {
-    reader.fault("--upstream", 0, server.error());
+    reader.fault("--upstream", 0, "invalid URL: " + server.error());
   }
   std::string text = "upstreams: {upstream: " + yaml(flags.upstream) + "}\n";
   if (flags.listen) {
     if (auto const address = parse_listen_address(*flags.listen); !address) {
-      reader.fault("--listen", 0, address.error());
+      reader.fault("--listen", 0, "invalid address: " + address.error());
     }
     text += "listen: " + yaml(*flags.listen) + "\n";
   }
   if (flags.admin) {
     if (auto const address = parse_listen_address(*flags.admin); !address) {
-      reader.fault("--admin", 0, address.error());
+      reader.fault("--admin", 0, "invalid address: " + address.error());
     } else if (!is_local_address(*address)) {
       reader.fault("--admin", 0,
-                   "others reach this address, so it needs tokens, which only a file can name "
-                   "(expected an address of the loopback interface, or unix:/PATH)");
+                   "other machines can reach this address, so it needs tokens, which need a "
+                   "configuration file (expected a loopback address, or unix:/PATH)");
     } else if (parse_listen_address(
                    flags.listen.value_or(std::string(option_at("listen").initial))) == *address &&
                !address->ends_with(":0")) {
-      reader.fault("--admin", 0, "the gateway listens there too (expected another address)");
+      reader.fault("--admin", 0, "same address as --listen (expected another address)");
     }
     text += "admin: " + yaml(*flags.admin) + "\n";
   }
@@ -148,8 +148,8 @@ auto config_from_flags(serve_flags const& flags) -> result<config, std::vector<c
     if (keys.contains("mode") && *flags.idempotency != "off") {
       made->warnings.push_back(
           {"--idempotency", 1, 1,
-           "requests without Authorization own their keys together (anonymous: allow), so that "
-           "each may be told the answer to another; a configuration file can refuse them"});
+           "requests without an Authorization header share their keys (anonymous: allow), so that "
+           "one client may get the response of another; a configuration file can refuse them"});
     }
   }
   return made;

@@ -99,6 +99,10 @@ auto members_schema(std::string_view path) -> std::string {
       required += (required.empty() ? "" : ",") + json(rule->key());
     }
   }
+  for (auto const* const rule : options_formerly_under(path)) {
+    properties +=
+        ",\n" + json(rule->key()) + R"(:{"deprecated":true,)" + option_schema(*rule).substr(1);
+  }
   return R"("type":"object","properties":{)" + properties + R"(},"required":[)" + required +
          R"(],"additionalProperties":false)";
 }
@@ -131,7 +135,11 @@ auto option_schema(option const& rule) -> std::string {
     case option_form::named: whole = map_of(whole); break;
     case option_form::patterns: whole = any_of({whole, map_of(whole)}); break;
   }
-  return R"({"description":)" + json(rule.doc) + initial + "," + whole.substr(1);
+  auto const left_out = rule.when_left_out.empty()
+                            ? std::string()
+                            : " Default: " + std::string(rule.when_left_out) + ".";
+  return R"({"description":)" + json(std::string(rule.doc) + left_out) + initial + "," +
+         whole.substr(1);
 }
 
 // ---- reference ----
@@ -153,22 +161,38 @@ auto written_path(option const& rule) -> std::string {
 }
 
 auto written_values(option const& rule) -> std::string {
-  auto out = allowed_values(rule);
+  auto out = allowed_values(rule, "`");
   if (rule.type != option_type::section && !options_under(rule.path).empty()) {
     out += "; or a mapping";
   }
   switch (rule.form) {
     case option_form::one: break;
-    case option_form::list: out = "a list of: " + out; break;
+    case option_form::list:
+      out = (rule.type == option_type::section ? "a list of " : "a list of: ") + out;
+      break;
     case option_form::one_or_list: out += "; or a list"; break;
     case option_form::named: out = "a mapping from names to: " + out; break;
     case option_form::patterns: out += "; or a mapping from patterns"; break;
   }
-  // A bar would end the cell of the table.
-  for (auto at = out.find('|'); at != std::string::npos; at = out.find('|', at + 2)) {
-    out.insert(at, "\\");
-  }
   return out;
+}
+
+/// A bar would end the cell of a table.
+auto cell(std::string text) -> std::string {
+  for (auto at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
+    text.insert(at, "\\");
+  }
+  return text;
+}
+
+auto written_default(option const& rule) -> std::string {
+  if (!rule.when_left_out.empty()) {
+    return std::string(rule.when_left_out);
+  }
+  if (rule.available == availability::required) {
+    return "required";
+  }
+  return rule.initial.empty() ? "none" : "`" + std::string(rule.initial) + "`";
 }
 
 }  // namespace
@@ -185,14 +209,27 @@ auto config_reference() -> std::string {
   std::string out =
       "# Configuration\n"
       "\n"
+      "Here you look up every option of the configuration file: what it does, its default, and "
+      "when "
+      "to change it.\n"
+      "\n"
       "<!-- Generated: `tidegate schema --markdown > docs/reference/config.md`. -->\n"
       "\n"
-      "One file in YAML. `tidegate check -c FILE` says what is wrong with it, and where; `tidegate "
-      "schema` prints a JSON\n"
-      "Schema for editors. Unknown keys, duplicate keys and values that cannot be are refused, "
-      "never ignored. Paths of\n"
-      "files are relative to the folder of the configuration. Anchors and aliases may be used; "
-      "merge keys and tags not.\n";
+      "The configuration is one YAML file. `tidegate check -c FILE` finds mistakes and says where "
+      "they are;\n"
+      "`tidegate schema` prints a JSON Schema for editors. Unknown keys, duplicate keys and "
+      "invalid "
+      "values are\n"
+      "errors and never ignored. Paths of files are relative to the folder of the configuration. "
+      "Anchors and\n"
+      "aliases are allowed, merge keys and tags are not.\n"
+      "\n"
+      "In the names below, `[]` stands for an entry of a list and `NAME` for a name that you "
+      "choose. A duration\n"
+      "is a number with `ms`, `s`, `m`, `h` or `d`. A size is a number of bytes, or a number with "
+      "`KiB`, `MiB`,\n"
+      "`GiB` or `TiB`. A reload (SIGHUP) applies every change, except where an option says that it "
+      "needs a restart.\n";
   std::string later;
   for (auto const& rule : options()) {
     if (rule.available == availability::later) {
@@ -203,14 +240,15 @@ auto config_reference() -> std::string {
       out += "\n## `" + std::string(rule.path) +
              "`\n\n| option | allowed | default | meaning |\n|---|---|---|---|\n";
     }
-    auto const initial = rule.available == availability::required ? std::string("required")
-                         : rule.initial.empty()                   ? std::string("none")
-                                                : "`" + std::string(rule.initial) + "`";
-    out += "| `" + written_path(rule) + "` | " + written_values(rule) + " | " + initial + " | " +
-           std::string(rule.doc) + (rule.at_start ? " Changed by a new start only." : "") + " |\n";
+    out += "| `" + written_path(rule) + "` | " + cell(written_values(rule)) + " | " +
+           written_default(rule) + " | " + cell(std::string(rule.doc)) +
+           (rule.at_start ? " A change needs a restart." : "") + " |\n";
   }
   if (!later.empty()) {
-    out += "\n## Not available in this version\n\nThese are refused:\n\n" + later;
+    out +=
+        "\n## Not available in this version\n\nThese names are reserved for later versions. A file "
+        "that has one of them is refused.\n\n" +
+        later;
   }
   return out;
 }

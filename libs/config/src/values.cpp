@@ -115,13 +115,13 @@ auto parse_listen_address(std::string_view text) -> result<std::string, std::str
   if (text.starts_with("unix:")) {
     auto const path = text.substr(5);
     if (!path.starts_with('/') || path.size() > socket_path_max) {
-      return failure(std::string("the path of a socket begins with / and has at most 107 octets"));
+      return failure(std::string("the path must begin with / and have at most 107 bytes"));
     }
     return std::string(text);
   }
   auto const colon = text.rfind(':');
   if (colon == std::string_view::npos || !parse_port(text.substr(colon + 1))) {
-    return failure(std::string("an address ends in a colon and a port from 0 to 65535"));
+    return failure(std::string("the port is missing or not from 0 to 65535"));
   }
   auto const host = text.substr(0, colon);
   if (host == "localhost") {
@@ -135,7 +135,7 @@ auto parse_listen_address(std::string_view text) -> result<std::string, std::str
   // [::ffff:192.0.2.1] is an IPv4 address that was written as IPv6.
   bool const written_as_v6 = host.find(':') != std::string_view::npos;
   if (!address || written_as_v6 != brackets) {
-    return failure(std::string("the host is an IPv4 address, or an IPv6 address in brackets"));
+    return failure(std::string("the host is not an IPv4 address or an IPv6 address in brackets"));
   }
   return std::string(text);
 }
@@ -194,24 +194,24 @@ auto parse_server_url(std::string_view text) -> result<upstream_server, std::str
   if (text.starts_with("https://")) {
     server.tls = true;
   } else if (!text.starts_with("http://")) {
-    return failure(std::string("a server is a URL that begins with http:// or https://"));
+    return failure(std::string("it does not begin with http:// or https://"));
   }
   auto authority = text.substr(server.tls ? 8 : 7);
   if (authority.ends_with('/')) {
     authority.remove_suffix(1);
   }
   if (authority.find_first_of("/?#") != std::string_view::npos) {
-    return failure(std::string("a server has no path: requests go to it with their own"));
+    return failure(std::string("a path is not allowed; requests keep their own"));
   }
   if (authority.find('@') != std::string_view::npos) {
-    return failure(std::string("a server has no user name or password"));
+    return failure(std::string("a user name or password is not allowed"));
   }
   auto const host = http::parse_host(authority);
   if (!host) {
-    return failure("the host is not valid: " + std::string(http::message(host.error().fault)));
+    return failure("the host is invalid: " + std::string(http::message(host.error().fault)));
   }
   if (host->name.empty() || host->port == 0) {
-    return failure(std::string("a server has a host, and a port from 1 to 65535"));
+    return failure(std::string("the host is missing, or the port is not from 1 to 65535"));
   }
   server.host = host->name;
   server.port = host->port.value_or(server.tls ? 443 : 80);

@@ -59,7 +59,7 @@ auto with_tokens(std::string const& tokens) -> std::string {
 
 /// One with a SCIM service and its options.
 auto with_scim(std::string const& options) -> std::string {
-  return "routes: [{match: {path: /**}, service: scim, " + options + "}]\n";
+  return "routes: [{match: {path: /**}, service: scim, scim: {" + options + "}}]\n";
 }
 
 /// The same with a policy whose options are `options`.
@@ -153,7 +153,40 @@ TEST(gateway_config, reads_text_in_quotes) {
 TEST(gateway_config_warnings, name_policies_of_no_route) {
   EXPECT_THAT(warnings("policies: {a: {quota: 1, window: 1s}, b: {quota: 1, window: 1s}}\n"
                        "routes: [{match: {path: /**}, service: echo, limits: [b]}]\n"),
-              ElementsAre("1:12: the policy \"a\" is in the limits of no route"));
+              ElementsAre("1:12: policy \"a\" is not used by any route"));
+}
+
+TEST(gateway_config_warnings, name_the_new_place_of_options_of_scim) {
+  EXPECT_THAT(
+      warnings(
+          "routes:\n"
+          "- {match: {path: /a/**}, service: scim, max-page-size: 9, bulk: {max-payload: 2KiB}}\n"
+          "- {match: {path: /b/**}, service: scim, scim: {max-page-size: 9}}\n"),
+      ElementsAre(
+          "2:41: \"max-page-size\" is deprecated here (expected scim: {max-page-size: ...})",
+          "2:59: \"bulk\" is deprecated here (expected scim: {bulk: ...})"));
+}
+
+TEST(gateway_config, reads_options_of_scim_in_their_former_place) {
+  // One route is an alias of another and one shares its mapping: what is moved in one of them is
+  // not in the other.
+  auto const made = parsed(
+      "upstreams: {u: 'http://x'}\n"
+      "routes:\n"
+      "- {match: {path: /a/**}, service: scim, scim: &s {max-page-size: 9}, default-page-size: 3}\n"
+      "- {match: {path: /b/**}, service: scim, scim: *s}\n"
+      "- {match: {path: /c/**}, upstream: u, bridge: scim-cursor, max-page-size: 7}\n"
+      "- {match: {path: /d/**}, service: scim, bulk: {max-operations: 5}, public-url: "
+      "'https://x'}\n");
+  ASSERT_EQ(made.routes.size(), 4U);
+  EXPECT_EQ(made.routes[0].scim->pagination.max_page_size, 9U);
+  EXPECT_EQ(made.routes[0].scim->pagination.default_page_size, 3U);
+  EXPECT_EQ(made.routes[1].scim->pagination.max_page_size, 9U);
+  EXPECT_EQ(made.routes[1].scim->pagination.default_page_size, 9U);
+  EXPECT_EQ(made.routes[2].bridge->max_page_size, 7U);
+  EXPECT_EQ(made.routes[3].scim->bulk_max_operations, 5U);
+  EXPECT_EQ(made.routes[3].scim->public_url, "https://x");
+  EXPECT_EQ(place_of(made, "routes[/a/**].scim.default-page-size").line, 3U);
 }
 
 TEST(gateway_config_warnings, are_none_where_everything_is_used) {
@@ -505,7 +538,7 @@ auto const fault_rows = std::vector<fault_row>{
      "routes: [{match: {path: /**, headers: {}}, service: echo, cors: {}, upgrade: [websocket]}]\n",
      {"1:30: \"headers\" is not available in this version (expected path, methods, host",
       "1:59: \"cors\" is not available in this version (expected name, match, upstream, service, "
-      "limits, cost, idempotency, auth, bridge, and more with \"service: scim\"",
+      "limits, cost, idempotency, auth, bridge, scim",
       "1:69: \"upgrade\" is not available in this version"}},
     {"what_others_have",
      "routes: [{match: {path: /**}, service: echo, headers: {}, jwt: {}}]\n",
@@ -516,9 +549,9 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:40: \"health\" is not available in this version (expected servers",
       "2:59: \"outlier\" is not available in this version"}},
     {"an_unknown_key_of_scim",
-     "routes: [{match: {path: /a/**}, service: scim, max-page-sise: 1}]\n",
-     {"1:48: unknown key \"max-page-sise\"; did you mean \"max-page-size\"? (expected name, "
-      "match"}},
+     "routes: [{match: {path: /a/**}, service: scim, scim: {max-page-sise: 1}}]\n",
+     {"1:55: unknown key \"max-page-sise\"; did you mean \"max-page-size\"? (expected "
+      "default-page-size, max-page-size"}},
     {"a_duplicate_key",
      with("data: a\ndata: b\n"),
      {"3:1: duplicate key \"data\"; it is already in line 2"}},
@@ -530,7 +563,7 @@ auto const fault_rows = std::vector<fault_row>{
     {"several_at_once",
      "workers: x\nhttp: {max-urii: 1}\nroutes: []\n",
      {"1:10: workers: invalid number \"x\"", "2:8: unknown key \"max-urii\"",
-      "3:9: routes: an empty list"}},
+      "3:9: routes: empty list"}},
     // ---- values that YAML 1.1 would take for something else ----
     {"on",
      with("fields: {legacy: on}\n"),
@@ -538,7 +571,7 @@ auto const fault_rows = std::vector<fault_row>{
     {"yes", with("fields: {legacy: yes}\n"), {"2:18: legacy: invalid boolean \"yes\""}},
     {"true_in_quotes",
      with("fields: {legacy: \"true\"}\n"),
-     {"2:18: legacy: invalid boolean \"true\": text in quotes"}},
+     {"2:18: legacy: invalid boolean \"true\": it is in quotes (expected true or false"}},
     {"hexadecimal", with("workers: 0x10\n"), {"2:10: workers: invalid number \"0x10\""}},
     {"underscores", with("workers: 1_000\n"), {"2:10: workers: invalid number \"1_000\""}},
     {"octal", with("workers: 010\n"), {"2:10: workers: invalid number \"010\""}},
@@ -547,15 +580,17 @@ auto const fault_rows = std::vector<fault_row>{
     {"an_exponent", with("workers: 1e3\n"), {"2:10: workers: invalid number \"1e3\""}},
     {"a_number_in_quotes",
      with("workers: '4'\n"),
-     {"2:10: workers: invalid number \"4\": text in quotes"}},
+     {"2:10: workers: invalid number \"4\": it is in quotes (expected auto or a number from 1 to "
+      "1024"}},
     {"out_of_range",
      with("workers: 0\n"),
-     {"2:10: workers: \"0\" is out of range (expected auto or a number, 1 to 1024"}},
+     {"2:10: workers: \"0\" is out of range (expected auto or a number from 1 to 1024"}},
     {"too_large_for_anything", with("workers: 99999999999999999999\n"), {"2:10: workers: "}},
     // ---- durations, sizes, rates ----
     {"a_duration_without_unit",
      with("http: {idle-timeout: 60}\n"),
-     {"2:22: idle-timeout: invalid duration \"60\" (expected a duration such as 500ms"}},
+     {"2:22: idle-timeout: invalid duration \"60\" (expected a duration, e.g. 500ms, 10s, 24h; "
+      "from 1ms to 1d"}},
     {"a_fraction_of_a_second",
      with("http: {idle-timeout: 1.5s}\n"),
      {"2:22: idle-timeout: invalid duration \"1.5s\""}},
@@ -564,8 +599,8 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:22: idle-timeout: invalid duration \"-1s\""}},
     {"a_duration_of_nothing",
      with("http: {idle-timeout: 0s}\n"),
-     {"2:22: idle-timeout: \"0s\" is out of range (expected a duration such as 500ms, 10s, 5m or "
-      "24h, 1ms to 1d"}},
+     {"2:22: idle-timeout: \"0s\" is out of range (expected a duration, e.g. 500ms, 10s, 24h; from "
+      "1ms to 1d"}},
     {"an_endless_duration",
      with("http: {idle-timeout: 999999999999d}\n"),
      {"2:22: idle-timeout: "}},
@@ -581,32 +616,41 @@ auto const fault_rows = std::vector<fault_row>{
     // ---- listening ----
     {"an_address_without_port",
      with("listen: 127.0.0.1\n"),
-     {"2:9: listen: an address ends in a colon and a port"}},
-    {"a_name_to_listen_on", with("listen: example.com:80\n"), {"2:9: listen: the host is an IPv4"}},
-    {"ipv6_without_brackets", with("listen: '::1:80'\n"), {"2:9: listen: the host is an IPv4"}},
-    {"a_port_out_of_range", with("listen: ':65536'\n"), {"2:9: listen: an address ends in"}},
+     {"2:9: listen: invalid address \"127.0.0.1\": the port is missing"}},
+    {"a_name_to_listen_on",
+     with("listen: example.com:80\n"),
+     {"2:9: listen: invalid address \"example.com:80\": the host is not an IPv4 address or an IPv6 "
+      "address in brackets"}},
+    {"ipv6_without_brackets",
+     with("listen: '::1:80'\n"),
+     {"2:9: listen: invalid address \"::1:80\": the host is not an IPv4 address or an IPv6 address "
+      "in brackets"}},
+    {"a_port_out_of_range",
+     with("listen: ':65536'\n"),
+     {"2:9: listen: invalid address \":65536\": the port is missing or not from 0 to 65535"}},
     {"the_same_address_twice",
      with("listen: [':80', ':80']\n"),
      {"2:17: listen: duplicate \":80\""}},
     {"admin_where_clients_are",
      with("listen: ':80'\nadmin: ':80'\n"),
-     {"3:8: admin: the gateway listens on \":80\" too"}},
+     {"3:8: admin: \":80\" is also in \"listen\" (expected another address"}},
     {"a_console_that_may_do_anything",
      with("console: {directory: all}\n"),
      {"2:22: directory: unknown value \"all\" (expected read, write or off"}},
     {"admin_without_tokens_where_others_reach_it",
      with("admin: '0.0.0.0:9901'\n"),
-     {"2:8: admin: others reach \"0.0.0.0:9901\", so it needs tokens (expected {address: "
+     {"2:8: admin: other machines can reach \"0.0.0.0:9901\", so it needs tokens (expected "
+      "{address: "
       "\"0.0.0.0:9901\", tokens: [{name: NAME, sha256: DIGEST}]}"}},
     {"admin_of_ipv6_without_tokens",
      with("admin: {address: '[::]:9901'}\n"),
-     {"2:18: admin: others reach \"[::]:9901\", so it needs tokens"}},
+     {"2:18: admin: other machines can reach \"[::]:9901\", so it needs tokens"}},
     {"admin_without_an_address",
      with("admin: {tokens: [{name: a, sha256: " + std::string(64, 'a') + "}]}\n"),
      {"2:8: \"address\" is missing"}},
     {"admin_with_no_tokens_in_its_list",
      with("admin: {address: '127.0.0.1:1', tokens: []}\n"),
-     {"2:41: tokens: an empty list refuses every request"}},
+     {"2:41: tokens: empty list: every request would be refused"}},
     {"admin_with_a_token_twice",
      with("admin: {address: ':1', tokens: [{name: a, sha256: " + std::string(64, 'a') +
           "}, {name: a, sha256: " + std::string(64, 'b') + "}]}\n"),
@@ -615,35 +659,41 @@ auto const fault_rows = std::vector<fault_row>{
      with("admin: {address: ':1', tokens: [{name: a, tenant: t, sha256: " + std::string(64, 'a') +
           "}]}\n"),
      {"2:43: unknown key \"tenant\""}},
-    {"nowhere_to_listen", with("listen: []\n"), {"2:9: listen: an empty list"}},
+    {"nowhere_to_listen", with("listen: []\n"), {"2:9: listen: empty list"}},
     {"tls_without_key",
      with("listen: {address: ':80', tls: {certificate: a}}\n"),
      {"2:31: \"key\" is missing"}},
     {"proxy_protocol_from_nobody",
      with("listen: {address: ':80', proxy-protocol: true}\n"),
-     {"2:42: proxy-protocol: believed only from trusted-proxies"}},
+     {"2:42: proxy-protocol: needs \"trusted-proxies\", which is missing or empty"}},
     {"proxy_protocol_through_a_path",
      with("trusted-proxies: [10.0.0.0/8]\nlisten: {address: 'unix:/s', proxy-protocol: true}\n"),
-     {"3:46: proxy-protocol: who connects through a path has no address that could be trusted"}},
+     {"3:46: proxy-protocol: not for Unix sockets, whose clients have no address"}},
     {"an_access_log_without_a_file",
      with("access-log: {query: true}\n"),
      {"2:13: \"file\" is missing"}},
     {"http2_towards_upstreams",
      with("upstreams: {u: {servers: ['http://a'], http2: true}}\n"),
      {"2:47: http2: \"true\" is not available in this version (expected false"}},
-    {"a_relative_socket", with("listen: unix:x\n"), {"2:9: listen: the path of a socket"}},
+    {"a_relative_socket",
+     with("listen: unix:x\n"),
+     {"2:9: listen: invalid address \"unix:x\": the path must begin with / and have at most 107 "
+      "bytes"}},
     // ---- upstreams ----
-    {"no_url", with("upstreams: {a: localhost:3000}\n"), {"2:16: upstreams: a server is a URL"}},
+    {"no_url",
+     with("upstreams: {a: localhost:3000}\n"),
+     {"2:16: upstreams: invalid URL \"localhost:3000\": it does not begin"}},
     {"a_url_with_a_path",
      with("upstreams: {a: http://x/y}\n"),
-     {"2:16: upstreams: a server has no path"}},
+     {"2:16: upstreams: invalid URL \"http://x/y\": a path is not allowed; requests keep their "
+      "own"}},
     {"a_url_with_a_password",
      with("upstreams: {a: 'http://u:p@x'}\n"),
-     {"2:16: upstreams: a server has no user name"}},
+     {"2:16: upstreams: invalid URL \"http://u:***@x\": a user name or password is not allowed"}},
     {"a_url_without_host", with("upstreams: {a: 'http://'}\n"), {"2:16: upstreams: "}},
     {"a_url_with_port_0", with("upstreams: {a: 'http://x:0'}\n"), {"2:16: upstreams: "}},
     {"servers_missing", with("upstreams: {a: {retries: 1}}\n"), {"2:16: \"servers\" is missing"}},
-    {"no_servers", with("upstreams: {a: {servers: []}}\n"), {"2:26: servers: an empty list"}},
+    {"no_servers", with("upstreams: {a: {servers: []}}\n"), {"2:26: servers: empty list"}},
     {"servers_no_list",
      with("upstreams: {a: {servers: http://x}}\n"),
      {"2:26: servers: expected a list"}},
@@ -652,7 +702,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:37: servers: duplicate \"http://x:80\""}},
     {"tls_for_http",
      with("upstreams: {a: {servers: [http://x], tls: {verify: false}}}\n"),
-     {"2:43: tls: none of the servers is https://"}},
+     {"2:43: tls: only for servers with https://"}},
     {"too_many_sources",
      with(
          "policies: {p: {quota: 1, window: 1s, partition: [header:a, header:b, header:c, header:d, "
@@ -684,39 +734,41 @@ auto const fault_rows = std::vector<fault_row>{
      {"3:14: quota: \"0\" is out of range"}},
     {"a_quota_of_16_digits",
      with_policy("quota: 1000000000000000, window: 1s"),
-     {"3:14: quota: \"1000000000000000\" is out of range (expected a number, 1 to "
-      "999999999999999"}},
+     {"3:14: quota: \"1000000000000000\" is out of range (expected a number from 1 to "
+      "999999999999999; for content-bytes a size, e.g. 10MiB"}},
     {"a_size_of_requests",
      with_policy("quota: 1MiB, window: 1s"),
-     {"3:14: quota: a size is for unit content-bytes"}},
+     {"3:14: quota: \"1MiB\" is a size, which is only for unit: content-bytes (expected a number"}},
     {"half_a_second",
      with_policy("quota: 1, window: 500ms"),
-     {"3:25: window: \"500ms\" is out of range (expected a duration such as 10s, 5m, 24h or 7d, 1s "
-      "to 366d"}},
+     {"3:25: window: \"500ms\" is out of range (expected a duration, e.g. 10s, 24h; from 1s to "
+      "366d"}},
     {"one_and_a_half_seconds",
      with_policy("quota: 1, window: 1500ms"),
-     {"3:25: window: not in whole seconds"}},
+     {"3:25: window: must be whole seconds"}},
     {"a_window_of_two_years",
      with_policy("quota: 1, window: 730d"),
-     {"3:25: window: \"730d\" is out of range (expected a duration such as 10s, 5m, 24h or 7d, 1s "
-      "to 366d"}},
+     {"3:25: window: \"730d\" is out of range (expected a duration, e.g. 10s, 24h; from 1s to "
+      "366d"}},
     {"a_bearer_token_in_every_response",
      with_policy("quota: 1, window: 1s, partition: [path, header:authorization], partition-key: "
                  "plain"),
-     {"3:85: partition-key: \"plain\" would tell \"header:authorization\", which is a credential, "
-      "in every response (expected none, hashed"}},
+     {"3:85: partition-key: \"plain\" would show the credential \"header:authorization\" in every "
+      "response (expected none or hashed"}},
     {"a_cookie_in_every_response",
      with_policy("quota: 1, window: 1s, partition: [cookie:user], partition-key: plain"),
-     {"3:70: partition-key: \"plain\" would tell \"cookie:user\""}},
+     {"3:70: partition-key: \"plain\" would show the credential \"cookie:user\" in every response "
+      "(expected none or hashed"}},
     {"an_api_key_of_the_query_in_every_response",
      with_policy("quota: 1, window: 1s, partition: [query:api_key], partition-key: plain"),
-     {"3:72: partition-key: \"plain\" would tell \"query:api_key\""}},
+     {"3:72: partition-key: \"plain\" would show the credential \"query:api_key\" in every "
+      "response (expected none or hashed"}},
     {"a_window_for_slots",
      with_policy("quota: 1, unit: concurrent-requests, window: 1s"),
-     {"3:44: window: not for concurrent-requests"}},
+     {"3:44: window: not with unit: concurrent-requests"}},
     {"an_algorithm_for_slots",
      with_policy("quota: 1, unit: concurrent-requests, algorithm: gcra"),
-     {"3:44: algorithm: not for concurrent-requests"}},
+     {"3:44: algorithm: not with unit: concurrent-requests"}},
     {"an_unknown_unit",
      with_policy("quota: 1, window: 1s, unit: request"),
      {"3:35: unit: unknown value \"request\"; did you mean \"requests\"? (expected requests, "
@@ -727,7 +779,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"3:40: algorithm: unknown value \"leaky\" (expected fixed, sliding or gcra"}},
     {"a_burst_that_nothing_uses",
      with_policy("quota: 1, window: 1s, burst: 5"),
-     {"3:29: burst: only for algorithm gcra"}},
+     {"3:29: burst: only with algorithm: gcra"}},
     {"a_burst_for_centuries",
      with_policy("quota: 1, window: 366d, algorithm: gcra, burst: 1000"),
      {"3:55: the burst must be at least 1 and drain within ten years"}},
@@ -748,22 +800,24 @@ auto const fault_rows = std::vector<fault_row>{
      with_policy("quota: 1, window: 1s, abuse: true"),
      {"3:36: expected a mapping for \"abuse\" (keys: refusals, within, block"}},
     // ---- routes ----
-    {"no_routes", "routes: []\n", {"1:9: routes: an empty list"}},
+    {"no_routes", "routes: []\n", {"1:9: routes: empty list"}},
     {"routes_no_list", "routes: {}\n", {"1:9: routes: expected a list"}},
     {"a_route_without_match", "routes: [{service: echo}]\n", {"1:10: \"match\" is missing"}},
-    {"nothing_answers", "routes: [{match: {path: /}}]\n", {"1:10: nothing answers this route"}},
+    {"nothing_answers",
+     "routes: [{match: {path: /}}]\n",
+     {"1:10: \"upstream\" is missing (expected \"upstream\" or \"service\""}},
     {"two_answer",
      "upstreams: {a: http://x}\nroutes: [{match: {path: /}, upstream: a, service: echo}]\n",
-     {"2:42: a route has either"}},
+     {"2:42: \"service\" and \"upstream\" cannot be combined (expected one of them"}},
     {"an_unknown_upstream",
      "upstreams: {orders: http://x}\nroutes: [{match: {path: /}, upstream: order}]\n",
-     {"2:39: there is no upstream \"order\"; did you mean \"orders\"? (expected orders"}},
+     {"2:39: unknown upstream \"order\"; did you mean \"orders\"? (expected orders"}},
     {"no_upstreams",
      "routes: [{match: {path: /}, upstream: x}]\n",
-     {"1:39: there is no upstream \"x\"; none is defined"}},
+     {"1:39: unknown upstream \"x\"; the file defines none"}},
     {"an_unknown_policy",
      "routes: [{match: {path: /}, service: echo, limits: [p]}]\n",
-     {"1:53: there is no policy \"p\""}},
+     {"1:53: unknown policy \"p\""}},
     {"a_policy_with_faults_is_known",
      "policies: {p: {quota: x, window: 1s}}\n"
      "routes: [{match: {path: /}, service: echo, limits: [p]}]\n",
@@ -781,7 +835,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"1:29: methods: invalid method \"get\" (expected a method in upper case"}},
     {"no_methods",
      "routes: [{match: {methods: []}, service: echo}]\n",
-     {"1:28: methods: an empty list matches nothing"}},
+     {"1:28: methods: empty list (expected at least one method"}},
     {"a_host_with_a_port",
      "routes: [{match: {host: 'a:80'}, service: echo}]\n",
      {"1:25: host: \"a:80\" has a port"}},
@@ -791,11 +845,11 @@ auto const fault_rows = std::vector<fault_row>{
     {"the_same_name",
      "routes:\n- {match: {path: /}, name: a, service: echo}\n"
      "- {match: {path: /b}, name: a, service: echo}\n",
-     {"3:29: name: the route in line 2 is called \"a\" too"}},
+     {"3:29: name: the route in line 2 has the same name, \"a\""}},
     {"a_cost_above_a_quota",
      "policies: {p: {quota: 4, window: 1s}}\n"
      "routes: [{match: {path: /}, service: echo, limits: p, cost: 5}]\n",
-     {"2:61: cost: 5 is more than policy \"p\" ever admits (expected up to 4"}},
+     {"2:61: cost: 5 is more than policy \"p\" can ever admit (expected at most 4"}},
     {"a_cost_of_a_pattern_above_a_quota",
      "policies: {p: {quota: 4, window: 1s}}\n"
      "routes: [{match: {path: /}, service: echo, limits: p, cost: {default: 1, POST /: 5}}]\n",
@@ -812,7 +866,8 @@ auto const fault_rows = std::vector<fault_row>{
      "fields: {ratelimit: draft-07}\n"
      "policies: {a: {quota: 4, window: 1s}, b: {quota: 4, window: 1m}}\n"
      "routes: [{match: {path: /}, service: echo, limits: [a, b]}]\n",
-     {"3:56: limits: \"b\" has the same quota as \"a\", and draft-07"}},
+     {"3:56: limits: \"b\" has the same quota as \"a\", which clients cannot tell apart in "
+      "draft-07 (expected different quotas, or fields: {ratelimit: draft-09}"}},
     // ---- the rest ----
     {"an_unknown_draft",
      with("fields: {ratelimit: draft-08}\n"),
@@ -822,7 +877,7 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:19: trusted-proxies: invalid network \"10.0.0.0/33\""}},
     {"bits_behind_the_prefix",
      with("trusted-proxies: [10.0.0.1/8]\n"),
-     {"2:19: trusted-proxies: \"10.0.0.1/8\" has bits behind its prefix; did you mean "
+     {"2:19: trusted-proxies: \"10.0.0.1/8\" has bits after its prefix; did you mean "
       "\"10.0.0.0/8\"?"}},
     {"an_empty_path", with("data: ''\n"), {"2:7: data: invalid path \"\""}},
     // ---- stores ----
@@ -846,59 +901,78 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:23: idempotency: invalid store \"redis://\""}},
     {"a_size_of_keys_that_their_server_bounds",
      with("stores: {idempotency: 'redis://a:1', idempotency-size: 1MiB}\n"),
-     {"2:56: idempotency-size: only where \"idempotency\" is in memory or in SQLite; Redis is "
-      "bounded "
-      "by its maxmemory, PostgreSQL by its disk"}},
+     {"2:56: idempotency-size: only for keys in memory or in SQLite; Redis has its maxmemory, "
+      "PostgreSQL its disk"}},
     {"replicas_of_a_file",
      with("stores: {idempotency-replicas: 1}\n"),
-     {"2:32: idempotency-replicas: only where \"idempotency\" is in Redis"}},
+     {"2:32: idempotency-replicas: only for keys in Redis"}},
     {"a_lease_of_what_drains",
      with_policy("quota: 1, window: 1s, algorithm: gcra, counting: lease"),
-     {"3:56: counting: gcra cannot be counted by lease (expected exact"}},
+     {"3:56: counting: \"lease\" does not work with algorithm: gcra (expected exact"}},
     // ---- scim ----
     {"scim_at_one_path",
      "routes: [{match: {path: /scim}, service: scim}]\n",
-     {"1:18: service: scim has many paths (expected one that ends with /**"}},
+     {"1:18: match: invalid path for \"service: scim\" (expected one that ends with /**"}},
     {"options_of_scim_without_it",
-     "routes: [{match: {path: /}, service: echo, max-page-size: 9, bulk: {}}]\n",
-     {"1:44: max-page-size: only for \"service: scim\"", "1:62: bulk: only for \"service: scim\""}},
+     "routes: [{match: {path: /}, service: echo, scim: {max-page-size: 9, bulk: {}}}]\n",
+     {"1:51: max-page-size: only for \"service: scim\"", "1:69: bulk: only for \"service: scim\""}},
+    {"no_options_of_scim_without_it",
+     "routes: [{match: {path: /}, service: echo, scim: {}}]\n",
+     {"1:50: scim: only for \"service: scim\" or \"bridge: scim-cursor\""}},
+    {"scim_that_is_no_mapping",
+     "routes: [{match: {path: /**}, service: scim, scim: 5, max-page-size: 9}]\n",
+     {"1:52: expected a mapping for \"scim\" (keys: default-page-size"}},
+    {"an_option_of_scim_in_both_places",
+     "routes: [{match: {path: /**}, service: scim, max-page-size: 9,\n  scim: {max-page-size: "
+     "9}}]\n",
+     {"1:46: duplicate key \"max-page-size\"; it is already in \"scim\" in line 2"}},
+    {"an_option_of_scim_twice_in_its_former_place",
+     "routes: [{match: {path: /**}, service: scim, max-page-size: 9, max-page-size: 9}]\n",
+     {"1:64: duplicate key \"max-page-size\"; it is already in line 1"}},
+    {"a_wrong_option_of_scim_in_its_former_place",
+     "routes: [{match: {path: /**}, service: scim, max-page-size: x}]\n",
+     {"1:61: max-page-size: invalid number \"x\" (expected a number from 1 to 10000"}},
+    {"an_option_of_the_directory_for_a_bridge",
+     "upstreams: {u: 'http://x'}\n"
+     "routes: [{match: {path: /**}, upstream: u, bridge: scim-cursor, scim: {indexes: title}}]\n",
+     {"2:72: indexes: only for \"service: scim\""}},
     {"a_tenant_without_scim",
      with_tokens("{name: a, tenant: t, sha256: " + std::string(64, 'a') + "}"),
      {"1:77: tenant: only for \"service: scim\""}},
     {"a_page_larger_than_the_largest",
      with_scim("default-page-size: 200, max-page-size: 100"),
-     {"1:65: default-page-size: more than max-page-size"}},
+     {"1:72: default-page-size: more than \"max-page-size\""}},
     {"a_method_of_paging_that_is_off",
      with_scim("pagination: index, default-method: cursor"),
-     {"1:81: default-method: \"cursor\" is not one of \"pagination\""}},
+     {"1:88: default-method: \"cursor\" is not allowed by \"pagination\""}},
     {"a_fraction_of_a_second_for_cursors",
      with_scim("cursor-timeout: 1500ms"),
-     {"1:62: cursor-timeout: not in whole seconds"}},
+     {"1:69: cursor-timeout: must be whole seconds"}},
     {"a_public_url_without_a_host",
      with_scim("public-url: /scim"),
-     {"1:58: public-url: invalid base \"/scim\" (expected a URL without a query"}},
+     {"1:65: public-url: invalid URL \"/scim\" (expected e.g. https://id.example.com"}},
     {"two_views_of_one_directory",
      "routes: [{match: {path: /a/**}, service: scim}, {match: {path: /b/**}, service: scim, "
-     "indexes: title}]\n",
+     "scim: {indexes: title}}]\n",
      {"1:81: service: the route \"/a/**\" has the same directory"}},
     {"a_directory_in_the_file_of_keys",
      with("stores: {idempotency: 'sqlite:f', directory: 'sqlite:f'}\n"),
-     {"2:46: directory: the file of \"idempotency\" too"}},
+     {"2:46: directory: same file as \"idempotency\" (expected another file"}},
     // ---- auth ----
     {"auth_without_tokens",
      "routes: [{match: {path: /}, service: echo, auth: {}}]\n",
      {"1:50: \"bearer-tokens\" is missing"}},
-    {"auth_that_lets_nobody_in", with_tokens(""), {"1:66: bearer-tokens: an empty list"}},
+    {"auth_that_lets_nobody_in", with_tokens(""), {"1:66: bearer-tokens: empty list"}},
     {"a_token_without_a_digest",
      with_tokens("{name: a}"),
-     {"1:67: \"sha256\" is missing (expected 64 hexadecimal digits"}},
+     {"1:67: \"sha256\" is missing (expected 64 lower-case hexadecimal digits"}},
     {"a_digest_in_upper_case",
      with_tokens("{name: a, sha256: " + std::string(64, 'A') + "}"),
      {"1:85: sha256: invalid SHA-256 digest"}},
     {"a_token_twice",
      with_tokens("{name: a, sha256: " + std::string(64, 'a') +
                  "}, {name: a, sha256: " + std::string(64, 'a') + "}"),
-     {"1:159: name: duplicate \"a\"", "1:170: sha256: the token of \"a\" too"}},
+     {"1:159: name: duplicate \"a\"", "1:170: sha256: same token as \"a\""}},
     // ---- idempotency ----
     {"a_store_without_a_file",
      with("stores: {idempotency: 'sqlite:'}\n"),
@@ -911,28 +985,29 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:83: methods: GET is safe and needs no key"}},
     {"a_scope_of_what_every_request_has",
      with_keys("mode: optional, scope: [method, host, path, route]"),
-     {"2:81: scope: nothing in it tells one client from another (expected principal, header:NAME"}},
+     {"2:81: scope: does not name a client (expected at least one of principal, header:NAME"}},
     {"a_scope_of_nothing",
      with_keys("mode: optional, anonymous: allow, scope: []"),
-     {"2:99: scope: nothing in it tells one client from another"}},
+     {"2:99: scope: does not name a client"}},
     {"no_method_with_keys",
      with_keys("mode: optional, methods: []"),
-     {"2:83: methods: an empty list"}},
+     {"2:83: methods: empty list (expected at least one method, or mode: off"}},
     {"an_age_of_keys_that_do_not_say_it",
      with_keys("mode: required, key-age-max: 1h"),
-     {"2:87: key-age-max: only a UUID of version 7 says when it was made"}},
+     {"2:87: key-age-max: only with key-format: uuidv7"}},
     {"a_retry_that_could_do_a_thing_twice",
      with_keys("mode: required, on-unknown-outcome: retry"),
-     {"2:94: on-unknown-outcome: retry could carry out a request twice"}},
+     {"2:94: on-unknown-outcome: \"retry\" could run a request twice (expected conflict, or "
+      "upstream-deduplicates: true"}},
     {"a_pointer_without_a_slash",
      with_keys("mode: required, fingerprint: {json: [a]}"),
      {"2:95: json: invalid JSON pointer \"a\""}},
     {"no_pointers",
      with_keys("mode: required, fingerprint: {json: []}"),
-     {"2:87: fingerprint: no or too many JSON pointers (expected 1 to 32)"}},
+     {"2:87: fingerprint: too few or too many JSON pointers (expected 1 to 32"}},
     {"half_seconds_of_memory",
      with_keys("mode: required, ttl: 1500ms"),
-     {"2:79: ttl: not in whole seconds"}},
+     {"2:79: ttl: must be whole seconds"}},
     {"a_documentation_with_a_fragment",
      with_keys("mode: required, documentation: '/a#b'"),
      {"2:89: documentation: invalid URL or absolute path \"/a#b\""}},
@@ -1038,6 +1113,7 @@ TEST(gateway_config, has_a_schema_with_every_option) {
   for (auto const& rule : options()) {
     EXPECT_THAT(schema, HasSubstr("\"" + std::string(rule.key()) + "\":{")) << rule.path;
   }
+  EXPECT_THAT(schema, HasSubstr(R"("max-page-size":{"deprecated":true,"description":)"));
   EXPECT_EQ(std::count(schema.begin(), schema.end(), '{'),
             std::count(schema.begin(), schema.end(), '}'));
 }

@@ -93,11 +93,26 @@ TEST(gateway_config_effective, leaves_out_what_means_nothing) {
       "routes: [{match: {path: /scim/**}, service: scim, idempotency: {mode: optional}}]\n");
   EXPECT_THAT(
       scim,
-      AllOf(Contains("routes[/scim/**].max-page-size = 500 (default)"),
-            Contains("routes[/scim/**].bulk.max-operations = 1000 (default)"),
+      AllOf(Contains("routes[/scim/**].scim.max-page-size = 500 (default)"),
+            Contains("routes[/scim/**].scim.bulk.max-operations = 1000 (default)"),
             Contains("routes[/scim/**].idempotency.ttl = 24h (default)"),
             Contains("routes[/scim/**].idempotency.methods = [POST, PATCH] (default)"),
             Contains("routes[/scim/**].idempotency.scope = [header:authorization] (default)")));
+}
+
+TEST(gateway_config_effective, shows_options_of_scim_under_their_name_wherever_they_stand) {
+  std::string const start = "routes: [{match: {path: /scim/**}, service: scim, ";
+  EXPECT_THAT(lines_of(start + "cursor-timeout: 5m}]\n"),
+              AllOf(Contains("routes[/scim/**].scim.cursor-timeout = 5m (t.yaml:1:67)"),
+                    Not(Contains(HasSubstr("].cursor-timeout")))));
+  EXPECT_THAT(lines_of("upstreams: {u: 'http://a'}\n"
+                       "routes: [{match: {path: /**}, upstream: u, bridge: scim-cursor}]\n"),
+              AllOf(Contains("routes[/**].scim.max-page-size = 500 (default)"),
+                    Not(Contains(HasSubstr("scim.scan-budget")))));
+  EXPECT_THAT(changes(start + "max-page-size: 9}]\n", start + "scim: {max-page-size: 9}}]\n"),
+              IsEmpty());
+  EXPECT_THAT(changes(start + "max-page-size: 9}]\n", start + "scim: {max-page-size: 8}}]\n"),
+              ElementsAre("routes[/scim/**].scim.max-page-size: 9 -> 8"));
 }
 
 TEST(gateway_config_effective, has_every_option_that_a_file_gives) {

@@ -61,7 +61,7 @@ auto check_files(config const& settings) -> std::vector<config_fault> {
     bool const is_file = std::ranges::any_of(with->scim->schemas, [&](std::string const& file) {
       return schemas.error().contains(file);
     });
-    add("routes[" + with->name + (is_file ? "].schemas" : "].indexes"), schemas.error());
+    add("routes[" + with->name + (is_file ? "].scim.schemas" : "].scim.indexes"), schemas.error());
   }
   if (settings.access_log.to == access_log_config::destination::file) {
     auto const& file = settings.access_log.file;

@@ -16,9 +16,11 @@ namespace {
 using enum option_type;
 using form = option_form;
 
-auto range(option const& option, std::string (*text)(std::int64_t)) -> std::string {
+auto range(option const& option, std::string (*text)(std::int64_t), std::string_view before = ";")
+    -> std::string {
   bool const bounded = option.max != std::numeric_limits<std::int64_t>::max();
-  return bounded ? ", " + text(option.min) + " to " + text(option.max) : std::string();
+  return bounded ? std::string(before) + " from " + text(option.min) + " to " + text(option.max)
+                 : std::string();
 }
 
 auto milliseconds_text(std::int64_t value) -> std::string {
@@ -27,14 +29,14 @@ auto milliseconds_text(std::int64_t value) -> std::string {
 
 /// Examples that the bounds of the option allow.
 auto durations_within(option const& option) -> std::string {
-  std::vector<std::string_view> examples = {"500ms", "10s", "5m", "24h", "7d"};
+  std::vector<std::string_view> examples = {"500ms", "10s", "24h"};
   std::erase_if(examples, [&](std::string_view each) {
     auto const value = *parse_duration(each) / std::chrono::milliseconds(1);
     return value < option.min || value > option.max;
   });
   std::string out;
   for (auto const& each : examples) {
-    out += each == examples.front() ? "" : each == examples.back() ? " or " : ", ";
+    out += out.empty() ? "" : ", ";
     out += each;
   }
   return out;
@@ -47,14 +49,34 @@ auto number_text(std::int64_t value) -> std::string {
 auto allowed_besides_words(option const& option) -> std::string {
   switch (option.type) {
     case section: return option.form == form::list ? "mappings" : "a mapping";
-    case integer: return "a number" + range(option, number_text);
+    case integer: return "a number" + range(option, number_text, "");
     case duration:
-      return "a duration such as " + durations_within(option) + range(option, milliseconds_text);
-    case size: return "a size such as 512, 64KiB or 10MiB" + range(option, format_size);
+      return "a duration, e.g. " + durations_within(option) + range(option, milliseconds_text);
+    case size: return "a size, e.g. 512, 64KiB, 10MiB" + range(option, format_size);
     case quota:
-      return "a number" + range(option, number_text) + "; a size such as 10MiB for content-bytes";
+      return "a number" + range(option, number_text, "") + "; for content-bytes a size, e.g. 10MiB";
     default: return std::string(option.allowed);
   }
+}
+
+/// `e.g. a, b; more` with marks around each of a and b.
+auto with_marked_examples(std::string text, std::string_view mark) -> std::string {
+  constexpr std::string_view before = "e.g. ";
+  auto const begin = text.find(before);
+  if (mark.empty() || begin == std::string::npos) {
+    return text;
+  }
+  auto out = text.substr(0, begin + before.size());
+  auto rest = std::string_view(text).substr(begin + before.size());
+  auto const end = std::min(rest.find(';'), rest.size());
+  for (auto examples = rest.substr(0, end); !examples.empty();) {
+    auto const size = std::min(examples.find(", "), examples.size());
+    out.append(mark).append(examples.substr(0, size)).append(mark);
+    examples.remove_prefix(size);
+    out.append(examples.substr(0, 2));
+    examples.remove_prefix(std::min<std::size_t>(2, examples.size()));
+  }
+  return out.append(rest.substr(end));
 }
 
 /// Words for what is not there that people bring from other gateways, with the mapping that they
@@ -107,6 +129,16 @@ auto options_under(std::string_view path) -> std::vector<option const*> {
   return found;
 }
 
+auto options_formerly_under(std::string_view path) -> std::vector<option const*> {
+  std::vector<option const*> found;
+  for (auto const& row : options()) {
+    if (!row.former_parent.empty() && row.former_parent == path) {
+      found.push_back(&row);
+    }
+  }
+  return found;
+}
+
 auto split_words(std::string_view words) -> std::vector<std::string_view> {
   std::vector<std::string_view> found;
   while (!words.empty()) {
@@ -120,15 +152,15 @@ auto beginning_of(std::string_view form) -> std::string_view {
   return {form.begin(), end};
 }
 
-auto allowed_values(option const& option) -> std::string {
+auto allowed_values(option const& option, std::string_view mark) -> std::string {
   std::vector<std::string> values;
   for (auto const words : {option.words, option.forms}) {
     for (auto const word : split_words(words)) {
-      values.emplace_back(word);
+      values.push_back(std::string(mark) + std::string(word) + std::string(mark));
     }
   }
   if (auto other = allowed_besides_words(option); !other.empty()) {
-    values.push_back(std::move(other));
+    values.push_back(with_marked_examples(std::move(other), mark));
   }
   std::string text;
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -72,11 +72,16 @@ struct option {
   std::int64_t min = 0;        ///< of numbers, sizes in octets and durations in milliseconds
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
   std::string_view doc{};
+  /// What holds without the option, for people, where `initial` does not say it.
+  std::string_view when_left_out{};
   /// A change is taken over by the next start, not by a reload.
   bool at_start = false;
   /// Of a choice: its words are in the other order than the values of the member.
   bool reversed = false;
   route_kind routes = route_kind::all;
+  /// The mapping that the option stood in before it got its path: it is still read there, with a
+  /// warning.
+  std::string_view former_parent{};
   /// What reads the option into an object of the type with this tag; none: the reader does by hand.
   void const* owner = nullptr;
   void (*read)(option_reader& in, section const& from, option const& rule, void* owner) = nullptr;
@@ -93,6 +98,9 @@ struct option {
 /// The keys of the mapping at `path`, in the order of the table; "" is the file itself.
 [[nodiscard]] auto options_under(std::string_view path) -> std::vector<option const*>;
 
+/// The options that stood in the mapping at `path` before.
+[[nodiscard]] auto options_formerly_under(std::string_view path) -> std::vector<option const*>;
+
 /// Whether people look for a key in that mapping, "" for the file itself, that this version does
 /// not have under any name.
 [[nodiscard]] auto is_known_elsewhere(std::string_view parent, std::string_view key) -> bool;
@@ -103,7 +111,8 @@ struct option {
 /// How values of a form of a store begin: `sqlite:` of `sqlite:FILE`.
 [[nodiscard]] auto beginning_of(std::string_view form) -> std::string_view;
 
-/// What one value of the option may be, for people.
-[[nodiscard]] auto allowed_values(option const& option) -> std::string;
+/// What one value of the option may be, for people. What is written as it stands is put between
+/// two `mark`s.
+[[nodiscard]] auto allowed_values(option const& option, std::string_view mark = "") -> std::string;
 
 }  // namespace tidegate::gateway

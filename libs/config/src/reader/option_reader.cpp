@@ -54,20 +54,14 @@ auto section::place_of(std::string_view key) const -> yaml_place {
   return member == nullptr ? place : member->value->place;
 }
 
-auto keys_of(std::string_view path, bool with_scim) -> std::string {
+auto keys_of(std::string_view path) -> std::string {
   std::vector<std::string_view> keys;
-  bool is_all = true;
   for (auto const* const rule : options_under(path)) {
-    if (rule->available == availability::later) {
-      continue;
-    }
-    if (rule->routes != route_kind::all && !with_scim) {
-      is_all = false;
-    } else {
+    if (rule->available != availability::later) {
       keys.push_back(rule->key());
     }
   }
-  return joined(keys, ", ") + (is_all ? "" : ", and more with \"service: scim\"");
+  return joined(keys, ", ");
 }
 
 void option_reader::fault(yaml_place place, std::string message) {
@@ -125,17 +119,14 @@ auto option_reader::open(yaml_node const& node, std::string path) -> section {
   if (node.kind != yaml_kind::mapping) {
     fault(node.place, "expected a mapping" +
                           (opened.path.empty() ? "" : " for " + shown(key_of(opened.path))) +
-                          " (keys: " + keys_of(opened.path, false) + ")");
+                          " (keys: " + keys_of(opened.path) + ")");
     return opened;
   }
   opened.node = &node;
   auto const rules = options_under(opened.path);
   check_repetitions(node, "key");
-  auto const* const service = opened.find("service");
-  bool const has_scim =
-      opened.has("bridge") || (service != nullptr && service->value->text == "scim");
   for (auto const& [key, value] : node.members) {
-    check_key(*key, opened.path, rules, has_scim);
+    check_key(*key, opened.path, rules);
   }
   check_required(opened, rules);
   return opened;
@@ -150,13 +141,12 @@ auto option_reader::open_at(section const& parent, std::string_view key) -> sect
 }
 
 void option_reader::check_key(yaml_node const& key, std::string_view parent,
-                              std::vector<option const*> const& rules, bool with_scim) {
+                              std::vector<option const*> const& rules) {
   auto const found = std::find_if(rules.begin(), rules.end(),
                                   [&](option const* rule) { return rule->key() == key.text; });
   if (found != rules.end() ? (*found)->available == availability::later
                            : is_known_elsewhere(parent, key.text)) {
-    fault(key.place,
-          shown(key.text) + std::string(not_available) + expected(keys_of(parent, with_scim)));
+    fault(key.place, shown(key.text) + std::string(not_available) + expected(keys_of(parent)));
   } else if (found == rules.end()) {
     std::vector<std::string_view> known;
     for (auto const* const rule : rules) {
@@ -165,7 +155,7 @@ void option_reader::check_key(yaml_node const& key, std::string_view parent,
       }
     }
     fault(key.place, "unknown key " + shown(key.text) + did_you_mean(key.text, known) +
-                         expected(keys_of(parent, with_scim)));
+                         expected(keys_of(parent)));
   }
 }
 
@@ -212,7 +202,7 @@ auto option_reader::named_at(section const& from, std::string_view key)
   for (auto const& [name, value] : member->value->members) {
     if (!is_printable_name(name->text)) {
       fault(name->place, "invalid name " + shown(name->text) +
-                             expected("printable ASCII without spaces at its ends"));
+                             expected("printable ASCII characters, without spaces at the ends"));
     }
   }
   return member->value->members;
@@ -240,7 +230,7 @@ auto option_reader::is_value_to_read(option const& rule, yaml_node const& node) 
     return false;
   };
   if (node.kind != yaml_kind::scalar) {
-    return refuse("not a single value");
+    return refuse("must be a single value");
   }
   for (auto const later : split_words(rule.later)) {
     if (node.text.starts_with(later)) {

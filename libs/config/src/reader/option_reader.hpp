@@ -42,8 +42,8 @@ struct section {
   [[nodiscard]] auto place_of(std::string_view key) const -> yaml_place;
 };
 
-/// The keys that a section may have. Of a route those of SCIM only `with_scim`: they are many.
-[[nodiscard]] auto keys_of(std::string_view path, bool with_scim) -> std::string;
+/// The keys that a section may have.
+[[nodiscard]] auto keys_of(std::string_view path) -> std::string;
 
 /// Whether a choice is the word for a value that is missing.
 template <class Value>
@@ -197,7 +197,7 @@ class option_reader {
     } else if constexpr (std::is_same_v<Member, std::chrono::seconds>) {
       if (value % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
         fault(from.place_of(rule.key()),
-              std::string(rule.key()) + ": not in whole seconds" + expected("e.g. 10s"));
+              std::string(rule.key()) + ": must be whole seconds" + expected("e.g. 10s"));
       }
       return std::chrono::duration_cast<std::chrono::seconds>(value);
     } else if constexpr (std::is_same_v<Value, std::chrono::nanoseconds>) {
@@ -225,7 +225,7 @@ class option_reader {
 
   void refuse_variables(yaml_node const& node);
   void check_key(yaml_node const& key, std::string_view parent,
-                 std::vector<option const*> const& rules, bool with_scim);
+                 std::vector<option const*> const& rules);
   void check_required(section const& opened, std::vector<option const*> const& rules);
   [[nodiscard]] auto is_value_to_read(option const& rule, yaml_node const& node) -> bool;
 

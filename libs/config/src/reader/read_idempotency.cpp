@@ -21,8 +21,8 @@ void check_scope(option_reader& in, section const& from, idempotency_config& mad
   });
   if (!made.owned_by_address) {
     in.fault(from.place_of("scope"),
-             "scope: nothing in it tells one client from another (expected principal, header:NAME, "
-             "query:NAME, cookie:NAME or client-ip, and others besides)");
+             "scope: does not name a client (expected at least one of principal, header:NAME, "
+             "query:NAME, cookie:NAME, client-ip)");
   }
 }
 
@@ -32,7 +32,8 @@ void read_keys(option_reader& in, section const& from, route_config const& route
   if (!from.has("methods")) {
     made.methods = {"POST", "PATCH"};
   } else if (made.methods.empty()) {
-    in.fault(from.place_of("methods"), "methods: an empty list; mode: off says the same");
+    in.fault(from.place_of("methods"),
+             "methods: empty list (expected at least one method, or mode: off)");
   }
   for (auto const* const safe : {"GET", "HEAD", "OPTIONS", "TRACE"}) {
     if (std::ranges::find(made.methods, safe) != made.methods.end()) {
@@ -50,9 +51,7 @@ void read_keys(option_reader& in, section const& from, route_config const& route
     check_scope(in, from, made);
   }
   if (made.key.age_max && made.key.format != idempotency::key_format::uuidv7) {
-    in.fault(from.place_of("key-age-max"),
-             "key-age-max: only a UUID of version 7 says when it was made (expected with "
-             "key-format uuidv7)");
+    in.fault(from.place_of("key-age-max"), "key-age-max: only with key-format: uuidv7");
   }
 }
 
@@ -63,7 +62,7 @@ void read_fingerprint(option_reader& in, section const& from, idempotency_config
     auto const faults_before = in.fault_count();
     auto rule = idempotency::fingerprint_rule::json(in.take_list(chosen, "json", read_pointer));
     if (!rule && in.fault_count() == faults_before) {
-      in.fault(chosen.place, "fingerprint: no or too many JSON pointers (expected 1 to " +
+      in.fault(chosen.place, "fingerprint: too few or too many JSON pointers (expected 1 to " +
                                  std::to_string(idempotency::fingerprint_rule::pointers_max) + ")");
     } else if (rule) {
       made.fingerprint = *std::move(rule);
@@ -88,7 +87,7 @@ void read_idempotency(option_reader& in, section const& from, route_config& rout
   read_fingerprint(in, from, made);
   if (made.policy.retry_unknown && !made.policy.upstream_deduplicates) {
     in.fault(from.place_of("on-unknown-outcome"),
-             "on-unknown-outcome: retry could carry out a request twice (expected with "
+             "on-unknown-outcome: \"retry\" could run a request twice (expected conflict, or "
              "upstream-deduplicates: true)");
   }
   if (!mode || mode == "off" || in.fault_count() != faults_before) {
@@ -101,15 +100,16 @@ void read_idempotency(option_reader& in, section const& from, route_config& rout
   if (secret != made.scope.end()) {
     in.warn(from.has("scope") ? from.place_of("scope") : from.place,
             "scope: \"" + to_string(*secret) +
-                "\" is a credential: where it is renewed, a retry with the same key is a new "
-                "request and runs a second time; better: \"principal\" on a route with \"auth\", "
-                "or a field that names the client");
+                "\" is a credential: after it is renewed, a retry with the same key runs a second "
+                "time; better: \"principal\" on a route with \"auth\", or a header that names the "
+                "client");
   }
   if (made.owned_by_address) {
-    in.warn(from.place_of("scope"),
-            "scope: \"client-ip\" alone: clients behind one address own their keys together, and a "
-            "client whose address changes loses them; better: \"principal\" on a route with "
-            "\"auth\", or a field that names the client");
+    in.warn(
+        from.place_of("scope"),
+        "scope: \"client-ip\" alone: clients behind one address share their keys, and a client "
+        "whose address changes loses them; better: \"principal\" on a route with \"auth\", or a "
+        "header that names the client");
   }
   route.idempotency = std::move(made);
 }

@@ -17,7 +17,8 @@ void check_units(option_reader& in, section const& from, ratelimit::quota_unit u
     if (unit != ratelimit::quota_unit::content_bytes && given != nullptr &&
         parse_size(given->value->text) && !parse_count(given->value->text)) {
       in.fault(given->value->place,
-               std::string(key) + ": a size is for unit content-bytes (expected a number)");
+               std::string(key) + ": " + shown(given->value->text) +
+                   " is a size, which is only for unit: content-bytes (expected a number)");
     }
   }
 }
@@ -42,16 +43,16 @@ auto read_limit(option_reader& in, section const& from) -> std::optional<ratelim
   if (concurrent) {
     for (auto const* const key : {"window", "algorithm", "burst"}) {
       if (auto const* const given = from.find(key)) {
-        in.fault(given->key->place, std::string(key) + ": not for concurrent-requests");
+        in.fault(given->key->place, std::string(key) + ": not with unit: concurrent-requests");
       }
     }
   } else if (!from.has("window")) {
     in.fault(from.place, "\"window\" is missing" + expected(allowed_values(from.rule("window"))));
   } else if (window && *window % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
-    in.fault(from.place_of("window"), "window: not in whole seconds (expected whole seconds)");
+    in.fault(from.place_of("window"), "window: must be whole seconds (expected e.g. 10s)");
   }
   if (!concurrent && settings.burst && settings.algorithm != ratelimit::algorithm::gcra) {
-    in.fault(from.find("burst")->key->place, "burst: only for algorithm gcra");
+    in.fault(from.find("burst")->key->place, "burst: only with algorithm: gcra");
     settings.burst = std::nullopt;
   }
   if (!quota || (concurrent ? settings.burst.has_value() : !window)) {
@@ -76,9 +77,9 @@ auto read_policy(option_reader& in, section const& from, std::string_view name)
   auto sources = read_sources(in, from, "partition");
   if (auto const secret = std::ranges::find_if(sources, ratelimit::is_credential);
       form == "plain" && secret != sources.end()) {
-    in.fault(from.place_of("partition-key"),
-             "partition-key: \"plain\" would tell " + shown(to_string(*secret)) +
-                 ", which is a credential, in every response (expected none, hashed)");
+    in.fault(from.place_of("partition-key"), "partition-key: \"plain\" would show the credential " +
+                                                 shown(to_string(*secret)) +
+                                                 " in every response (expected none or hashed)");
   }
   // Its options are checked even when it has no quota.
   using ratelimit::partition_key_form;
@@ -103,7 +104,7 @@ auto read_policy(option_reader& in, section const& from, std::string_view name)
       policy->algorithm() == ratelimit::algorithm::gcra &&
       policy->unit() != ratelimit::quota_unit::concurrent_requests) {
     in.fault(from.place_of("counting"),
-             "counting: gcra cannot be counted by lease (expected exact)");
+             "counting: \"lease\" does not work with algorithm: gcra (expected exact)");
   }
   return made;
 }

@@ -18,10 +18,10 @@ auto read_listener(option_reader& in, section const& from, config const& made) -
   in.fill(from, listener);
   if (listener.proxy_protocol && made.trusted_proxies.empty()) {
     in.fault(from.place_of("proxy-protocol"),
-             "proxy-protocol: believed only from trusted-proxies, and there are none");
+             "proxy-protocol: needs \"trusted-proxies\", which is missing or empty");
   } else if (listener.proxy_protocol && listener.address.starts_with("unix:")) {
     in.fault(from.place_of("proxy-protocol"),
-             "proxy-protocol: who connects through a path has no address that could be trusted");
+             "proxy-protocol: not for Unix sockets, whose clients have no address");
   }
   return listener;
 }
@@ -43,17 +43,16 @@ void check_stores(option_reader& in, section const& from, std::string const& dat
     made.idempotency_size = 0;
     if (from.has("idempotency-size")) {
       in.fault(from.place_of("idempotency-size"),
-               "idempotency-size: only where \"idempotency\" is in memory or in SQLite; Redis is "
-               "bounded by its maxmemory, PostgreSQL by its disk");
+               "idempotency-size: only for keys in memory or in SQLite; Redis has its maxmemory, "
+               "PostgreSQL its disk");
     }
   }
   if (made.idempotency_replicas != 0 && made.idempotency.kind != store_kind::redis) {
-    in.fault(from.place_of("idempotency-replicas"),
-             "idempotency-replicas: only where \"idempotency\" is in Redis");
+    in.fault(from.place_of("idempotency-replicas"), "idempotency-replicas: only for keys in Redis");
   }
   if (made.directory == made.idempotency && made.directory.kind == store_kind::sqlite) {
     in.fault(from.place_of(has_directory ? "directory" : "idempotency"),
-             "directory: the file of \"idempotency\" too (expected another file)");
+             "directory: same file as \"idempotency\" (expected another file)");
   }
 }
 
@@ -78,7 +77,7 @@ void read_listeners(option_reader& in, section const& top, config& made) {
   if (!top.has("listen")) {
     made.listen.push_back({*read_address(rule, {rule.initial}), std::nullopt, true, false});
   } else if (items.empty()) {
-    in.fault(top.place_of("listen"), "listen: an empty list (expected at least one address)");
+    in.fault(top.place_of("listen"), "listen: empty list (expected at least one address)");
   }
   std::set<std::string> seen;
   for (auto const* const item : items) {
@@ -117,7 +116,7 @@ auto read_tokens(option_reader& in, section const& from, std::string const& key,
         in.fault(each.place_of("name"), "name: duplicate " + shown(token.name));
       }
       if (other.digest == token.digest) {
-        in.fault(each.place_of("sha256"), "sha256: the token of " + shown(other.name) + " too");
+        in.fault(each.place_of("sha256"), "sha256: same token as " + shown(other.name));
       }
     }
     tokens.push_back(std::move(token));
@@ -139,7 +138,7 @@ void read_admin(option_reader& in, section const& top, config& made) {
   if (is_mapping) {
     tokens =
         read_tokens(in, from, "tokens",
-                    "an empty list refuses every request; leave it out on the loopback interface");
+                    "empty list: every request would be refused (expected at least one token)");
   }
   if (tokens.size() > admin_tokens_max) {
     in.fault(from.place_of("tokens"),
@@ -151,15 +150,15 @@ void read_admin(option_reader& in, section const& top, config& made) {
   if (std::any_of(made.listen.begin(), made.listen.end(), [&](auto const& other) {
         return other.address == *address && !other.address.ends_with(":0");
       })) {
-    in.fault(from.place_of(key), "admin: the gateway listens on " + shown(*address) +
-                                     " too (expected another address)");
+    in.fault(from.place_of(key),
+             "admin: " + shown(*address) + " is also in \"listen\" (expected another address)");
   } else if (tokens.empty() && !is_local_address(*address)) {
     in.fault(
         from.place_of(key),
-        "admin: others reach " + shown(*address) +
+        "admin: other machines can reach " + shown(*address) +
             ", so it needs tokens (expected {address: " + shown(*address) +
             ", tokens: [{name: NAME, sha256: DIGEST}]} with what `printf %s TOKEN | sha256sum` "
-            "prints, or an address of the loopback interface such as \"127.0.0.1:9901\")");
+            "prints, or a loopback address, e.g. \"127.0.0.1:9901\")");
   }
   made.admin = admin_config{*address, std::move(tokens)};
 }

@@ -22,7 +22,7 @@ void check_match(option_reader& in, section const& from, request_match& match) {
   }
   if (from.has_empty_list("methods")) {
     in.fault(from.place_of("methods"),
-             "methods: an empty list matches nothing; leave it out for any");
+             "methods: empty list (expected at least one method, or no \"methods\" for all)");
   }
 }
 
@@ -36,10 +36,10 @@ auto resolve(option_reader& in, std::string_view kind, name_table const& known,
   for (auto const& [name, position] : known) {
     candidates.push_back(name);
   }
-  in.fault(reference.place,
-           "there is no " + std::string(kind) + " " + shown(reference.text) +
-               did_you_mean(reference.text, candidates) +
-               (candidates.empty() ? "; none is defined" : expected(joined(candidates, ", "))));
+  in.fault(reference.place, "unknown " + std::string(kind) + " " + shown(reference.text) +
+                                did_you_mean(reference.text, candidates) +
+                                (candidates.empty() ? "; the file defines none"
+                                                    : expected(joined(candidates, ", "))));
   return std::nullopt;
 }
 
@@ -50,9 +50,10 @@ void read_target(option_reader& in, section const& from, name_table const& upstr
   auto const* const given_service = from.find("service");
   auto const* const given_upstream = from.find("upstream");
   if (given_service != nullptr && given_upstream != nullptr) {
-    in.fault(given_service->key->place, "a route has either \"upstream\" or \"service\"");
+    in.fault(given_service->key->place,
+             "\"service\" and \"upstream\" cannot be combined (expected one of them)");
   } else if (given_service == nullptr && given_upstream == nullptr) {
-    in.fault(from.place, "nothing answers this route (expected \"upstream\" or \"service\")");
+    in.fault(from.place, "\"upstream\" is missing (expected \"upstream\" or \"service\")");
   }
   if (upstream && given_upstream != nullptr) {
     route.upstream = resolve(in, "upstream", upstreams, *given_upstream->value).value_or(0);
@@ -64,8 +65,9 @@ void read_target(option_reader& in, section const& from, name_table const& upstr
 
 auto read_auth(option_reader& in, section const& from, route_config const& route) -> auth_config {
   auth_config auth;
-  auth.tokens = read_tokens(in, from, "bearer-tokens",
-                            "an empty list refuses every request; leave out auth to serve all");
+  auth.tokens =
+      read_tokens(in, from, "bearer-tokens",
+                  "empty list: every request would be refused (expected at least one token)");
   if (route.service != route_service::scim) {
     for (auto const* const item : in.items_at(from, "bearer-tokens")) {
       for (auto const& [key, value] : item->members) {
@@ -108,8 +110,8 @@ void read_limits(option_reader& in, section const& from, name_table const& polic
       if (!fresh) {
         in.fault(item->place,
                  "limits: " + shown(item->text) + " has the same quota as " + shown(other->second) +
-                     ", and draft-07 tells them apart by nothing else (expected another "
-                     "quota, or fields: {ratelimit: draft-09})");
+                     ", which clients cannot tell apart in draft-07 (expected different quotas, or "
+                     "fields: {ratelimit: draft-09})");
       }
     }
     route.limits.push_back(*position);
@@ -123,7 +125,7 @@ auto read_cost(option_reader& in, option const& rule, yaml_node const& node, con
     auto const& limit = made.policies[position];
     if (limit.policy.unit() == ratelimit::quota_unit::requests && cost > limit.policy.cost_max()) {
       in.fault(node.place, "cost: " + std::to_string(cost) + " is more than policy " +
-                               shown(limit.name) + " ever admits (expected up to " +
+                               shown(limit.name) + " can ever admit (expected at most " +
                                std::to_string(limit.policy.cost_max()) + ")");
     }
   }
@@ -248,8 +250,7 @@ void warn_of_unused(option_reader& in, section const& top, config const& made) {
       return std::ranges::any_of(route.limits, is_it);
     });
     if (!is_used) {
-      in.warn(member.key->place,
-              "the policy " + shown(member.key->text) + " is in the limits of no route");
+      in.warn(member.key->place, "policy " + shown(member.key->text) + " is not used by any route");
     }
   }
 }
@@ -259,7 +260,7 @@ void warn_of_unused(option_reader& in, section const& top, config const& made) {
 void read_routes(option_reader& in, section const& top, known_names const& known, config& made) {
   auto const items = in.items_at(top, "routes");
   if (top.has_empty_list("routes")) {
-    in.fault(top.place_of("routes"), "routes: an empty list (expected at least one route)");
+    in.fault(top.place_of("routes"), "routes: empty list (expected at least one route)");
   }
   std::map<std::string, std::size_t> lines_by_name;
   std::vector<std::size_t> lines;
@@ -274,7 +275,7 @@ void read_routes(option_reader& in, section const& top, known_names const& known
       auto const line = " in line " + std::to_string(first->second);
       in.fault(from.has("name") ? from.place_of("name") : item->place,
                from.has("name")
-                   ? "name: the route" + line + " is called " + shown(route.name) + " too"
+                   ? "name: the route" + line + " has the same name, " + shown(route.name)
                    : "never reached: the route" + line + " has the same match");
     } else {
       warn_of_shadow(in, made, lines, route, item->place);

@@ -18,11 +18,11 @@ void read_pagination(option_reader& in, section const& from, scim::pagination_op
       by_cursor ? scim::pagination_method::cursor : scim::pagination_method::index;
   if (first && (by_cursor ? !made.cursor : !made.index)) {
     in.fault(from.place_of("default-method"),
-             "default-method: " + shown(*first) + " is not one of \"pagination\"");
+             "default-method: " + shown(*first) + " is not allowed by \"pagination\"");
   }
   if (made.max_page_size != 0 && made.default_page_size > made.max_page_size) {
     if (auto const* const given = from.find("default-page-size")) {
-      in.fault(given->value->place, "default-page-size: more than max-page-size");
+      in.fault(given->value->place, "default-page-size: more than \"max-page-size\"");
     }
     made.default_page_size = made.max_page_size;
   }
@@ -33,8 +33,8 @@ auto read_options(option_reader& in, section const& from) -> scim_config {
   in.fill(from, scim);
   read_pagination(in, from, scim.pagination);
   if (scim.public_url.starts_with('/') || scim.public_url.contains('?')) {
-    in.fault(from.place_of("public-url"), "public-url: invalid base " + shown(scim.public_url) +
-                                              " (expected a URL without a query)");
+    in.fault(from.place_of("public-url"), "public-url: invalid URL " + shown(scim.public_url) +
+                                              " (expected e.g. https://id.example.com)");
   }
   while (scim.public_url.ends_with('/')) {
     scim.public_url.pop_back();
@@ -42,11 +42,14 @@ auto read_options(option_reader& in, section const& from) -> scim_config {
   return scim;
 }
 
-/// What only `service: scim` has, and only that and a bridge.
+/// Options that the route cannot use: all without `service: scim`, but for those of pages with a
+/// bridge.
 void refuse_options(option_reader& in, section const& from, bool is_bridge) {
+  if (!is_bridge && from.node != nullptr && from.node->members.empty()) {
+    in.fault(from.place, "scim: only for \"service: scim\" or \"bridge: scim-cursor\"");
+  }
   for (auto const* const rule : options_under(from.path)) {
-    bool const is_allowed =
-        rule->routes == route_kind::all || (rule->routes == route_kind::pages && is_bridge);
+    bool const is_allowed = rule->routes == route_kind::pages && is_bridge;
     if (auto const* const given = from.find(rule->key()); given != nullptr && !is_allowed) {
       in.fault(given->key->place,
                std::string(rule->key()) + ": only for \"service: scim\"" +
@@ -55,18 +58,34 @@ void refuse_options(option_reader& in, section const& from, bool is_bridge) {
   }
 }
 
+/// Routes with a directory have the same one.
+void check_other_routes(option_reader& in, section const& from, config const& made,
+                        scim_config const& scim) {
+  for (auto const& other : made.routes) {
+    if (other.scim &&
+        (other.scim->schemas != scim.schemas || other.scim->indexes != scim.indexes)) {
+      in.fault(from.place_of("service"), "service: the route " + shown(other.name) +
+                                             " has the same directory (expected the same "
+                                             "\"schemas\" and \"indexes\" in both)");
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 void read_scim(option_reader& in, section const& from, config const& made, route_config& route) {
   bool const is_bridge = in.take(from, "bridge", read_choice).has_value();
-  auto scim = read_options(in, from);
+  auto const group = in.open_at(from, "scim");
+  auto scim = read_options(in, group);
   if (is_bridge && route.service != route_service::upstream) {
     in.fault(from.find("bridge")->key->place, "bridge: only for a route with \"upstream\"");
   }
   if (route.service != route_service::scim) {
-    refuse_options(in, from, is_bridge);
+    refuse_options(in, group, is_bridge);
     if (is_bridge && !scim.pagination.cursor) {
-      in.fault(from.place_of("pagination"), "pagination: a bridge without cursors does nothing");
+      in.fault(group.place_of("pagination"),
+               "pagination: \"index\" makes the bridge useless (expected both or cursor)");
     }
     if (is_bridge) {
       route.bridge = scim.pagination;
@@ -75,17 +94,9 @@ void read_scim(option_reader& in, section const& from, config const& made, route
   }
   if (!route.match.path.ends_with("/**")) {
     in.fault(from.place_of("match"),
-             "service: scim has many paths (expected one that ends with /**)");
+             "match: invalid path for \"service: scim\" (expected one that ends with /**)");
   }
-  for (auto const& other : made.routes) {
-    if (other.scim &&
-        (other.scim->schemas != scim.schemas || other.scim->indexes != scim.indexes)) {
-      in.fault(from.place_of("service"), "service: the route " + shown(other.name) +
-                                             " has the same directory (expected the same "
-                                             "\"schemas\" and \"indexes\")");
-      break;
-    }
-  }
+  check_other_routes(in, from, made, scim);
   route.scim = std::move(scim);
 }
 

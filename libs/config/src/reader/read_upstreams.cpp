@@ -12,7 +12,7 @@ auto read_servers(option_reader& in, section const& from) -> std::vector<upstrea
   std::vector<upstream_server> servers;
   auto const items = in.items_at(from, "servers");
   if (from.has_empty_list("servers")) {
-    in.fault(from.place_of("servers"), "servers: an empty list (expected at least one URL)");
+    in.fault(from.place_of("servers"), "servers: empty list (expected at least one URL)");
   }
   for (auto const* const item : items) {
     auto server = in.take_node(from.rule("servers"), *item, read_url);
@@ -32,12 +32,11 @@ void check_tls_and_overload(option_reader& in, section const& from,
   auto const tls = from.under("tls");
   if (tls.node != nullptr && !upstream.servers.empty() &&
       std::ranges::none_of(upstream.servers, &upstream_server::tls)) {
-    in.fault(tls.place, "tls: none of the servers is https://");
+    in.fault(tls.place, "tls: only for servers with https://");
   }
   auto const overload = from.under("overload");
   if (overload.node != nullptr && overload.node->members.empty()) {
-    in.fault(overload.place,
-             "overload: no option is set" + expected(keys_of(overload.path, false)));
+    in.fault(overload.place, "overload: no option is set" + expected(keys_of(overload.path)));
   }
 }
 

@@ -22,6 +22,14 @@ auto invalid(std::string_view type, scalar const& given, std::string_view reason
                  (reason.empty() ? "" : ": ") + std::string(reason));
 }
 
+/// Without passwords, which stand anywhere in what people write for a server: what is in doubt is
+/// left out.
+auto harmless(std::string_view text) -> std::string {
+  bool const is_odd = !text.contains("://") && text.find_first_of("=@ /") != std::string_view::npos;
+  return is_odd ? std::string(text.substr(0, text.find_first_of(":=@ /")))
+                : without_passwords(text);
+}
+
 auto in_range(option const& rule, std::int64_t number, scalar const& given)
     -> scalar_result<std::int64_t> {
   if (number < rule.min || number > rule.max) {
@@ -34,7 +42,7 @@ auto in_range(option const& rule, std::int64_t number, scalar const& given)
 
 auto read_boolean(option const&, scalar const& given) -> scalar_result<bool> {
   if (given.in_quotes || (given.text != "true" && given.text != "false")) {
-    return invalid("boolean", given, given.in_quotes ? "text in quotes" : "");
+    return invalid("boolean", given, given.in_quotes ? "it is in quotes" : "");
   }
   return given.text == "true";
 }
@@ -42,7 +50,7 @@ auto read_boolean(option const&, scalar const& given) -> scalar_result<bool> {
 auto read_integer(option const& rule, scalar const& given) -> scalar_result<std::int64_t> {
   auto const number = parse_count(given.text);
   if (!number || given.in_quotes) {
-    return invalid("number", given, given.in_quotes ? "text in quotes" : "");
+    return invalid("number", given, given.in_quotes ? "it is in quotes" : "");
   }
   return in_range(rule, *number, given);
 }
@@ -88,11 +96,15 @@ auto read_file(option const&, scalar const& given) -> scalar_result<std::string>
 }
 
 auto read_address(option const&, scalar const& given) -> scalar_result<std::string> {
-  return parse_listen_address(given.text);
+  auto address = parse_listen_address(given.text);
+  return address ? scalar_result<std::string>(*std::move(address))
+                 : invalid("address", given, address.error());
 }
 
 auto read_url(option const&, scalar const& given) -> scalar_result<upstream_server> {
-  return parse_server_url(given.text);
+  auto server = parse_server_url(given.text);
+  return server ? scalar_result<upstream_server>(*std::move(server))
+                : invalid("URL", {harmless(given.text)}, server.error());
 }
 
 auto read_network(option const&, scalar const& given) -> scalar_result<http::cidr> {
@@ -102,7 +114,7 @@ auto read_network(option const&, scalar const& given) -> scalar_result<http::cid
   }
   auto const address = http::parse_ip_address(given.text.substr(0, given.text.find('/')));
   if (address && *address != network->address) {
-    return failure(shown(given.text) + " has bits behind its prefix; did you mean " +
+    return failure(shown(given.text) + " has bits after its prefix; did you mean " +
                    shown(to_string(*network)) + "?");
   }
   return *network;
@@ -171,13 +183,7 @@ auto read_store(option const& rule, scalar const& given) -> scalar_result<store_
     return store_location{begin.starts_with("redis") ? store_kind::redis : store_kind::postgres,
                           std::string(given.text)};
   }
-  // What is in doubt is left out: passwords stand anywhere in what people write for a database.
-  bool const is_odd =
-      !given.text.contains("://") && given.text.find_first_of("=@ /") != std::string_view::npos;
-  auto const harmless = is_odd
-                            ? std::string(given.text.substr(0, given.text.find_first_of(":=@ /")))
-                            : without_passwords(given.text);
-  return invalid("store", {harmless});
+  return invalid("store", {harmless(given.text)});
 }
 
 /// What is wrong is not shown: it may be the token itself.

@@ -31,6 +31,12 @@ struct value_kind {
   constexpr auto at_start() const { return with(&option::at_start, true); }
   constexpr auto of_scim() const { return with(&option::routes, route_kind::scim); }
   constexpr auto of_pages() const { return with(&option::routes, route_kind::pages); }
+  constexpr auto left_out(std::string_view text) const {
+    return with(&option::when_left_out, text);
+  }
+  constexpr auto formerly_in(std::string_view parent) const {
+    return with(&option::former_parent, parent);
+  }
   /// The last word is the first of the enumeration.
   constexpr auto reversed() const { return with(&option::reversed, true); }
   constexpr auto or_word(std::string_view words) const { return with(&option::words, words); }
@@ -78,34 +84,33 @@ inline constexpr number_kind<option_type::quota, read_quota> quota{size_pattern}
 inline constexpr text_kind<option_type::section, nullptr> mapping;
 inline constexpr text_kind<option_type::boolean, read_boolean> boolean{"true or false"};
 inline constexpr text_kind<option_type::file, read_file> file{
-    "the path of a file or folder, relative to the folder of the configuration"};
+    "a path, relative to the folder of the configuration"};
 inline constexpr text_kind<option_type::digest, read_digest> digest{
-    "64 hexadecimal digits in lower case", "^[0-9a-f]{64}$"};
+    "64 lower-case hexadecimal digits", "^[0-9a-f]{64}$"};
 
 constexpr auto text = option_type::text;
-inline constexpr text_kind<text, read_rate> rate{"a rate such as 10/s or 100/m",
+inline constexpr text_kind<text, read_rate> rate{"a rate, e.g. 10/s, 100/m",
                                                  "^[0-9]+/[0-9]*(ms|s|m|h|d)$"};
 inline constexpr text_kind<text, read_address> address{
-    "HOST:PORT with an IPv4 address, an IPv6 address in brackets, localhost or nothing as HOST; "
-    "unix:/PATH"};
-inline constexpr text_kind<text, read_url> url{"http://HOST[:PORT] or https://HOST[:PORT]",
-                                               "^https?://"};
+    "an address, e.g. 127.0.0.1:8080, [::1]:8080, :8080, unix:/run/tidegate.sock"};
+inline constexpr text_kind<text, read_url> url{
+    "a URL, e.g. http://10.0.0.5:3000, https://api.example.com", "^https?://"};
 inline constexpr text_kind<text, read_network> network{
-    "a network such as 10.0.0.0/8 or 2001:db8::/32, or an address"};
-inline constexpr text_kind<text, read_path> path{"a path such as /v1/orders, /v1/*/items or /v1/**",
+    "a network or an address, e.g. 10.0.0.0/8, 2001:db8::/32, 192.0.2.1"};
+inline constexpr text_kind<text, read_path> path{"a path, e.g. /v1/orders, /v1/*/items, /v1/**",
                                                  "^/"};
-inline constexpr text_kind<text, read_method> method{"a method in upper case, such as GET",
+inline constexpr text_kind<text, read_method> method{"a method in upper case, e.g. GET",
                                                      "^[^a-z ]+$"};
-inline constexpr text_kind<text, read_host> host{"a host such as api.example.com, without a port"};
+inline constexpr text_kind<text, read_host> host{"a host without a port, e.g. api.example.com"};
 inline constexpr text_kind<text, read_source> source{
     "client-ip, header:NAME, query:NAME, cookie:NAME, method, host, path, route or principal",
     "^(client-ip|method|host|path|route|principal|(header|query|cookie):.+)$"};
-inline constexpr text_kind<text, read_pointer> pointer{"a JSON pointer such as /order/id",
+inline constexpr text_kind<text, read_pointer> pointer{"a JSON pointer, e.g. /order/id",
                                                        "^(/.*)?$"};
 inline constexpr text_kind<text, read_reference> reference{
-    "a URL or an absolute path, without a fragment", "^(/|https?://)[^#]*$"};
+    "a URL or an absolute path, without #fragment", "^(/|https?://)[^#]*$"};
 inline constexpr std::string_view name_pattern = "^[!-~]([ -~]*[!-~])?$";
-inline constexpr text_kind<text, read_name> name{"printable ASCII without spaces at its ends",
+inline constexpr text_kind<text, read_name> name{"a name of printable ASCII characters",
                                                  name_pattern};
 inline constexpr text_kind<text, read_name> policy_name{"the name of a policy", name_pattern};
 inline constexpr text_kind<text, read_name> upstream_name{"the name of an upstream", name_pattern};

@@ -99,10 +99,10 @@ TEST(proxy_scim_request_of, finds_the_base_of_locations) {
            row{"a trusted proxy is", "", "192.0.2.1",
                "Host: a.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: b.example\r\n",
                "https://b.example/scim/v2"},
-           row{"a public URL with a path", ", public-url: \"https://x.example/directory\"",
+           row{"a public URL with a path", ", scim: {public-url: \"https://x.example/directory\"}",
                "192.0.2.1", "Host: a.example\r\n", "https://x.example/directory"},
-           row{"a public URL without one", ", public-url: \"https://x.example\"", "192.0.2.1",
-               "Host: a.example\r\n", "https://x.example/scim/v2"},
+           row{"a public URL without one", ", scim: {public-url: \"https://x.example\"}",
+               "192.0.2.1", "Host: a.example\r\n", "https://x.example/scim/v2"},
        }) {
     phase_fixture with(scim_config_text(each.more));
     with.from = {*http::parse_ip_address(each.peer), "http"};

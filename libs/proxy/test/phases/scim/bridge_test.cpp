@@ -107,7 +107,7 @@ class proxy_bridge : public testing::Test {
 
 class proxy_bridge_by_default : public proxy_bridge {
  protected:
-  proxy_bridge_by_default() : proxy_bridge(", default-method: cursor") {}
+  proxy_bridge_by_default() : proxy_bridge(", scim: {default-method: cursor}") {}
 };
 
 TEST_F(proxy_bridge, asks_for_a_page_by_index_in_place_of_one_by_cursor) {

@@ -66,7 +66,8 @@ class proxy_scim : public testing::Test {
   std::array<std::byte, 32> secret_{};
   std::vector<store::directory::write_answer> writes_;
   exchange_fixture with_{
-      "data: /nowhere\nroutes: [{match: {path: /scim/**}, service: scim, max-body: 1KiB}]\n"};
+      "data: /nowhere\nroutes: [{match: {path: /scim/**}, service: scim, scim: {max-body: "
+      "1KiB}}]\n"};
 };
 
 TEST_F(proxy_scim, refuses_content_by_its_declared_length) {
