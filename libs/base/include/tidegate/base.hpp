@@ -6,6 +6,7 @@
 #include <tidegate/base/enum_set.hpp>
 #include <tidegate/base/hex.hpp>
 #include <tidegate/base/instant.hpp>
+#include <tidegate/base/nearest.hpp>
 #include <tidegate/base/number.hpp>
 #include <tidegate/base/result.hpp>
 #include <tidegate/base/sha256.hpp>
