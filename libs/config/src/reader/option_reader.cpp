@@ -10,6 +10,18 @@ namespace tidegate::gateway {
 
 namespace {
 
+/// `quota:10` and `match {path: /}` are keys to YAML; what is missing is not seen easily.
+auto missing_in(std::string_view text, std::vector<std::string_view> const& known) -> std::string {
+  auto const begins_with_key = [&](char mark) {
+    auto const end = text.find(mark);
+    return end != std::string_view::npos &&
+           std::find(known.begin(), known.end(), text.substr(0, end)) != known.end();
+  };
+  return begins_with_key(':')   ? "; a space is missing behind its colon"
+         : begins_with_key(' ') ? "; a colon is missing behind its first word"
+                                : "";
+}
+
 constexpr std::string_view not_available = " is not available in this version";
 
 auto key_of(std::string_view path) -> std::string_view {
@@ -154,7 +166,9 @@ void option_reader::check_key(yaml_node const& key, std::string_view parent,
         known.push_back(rule->key());
       }
     }
-    fault(key.place, "unknown key " + shown(key.text) + did_you_mean(key.text, known) +
+    auto const missing = missing_in(key.text, known);
+    fault(key.place, "unknown key " + shown(key.text) +
+                         (missing.empty() ? did_you_mean(key.text, known) : missing) +
                          expected(keys_of(parent)));
   }
 }
