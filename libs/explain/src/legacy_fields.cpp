@@ -265,6 +265,10 @@ void compare(legacy_fields const& read, ratelimit::limit_field const& field,
 
 }  // namespace
 
+auto is_legacy_name(std::string_view name) -> bool {
+  return read_name(name).has_value();
+}
+
 void explain_legacy(message_view const& message, sys_seconds now, told_limits const& told,
                     told_waits& waits, report& out) {
   std::string_view family;

@@ -120,6 +120,8 @@ void explain_retry_after(message_view const& message, std::chrono::sys_seconds n
                          told_limits const& told, told_waits& waits, report& out);
 void explain_legacy(message_view const& message, std::chrono::sys_seconds now,
                     told_limits const& told, told_waits& waits, report& out);
+/// Whether `explain_legacy` looks at a field of that name.
+[[nodiscard]] auto is_legacy_name(std::string_view name) -> bool;
 void explain_vendors(message_view const& message, std::chrono::sys_seconds now, told_waits& waits,
                      report& out);
 void explain_idempotency_key(message_view const& message, report& out);

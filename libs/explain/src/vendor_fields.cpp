@@ -117,12 +117,39 @@ void explain_stripe(message_view const& message, report& out) {
   }
 }
 
+/// What comes beside a limit, and what looks like one: no word of it would read as if it were not
+/// there.
+void explain_companions(message_view const& message, report& out) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> known = {
+      {{"x-ratelimit-used", "so much of the limit is used"},
+       {"x-ratelimit-resource", "the part of the API that the limit is for"},
+       {"x-ratelimit-bucket", "names the quota: requests that get the same name share it"},
+       {"x-ratelimit-global", "the limit is that of the whole account, not of this endpoint"},
+       {"x-ratelimit-scope", "whose limit it is"}}};
+  for (auto const& line : message.fields) {
+    auto const name = lower_case(line.name);
+    bool const is_about_limits = name.contains("ratelimit") || name.contains("rate-limit");
+    if (!is_about_limits || name == "ratelimit" || name == "ratelimit-policy" ||
+        name == "stripe-rate-limited-reason" || name.starts_with(anthropic) ||
+        is_legacy_name(name)) {
+      continue;
+    }
+    std::string_view meaning =
+        "looks like a limit, but is not known here: see the documentation of the API";
+    for (auto const& [companion, words] : known) {
+      meaning = name == companion ? words : meaning;
+    }
+    out.say(line.name, quoted(trimmed(line.value)) + ": " + std::string(meaning));
+  }
+}
+
 }  // namespace
 
 void explain_vendors(message_view const& message, sys_seconds now, told_waits& waits, report& out) {
   explain_anthropic(message, now, waits, out);
   explain_shopify(message, out);
   explain_stripe(message, out);
+  explain_companions(message, out);
 }
 
 }  // namespace tidegate::explain

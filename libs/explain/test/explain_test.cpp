@@ -119,6 +119,20 @@ TEST(explain_fields, knows_the_fields_of_single_vendors) {
       testing::Contains(testing::StartsWith("resets in 65 s")));
 }
 
+TEST(explain_fields, names_what_comes_beside_a_limit_and_what_looks_like_one) {
+  EXPECT_THAT(
+      said({"X-RateLimit-Used: 3", "X-RateLimit-Resource: core", "X-RateLimit-Bucket: ab",
+            "X-RateLimit-Global: true", "X-RateLimit-Scope: shared", "X-Acme-RateLimit-Max: 9"}),
+      ElementsAre(R"("3": so much of the limit is used)",
+                  R"("core": the part of the API that the limit is for)",
+                  R"("ab": names the quota: requests that get the same name share it)",
+                  R"("true": the limit is that of the whole account, not of this endpoint)",
+                  R"("shared": whose limit it is)",
+                  R"("9": looks like a limit, but is not known here: see the documentation of )"
+                  "the API"));
+  EXPECT_THAT(said({"X-Limit: 3", "Rate: 4"}), testing::IsEmpty());
+}
+
 TEST(explain_fields, takes_the_time_from_now_where_a_moment_is_beside_it) {
   // As the documentation of Discord prints it.
   std::vector<std::string> const discord{

@@ -174,10 +174,10 @@ auto to_text(std::string_view url, std::span<exchange const> exchanges,
     return area_of(one.rule) == area::ratelimit && one.result == outcome::holds;
   });
   if (errors + warnings == 0 && is_silent) {
-    out.append(counted(seen(outcome::holds), "rule holds", "rules hold")).append(", ");
-    out.append(std::to_string(seen(outcome::not_seen))).append(" not seen: ");
     out.append(paint.by_severity(severity::warning, "this API says nothing about its limits"));
-    out.append(": ").append(summary);
+    out.append(": ").append(counted(seen(outcome::holds), "rule holds", "rules hold"));
+    out.append(", ").append(std::to_string(seen(outcome::not_seen))).append(" not seen; ");
+    out.append(summary);
   } else if (errors + warnings == 0) {
     out.append(paint.good("nothing is wrong")).append(": ").append(summary);
   } else {
