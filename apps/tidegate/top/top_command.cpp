@@ -437,21 +437,29 @@ void add_top_command(CLI::App& app, int& status) {
   command
       ->add_option("--admin", settings->admin,
                    "The admin address of the gateway; without a scheme: http on this machine")
+      ->type_name("URL")
       ->capture_default_str();
   command->add_option("--interval", settings->interval, "Between two looks, such as 500ms or 2s")
+      ->type_name("TIME")
       ->capture_default_str();
   command->add_flag("--once", settings->once, "Print one snapshot and end");
   command->add_flag("--json", settings->json, "One JSON object a line, one for each interval");
   add_ca_option(*command, settings->ca_file);
   add_token_options(*command, *settings);
   command->footer(
-      "The token, where the address needs one: --token, --token-file, or the variable "
-      "TIDEGATE_ADMIN_TOKEN.\n"
-      "On a terminal it is drawn again each interval; q or Ctrl-C ends it, ? shows help. Elsewhere "
-      "it prints one snapshot.\n"
-      "Exit status: 0 it was shown; 1 the admin address gives no answer; 2 the command line is "
-      "wrong; 130\n"
-      "interrupted.");
+      R"(On a terminal it is drawn again each interval; q or Ctrl-C ends it, ? shows
+help. Elsewhere it prints one snapshot.
+
+The token, where the address needs one: --token, --token-file, or the variable
+TIDEGATE_ADMIN_TOKEN.
+
+Examples:
+  tidegate top
+  tidegate top --admin 127.0.0.1:9901 --interval 500ms
+  tidegate top --json --once | jq '.routes[].requests'
+
+Exit status: 0 it was shown; 1 the admin address gives no response; 2 the
+command line is wrong; 130 interrupted.)");
   command->callback([settings, &status] {
     settings->admin = with_scheme(settings->admin);
     status = watch(*settings);

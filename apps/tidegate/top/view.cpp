@@ -33,6 +33,11 @@ namespace {
   return number < 1e8 ? fixed_words(number / 1e3, 0) + "k" : fixed_words(number / 1e6, 0) + "M";
 }
 
+/// Of what is counted, which has no parts.
+[[nodiscard]] auto short_count(std::int64_t number) -> std::string {
+  return number < 100'000 ? std::to_string(number) : short_number(static_cast<double>(number));
+}
+
 [[nodiscard]] auto octets(double number) -> std::string {
   return number < (1 << 30) ? fixed_words(number / (1 << 20), 1) + " MiB"
                             : fixed_words(number / (1 << 30), 1) + " GiB";
@@ -293,8 +298,7 @@ template <class Figures>
   for (auto const& each : now.partitions) {
     made.add({explain::printable(each.text), explain::printable(each.policy.substr(0, 20)),
               short_number(each.requests / seconds), short_number(each.refused / seconds),
-              short_number(static_cast<double>(each.remaining)),
-              short_number(static_cast<double>(each.quota)),
+              short_count(each.remaining), short_count(each.quota),
               each.reset ? duration_words(*each.reset) : "-"});
   }
   return made;
@@ -313,7 +317,8 @@ template <class Figures>
         " %";
   }
   if (now.waiting > 0) {
-    text += "  " + std::to_string(now.waiting) + " wait for a key";
+    text += "  " + std::to_string(now.waiting) +
+            (now.waiting == 1 ? " waits for a key" : " wait for a key");
   }
   return text.substr(0, how.columns);
 }
