@@ -165,7 +165,7 @@ TEST(top_command, prints_one_snapshot_where_there_is_no_terminal) {
   EXPECT_THAT(shown.out, ContainsRegex("/v1/\\*\\* +- .* 3\n"));
   EXPECT_THAT(shown.out, ContainsRegex("burst +2/1m +- +- +- +2 +1\n"));
   EXPECT_THAT(shown.out,
-              ContainsRegex("header:x-api-key=#[0-9a-f]{8} +burst +0.[0-3] +0.[01] +0.0 +2.0 "));
+              ContainsRegex("header:x-api-key=#[0-9a-f]{8} +burst +0.[0-3] +0.[01] +0 +2 "));
   EXPECT_THAT(shown.out, ContainsRegex("client-ip=127.0.0.1 +per-address "));
   EXPECT_THAT(shown.out, Not(HasSubstr("\x1b")));
   EXPECT_THAT(shown.out, Not(HasSubstr("swordfish")));
