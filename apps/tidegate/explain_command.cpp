@@ -43,7 +43,8 @@ auto explain(explain_settings const& settings) -> int {
   for (auto const& line : settings.lines) {
     if (line == "-") {
       if (settings.lines.size() > 1) {
-        throw CLI::ValidationError("-", "fields come from standard input or from the command line");
+        throw CLI::ValidationError("-",
+                                   "headers come from standard input or from the command line");
       }
       input = read_input();
       message = explain::read_header_text(input);
@@ -59,7 +60,7 @@ auto explain(explain_settings const& settings) -> int {
   if (settings.json) {
     std::cout << explain::to_json(findings);
   } else if (findings.empty()) {
-    std::cout << "None of these fields is about quotas, waiting or idempotency keys.\n";
+    std::cout << "None of these headers is about quotas, waiting or idempotency keys.\n";
   } else {
     std::cout << explain::to_text(findings, wanted_colours());
   }
@@ -73,23 +74,28 @@ auto explain(explain_settings const& settings) -> int {
 
 void add_explain_command(CLI::App& app, std::vector<std::string> const& operands, int& status) {
   auto* const command = app.add_subcommand(
-      "explain", "Say in words what fields about quotas, waiting and idempotency keys mean");
+      "explain", "Say in words what headers about quotas, waiting and idempotency keys mean");
   auto const settings = std::make_shared<explain_settings>();
   command->add_option(
-      "FIELD", settings->lines,
-      "A field, 'NAME: VALUE'; any number of them; -: header lines from standard input");
+      "HEADER", settings->lines,
+      "Such as 'Retry-After: 120'; -: header lines from standard input, as curl -I prints them");
   command->add_flag("--json", settings->json, "One JSON object");
   command->footer(
-      R"(Knows RateLimit and RateLimit-Policy (draft-09 and draft-07), Retry-After, X-RateLimit-* and its
-relatives, and Idempotency-Key. Fields that are given together are explained together:
+      R"(Knows RateLimit and RateLimit-Policy (draft-09 and draft-07), Retry-After,
+X-RateLimit-* and its relatives (GitHub, OpenAI, Discord), what Anthropic,
+Shopify and Stripe send, and Idempotency-Key. Headers that are given together
+are explained together.
+
+Examples:
   tidegate explain 'RateLimit: "a";r=38;t=12' 'RateLimit-Policy: "a";q=100;w=60'
   curl -sI https://api.example.com/ | tidegate explain -
-Exit status: 0 nothing is wrong with them; 1 an error or a warning was found; 2 the command line is
-wrong.)");
+
+Exit status: 0 nothing is wrong with them; 1 an error or a warning was found;
+2 the command line is wrong.)");
   command->callback([settings, &operands, &status] {
     settings->lines.insert(settings->lines.end(), operands.begin(), operands.end());
     if (settings->lines.empty()) {
-      throw CLI::RequiredError("FIELD");
+      throw CLI::RequiredError("HEADER");
     }
     status = explain(*settings);
   });

@@ -2,6 +2,7 @@
 //
 // The one binary: takes the command line apart and hands over to a subcommand. It wires; it does
 // not decide.
+#include "command_line.hpp"
 #include "commands.hpp"
 #include "tidegate_version.hpp"
 
@@ -9,57 +10,34 @@
 
 #include <algorithm>
 #include <iostream>
-#include <numeric>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace {
 
-/// How many letters have to be put in, left out or changed.
-auto distance(std::string_view a, std::string_view b) -> std::size_t {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    auto before = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      auto const changed = before + (a[i - 1] == b[j - 1] ? 0U : 1U);
-      before = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
-    }
-  }
-  return row.back();
-}
-
-/// The message for a first word that is not a command.
-auto unknown_command(CLI::App const& app, std::string const& word) -> std::string {
-  std::string nearest;
-  std::size_t fewest = 3;  // further away it is not meant
-  std::string all;
-  for (auto const* const each : app.get_subcommands([](auto const*) { return true; })) {
-    auto const& name = each->get_name();
-    all += (all.empty() ? "" : ", ") + name;
-    if (auto const so_far = distance(word, name); so_far < fewest) {
-      fewest = so_far;
-      nearest = name;
-    }
-  }
-  return "error: unknown command \"" + word + "\"; " +
-         (nearest.empty() ? "" : "did you mean \"" + nearest + "\"? ") + "Commands: " + all + "\n";
-}
-
-/// `help`, `help COMMAND` and `version` are taken for the options that they stand for.
-void take_words_for_options(std::vector<std::string>& arguments) {
-  if (arguments.size() < 2) {
+/// `help COMMAND` is `COMMAND --help`.
+void take_help_for_an_option(std::vector<std::string>& arguments) {
+  if (arguments.size() < 2 || arguments[1] != "help") {
     return;
   }
-  if (arguments[1] == "version") {
-    arguments[1] = "--version";
-  } else if (arguments[1] == "help") {
+  bool const is_about_itself = arguments.size() == 3 && arguments[2].starts_with('-');
+  if (!is_about_itself) {
     arguments.erase(arguments.begin() + 1);
     arguments.emplace_back("--help");
   }
+}
+
+/// `help` and `version`, for those who look for them among the commands.
+void add_own_commands(CLI::App& app, std::string const& version) {
+  auto* const help = app.add_subcommand("help", "Print what a command takes");
+  auto const words = std::make_shared<std::vector<std::string>>();
+  help->add_option("COMMAND", *words, "The command, such as call or scim export");
+  help->callback([words] {});  // never run: see above
+  auto* const print_version = app.add_subcommand("version", "Print the version");
+  print_version->callback([version] { std::cout << version << '\n'; });
 }
 
 }  // namespace
@@ -67,17 +45,18 @@ void take_words_for_options(std::vector<std::string>& arguments) {
 auto main(int argc, char** argv) -> int {
   using namespace tidegate::app;
 
-  CLI::App app("Tidegate makes HTTP APIs well behaved: rate limits, idempotency, SCIM.",
+  auto const version = std::string("tidegate " TIDEGATE_VERSION " (" TIDEGATE_COMMIT ")");
+  CLI::App app("Tidegate: rate limits, safe retries and SCIM in front of any HTTP API.",
                "tidegate");
-  app.set_version_flag("-v,--version", "tidegate " TIDEGATE_VERSION " (" TIDEGATE_COMMIT ")");
+  use_common_texts(app);
+  app.set_version_flag("-v,--version", version, "Print the version");
   app.require_subcommand(0, 1);
-  app.footer("Run 'tidegate help COMMAND' for what a command takes.");
 
   // What stands after "--" is for the subcommand as it is, even if it looks like an option.
   auto const arguments = std::span(argv, static_cast<std::size_t>(argc));
   auto const dashes = std::find(arguments.begin(), arguments.end(), std::string_view("--"));
   auto options = std::vector<std::string>(arguments.begin(), dashes);
-  take_words_for_options(options);
+  take_help_for_an_option(options);
   auto const operands = dashes == arguments.end()
                             ? std::vector<std::string>()
                             : std::vector<std::string>(dashes + 1, arguments.end());
@@ -85,20 +64,24 @@ auto main(int argc, char** argv) -> int {
   int status = exit_success;
   add_serve_command(app, {TIDEGATE_VERSION, TIDEGATE_COMMIT}, status);
   add_config_commands(app, status);
-  add_sf_command(app, operands, status);
+  add_top_command(app, status);
   add_explain_command(app, operands, status);
   add_lint_command(app, status);
-  add_top_command(app, status);
   add_call_command(app, status);
   add_scim_command(app, status);
+  add_sf_command(app, operands, status);
+  add_own_commands(app, version);
+  // Behind them, since commands inherit it.
+  app.footer(R"(Examples:
+  tidegate serve --upstream http://127.0.0.1:3000 --limit 100/m
+  tidegate check gateway.yaml
+  tidegate help call)");
 
-  auto const is_second_word = [&](CLI::App const* each) {
-    return options.size() > 1 && each->get_name() == options[1];
-  };
-  auto const commands = app.get_subcommands([](CLI::App const*) { return true; });
+  // Before all else, since `serv --help` is not about the program.
+  auto const is_meant = [&](CLI::App const* each) { return each->get_name() == options[1]; };
   if (options.size() > 1 && !options[1].starts_with('-') &&
-      std::ranges::none_of(commands, is_second_word)) {
-    std::cerr << unknown_command(app, options[1]);
+      std::ranges::none_of(app.get_subcommands([](CLI::App const*) { return true; }), is_meant)) {
+    std::cerr << "error: " << unknown_command(app, options[1]) << '\n';
     return exit_usage;
   }
   try {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.hpp"
 
+#include "command_line.hpp"
+
 #include <tidegate/sf.hpp>
 
 #include <CLI/CLI.hpp>
@@ -98,21 +100,30 @@ auto lines_of_stdin() -> std::vector<std::string> {
 
 auto add_options(CLI::App& command) -> std::shared_ptr<sf_options> {
   auto options = std::make_shared<sf_options>();
-  command.add_option("--type", options->type, "What the field is defined as")
+  command.add_option("--type", options->type, "What the header is defined as")
       ->required()
-      ->check(CLI::IsMember({"item", "list", "dictionary"}));
+      ->check(one_of({"item", "list", "dictionary"}))
+      ->type_name("TYPE");
   command.add_option("--dialect", options->dialect, "The specification to go by")
-      ->check(CLI::IsMember({"rfc9651", "rfc8941", "draft11"}))
+      ->check(one_of({"rfc9651", "rfc8941", "draft11"}))
+      ->type_name("NAME")
       ->capture_default_str();
   return options;
 }
 
 void add_parse(CLI::App& sf, std::vector<std::string> const& operands, int& status) {
-  auto* const command = sf.add_subcommand("parse", "Print a field value as JSON");
+  auto* const command = sf.add_subcommand("parse", "Print a header value as JSON");
   auto const options = add_options(*command);
-  command->footer(R"(With values: tidegate sf parse --type TYPE [OPTIONS] [VALUE...]
-VALUE...: field lines, combined as the specification says; without any, each line of
-standard input is one. Exits with 1 when the value is not valid.)");
+  command->footer(
+      R"(Each VALUE is one header line; they are combined as the specification says.
+Without any, each line of standard input is one.
+
+Examples:
+  tidegate sf parse --type list '"burst";q=100;w=60, "daily";q=5000'
+  tidegate sf parse --type item -- -42
+
+Exit status: 0 it was printed; 1 the value is not valid; 2 the command line is
+wrong.)");
   // Values may begin with "-", as negative numbers do: what is not an option of ours is one.
   command->allow_extras();
   command->callback([command, options, &operands, &status] {
@@ -134,11 +145,17 @@ standard input is one. Exits with 1 when the value is not valid.)");
 
 void add_format(CLI::App& sf, std::vector<std::string> const& operands, int& status) {
   auto* const command =
-      sf.add_subcommand("format", "Print JSON from standard input as a field value");
+      sf.add_subcommand("format", "Print JSON from standard input as a header value");
   auto const options = add_options(*command);
   command->footer(
-      R"(Reads the JSON that 'tidegate sf parse' prints. An empty list or dictionary prints nothing.
-Exits with 1 when there is no such field value.)");
+      R"(Reads the JSON that 'tidegate sf parse' prints. An empty list or dictionary
+prints nothing.
+
+Examples:
+  echo '["abc", [["q", 1]]]' | tidegate sf format --type item
+
+Exit status: 0 it was printed; 1 there is no such value; 2 the command line is
+wrong.)");
   command->callback([command, options, &operands, &status] {
     if (!operands.empty()) {
       throw CLI::ExtrasError(command->get_name(), operands);
@@ -152,7 +169,7 @@ Exits with 1 when there is no such field value.)");
 }  // namespace
 
 void add_sf_command(CLI::App& app, std::vector<std::string> const& operands, int& status) {
-  auto* const sf = app.add_subcommand("sf", "Parse and format Structured Fields");
+  auto* const sf = app.add_subcommand("sf", "Parse and format Structured Fields (RFC 9651)");
   sf->require_subcommand(1);
   add_parse(*sf, operands, status);
   add_format(*sf, operands, status);

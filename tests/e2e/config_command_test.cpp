@@ -7,10 +7,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace tidegate::e2e {
 namespace {
@@ -293,91 +291,6 @@ TEST_F(config_command, prints_the_schema_and_the_reference) {
   EXPECT_EQ(reference.status, 0);
   EXPECT_THAT(reference.out, testing::StartsWith("# Configuration\n"));
   EXPECT_EQ(run({TIDEGATE_BINARY, "schema", "x"}).status, 2);
-}
-
-TEST(command_line, takes_the_words_that_people_try_first) {
-  auto const tidegate = [](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), TIDEGATE_BINARY);
-    return run(arguments);
-  };
-  for (auto const* const word : {"version", "--version", "-v"}) {
-    auto const got = tidegate({word});
-    EXPECT_EQ(got.status, 0) << word;
-    EXPECT_THAT(got.out, testing::StartsWith("tidegate ")) << word;
-  }
-  EXPECT_EQ(tidegate({"help"}).out, tidegate({"--help"}).out);
-  EXPECT_EQ(tidegate({"help"}).status, 0);
-  EXPECT_EQ(tidegate({"help", "call"}).out, tidegate({"call", "--help"}).out);
-  auto const wrong = tidegate({"serv", "-c", "x"});
-  EXPECT_EQ(wrong.status, 2);
-  EXPECT_THAT(wrong.err,
-              testing::StartsWith(
-                  R"(error: unknown command "serv"; did you mean "serve"? Commands: serve, )"));
-  EXPECT_THAT(tidegate({"frobnicate"}).err, testing::Not(testing::HasSubstr("did you mean")));
-}
-
-TEST(command_line, takes_a_configuration_without_its_option) {
-  auto const got = run({TIDEGATE_BINARY, "check", "/no/such/file"});
-  EXPECT_EQ(got.status, 2);
-  EXPECT_THAT(got.err, testing::HasSubstr("cannot read /no/such/file"));
-  auto const serving = run({TIDEGATE_BINARY, "serve", "/no/such/file"});
-  EXPECT_EQ(serving.status, 2);
-  EXPECT_THAT(serving.err, testing::HasSubstr("/no/such/file"));
-}
-
-/// What one command prints as its help, and the names of its subcommands.
-struct shown_help {
-  std::string text;
-  std::vector<std::string> subcommands;
-};
-
-/// Reads the help of a command: each option, operand and subcommand is described in words that
-/// begin with a capital.
-auto check_help(std::vector<std::string> const& command) -> shown_help {
-  std::vector<std::string> arguments{TIDEGATE_BINARY};
-  arguments.insert(arguments.end(), command.begin(), command.end());
-  arguments.emplace_back("--help");
-  shown_help shown{run(arguments).out, {}};
-  auto const begins_well = [](std::string_view words) {
-    return !words.empty() && words.front() >= 'A' && words.front() <= 'Z';
-  };
-  EXPECT_TRUE(begins_well(shown.text)) << shown.text;
-  std::istringstream lines(shown.text);
-  std::string section;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(' ')) {
-      section = line;
-    }
-    bool const is_list =
-        section == "Options:" || section == "Positionals:" || section == "Subcommands:";
-    if (!is_list || !line.starts_with("  ")) {
-      continue;
-    }
-    constexpr std::size_t column = 30;  // of the words; a long name has a line of its own
-    if (line.size() > column && line.substr(column - 2, 2) == "  ") {
-      EXPECT_TRUE(begins_well(std::string_view(line).substr(column))) << line;
-    }
-    if (section == "Subcommands:" && line[2] != ' ') {
-      shown.subcommands.push_back(line.substr(2, line.find(' ', 2) - 2));
-    }
-  }
-  return shown;
-}
-
-TEST(command_line, describes_every_command_in_the_same_way_in_the_help) {
-  std::vector<std::vector<std::string>> commands{{}};
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    auto const command = commands[i];
-    auto const shown = check_help(command);
-    // A number is an N, and what is allowed is said in words.
-    EXPECT_THAT(shown.text, testing::Not(testing::HasSubstr("UINT"))) << shown.text;
-    EXPECT_THAT(shown.text, testing::Not(testing::HasSubstr("INT in ["))) << shown.text;
-    for (auto const& name : shown.subcommands) {
-      commands.push_back(command);
-      commands.back().push_back(name);
-    }
-  }
-  EXPECT_GE(commands.size(), 14U) << "not all commands were found";
 }
 
 }  // namespace

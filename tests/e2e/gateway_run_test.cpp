@@ -368,17 +368,24 @@ TEST(gateway_flags, say_what_is_done) {
                                 ", no limits; console: add --admin 127.0.0.1:9901");
   gateway limited(std::vector<std::string>{"--upstream", api.url(), "--listen", "127.0.0.1:0",
                                            "--limit", "2/1m by header:x-api-key"});
-  EXPECT_THAT(limited.output(), HasSubstr(", 2 requests in 60 s;"));
+  EXPECT_THAT(limited.output(), HasSubstr(", 2 requests a minute for each header:x-api-key;"));
+  gateway several(std::vector<std::string>{"--upstream", api.url(), "--listen", "127.0.0.1:0",
+                                           "--limit", "1/s", "--limit", "9/2h by host,path",
+                                           "--idempotency", "optional", "--admin", "127.0.0.1:0"});
+  EXPECT_THAT(several.output(), MatchesRegex(".*, 1 request a second for each client-ip, "
+                                             "9 requests in 2h for each host and path; "
+                                             "Idempotency-Key optional; "
+                                             "console: http://127.0.0.1:[0-9]+"));
 }
 
 TEST(gateway_flags, are_refused_with_what_is_wrong) {
   auto const wrong =
       run({TIDEGATE_BINARY, "serve", "--upstream", "http://127.0.0.1:1", "--limit", "many"});
   EXPECT_EQ(wrong.status, 2);
-  EXPECT_THAT(wrong.err, StartsWith("--limit: expected QUOTA/WINDOW"));
+  EXPECT_THAT(wrong.err, StartsWith("error: --limit: expected QUOTA/WINDOW"));
   auto const nothing = run({TIDEGATE_BINARY, "serve"});
   EXPECT_EQ(nothing.status, 2);
-  EXPECT_THAT(nothing.err, HasSubstr("serve needs -c FILE or --upstream URL"));
+  EXPECT_THAT(nothing.err, StartsWith("error: FILE or --upstream is missing\n"));
 }
 
 TEST(gateway_listening, says_that_another_gateway_has_the_same_address) {

@@ -4,6 +4,7 @@
 #include "client/client_settings.hpp"
 #include "client/completion_queue.hpp"
 #include "client/progress.hpp"
+#include "command_line.hpp"
 
 #include <tidegate/client/session.hpp>
 #include <tidegate/http/field.hpp>
@@ -248,7 +249,8 @@ class caller {
       auto const unfinished = settings_.repeat - ok_ - failed_;
       std::cerr << ok_ << " ok, " << failed_ << " failed, "
                 << (unfinished > 0 ? std::to_string(unfinished) + " not finished, " : "") << retries
-                << " retries, " << milliseconds_of(clock::now() - began_) << " ms\n";
+                << (retries == 1 ? " retry, " : " retries, ")
+                << milliseconds_of(clock::now() - began_) << " ms\n";
     }
   }
 
@@ -293,30 +295,44 @@ void add_call_command(CLI::App& app, int& status) {
       ->add_option("URL", settings->wanted.url,
                    "With http:// or https://; without either: http for this machine, else https")
       ->required();
-  command->add_option("-X,--request", settings->method, "The method; GET, or POST with -d");
-  command->add_option("-d,--data", settings->data,
-                      "The content; @FILE reads a file, @- standard input");
+  command->add_option("-X,--request", settings->method, "The method; GET, or POST with -d")
+      ->type_name("METHOD");
+  command
+      ->add_option("-d,--data", settings->data, "The body; @FILE reads a file, @- standard input")
+      ->type_name("BODY");
   command->add_flag(
       "--idempotent", settings->idempotent,
       "Send an Idempotency-Key, a new one for each request and the same with its retries");
-  command->add_option("--repeat", settings->repeat, "So many requests")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}).description(""))
+  command->add_option("--repeat", settings->repeat, "Send this number of requests")
+      ->check(number_within(1, 1'000'000'000))
       ->type_name("N")
       ->capture_default_str();
   add_client_options(*command, *settings);
-  command->add_option("--max-time", settings->max_time,
-                      "Of the whole command, waits and retries included");
-  command->add_flag("-i,--include", settings->include, "Print the header section, too");
-  command->add_option("-o,--output", settings->output, "Write the content to this file");
+  command
+      ->add_option("--max-time", settings->max_time,
+                   "Of the whole command, waits and retries included")
+      ->type_name("TIME");
+  command->add_flag("-i,--include", settings->include, "Print the headers, too");
+  command->add_option("-o,--output", settings->output, "Write the body to this file")
+      ->type_name("FILE");
   command->add_flag("--json", settings->json,
                     "One JSON object a line: each request, then a summary");
   command->footer(
-      R"(Obeys RateLimit (draft-09 and draft-07), X-RateLimit-* and Retry-After. Sends again only what is
-safe: idempotent methods, requests with a key, and what was never sent.
-One request prints the content of its answer, --repeat one line for each: number, status, how long
-it took, and how long it waited for its turn before; progress is on standard error.
-Exit status: 0 all answers were below 400; 1 some were not, or did not come; 2 the command line
-is wrong; 130 interrupted.)");
+      R"(Obeys RateLimit (draft-09 and draft-07), X-RateLimit-* and Retry-After. Sends
+again only what is safe: idempotent methods, requests with a key, and what was
+never sent.
+
+One request prints the body of its response, --repeat one line for each: number,
+status, how long it took, and how long it waited for its turn before. Progress
+is on standard error.
+
+Examples:
+  tidegate call -i https://api.example.com/v1/orders
+  tidegate call --idempotent -d '{"amount": 5}' https://api.example.com/payments
+  tidegate call --repeat 1000 --rate 10/s 127.0.0.1:8080/v1/orders
+
+Exit status: 0 all responses were below 400; 1 some were not, or did not come;
+2 the command line is wrong; 130 interrupted.)");
   command->callback([settings, &status] { status = call(*settings); });
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/client_settings.hpp"
 
+#include "command_line.hpp"
+
 #include <tidegate/http/field.hpp>
 
 #include <CLI/CLI.hpp>
@@ -78,19 +80,24 @@ auto with_scheme(std::string const& url) -> std::string {
 }
 
 void add_field_option(CLI::App& command, std::vector<std::string>& lines) {
-  command.add_option("-H,--header", lines, "A field, 'NAME: VALUE'; any number of them")
+  command.add_option("-H,--header", lines, "Such as 'Accept: text/plain'; may be given again")
+      ->type_name("HEADER")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void add_ca_option(CLI::App& command, std::string& file) {
-  command.add_option("--cacert", file, "Trust these certificates (PEM) instead of the system's");
+  command.add_option("--cacert", file, "Trust these certificates (PEM) instead of the system's")
+      ->type_name("FILE");
 }
 
 void add_token_options(CLI::App& command, token_settings& settings) {
-  command.add_option("--token", settings.token,
-                     "Bearer token; others can see it in the list of processes");
+  command
+      .add_option("--token", settings.token,
+                  "Bearer token; others can see it in the list of processes")
+      ->type_name("TOKEN");
   command.add_option("--token-file", settings.token_file, "The file that has the bearer token")
+      ->type_name("FILE")
       ->excludes("--token");
 }
 
@@ -99,14 +106,16 @@ void add_client_options(CLI::App& command, client_settings& settings) {
   command
       .add_option("--rate", settings.rate,
                   "At most such as 10/s, 100/m or 500/10m; auto: as the server says")
+      ->type_name("RATE")
       ->capture_default_str();
   command.add_flag("--burst", settings.burst,
                    "Use quota as soon as it is there, instead of evenly");
   command.add_option("--retries", settings.retries, "Of one request, 0 to 1000")
-      ->check(CLI::Range(std::uint32_t{0}, std::uint32_t{1000}).description(""))
+      ->check(number_within(0, 1000))
       ->type_name("N")
       ->capture_default_str();
   command.add_option("--timeout", settings.timeout, "Of one attempt, such as 500ms, 10s or 5m")
+      ->type_name("TIME")
       ->capture_default_str();
   add_ca_option(command, settings.ca_file);
 }
@@ -116,7 +125,7 @@ auto fields_of(std::vector<std::string> const& lines) -> std::vector<http::field
   for (auto const& line : lines) {
     auto const colon = line.find(':');
     if (colon == std::string::npos || colon == 0) {
-      throw CLI::ValidationError("-H", "invalid field \"" + line + "\" (expected NAME: VALUE)");
+      throw CLI::ValidationError("-H", "invalid header \"" + line + "\" (expected NAME: VALUE)");
     }
     auto const begin = std::min(line.find_first_not_of(" \t", colon + 1), line.size());
     fields.push_back({line.substr(0, colon), line.substr(begin)});

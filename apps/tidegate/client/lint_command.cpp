@@ -2,6 +2,7 @@
 #include "commands.hpp"
 
 #include "client/client_settings.hpp"
+#include "command_line.hpp"
 #include "terminal.hpp"
 
 #include <tidegate/client/session.hpp>
@@ -204,16 +205,21 @@ void add_lint_command(CLI::App& app, int& status) {
   command
       ->add_option("--requests", settings->requests,
                    "GETs of the URL itself; they end with the first 429")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{10'000}).description(""))
+      ->check(number_within(1, 10'000))
       ->type_name("N")
       ->capture_default_str();
   command->add_flag("--write", settings->write,
                     "Try Idempotency-Key, too, with some POSTs that change something");
-  command->add_option("-X,--request", settings->method, "Their method; implies --write");
-  command->add_option("-d,--data", settings->data,
-                      "Their content, @FILE reads a file; implies --write; {} when left out");
-  command->add_option("--other-data", settings->other_data,
-                      "Content that asks for something else; made of -d when left out");
+  command->add_option("-X,--request", settings->method, "Their method; implies --write")
+      ->type_name("METHOD");
+  command
+      ->add_option("-d,--data", settings->data,
+                   "Their body, @FILE reads a file; implies --write; {} when left out")
+      ->type_name("BODY");
+  command
+      ->add_option("--other-data", settings->other_data,
+                   "A body that asks for something else; made of -d when left out")
+      ->type_name("BODY");
   command->add_flag("--require-key", settings->require_key,
                     "The API says that keys are required: a write without one has to get 400");
   auto* const scim =
@@ -223,8 +229,8 @@ void add_lint_command(CLI::App& app, int& status) {
   add_ca_option(*command, settings->ca_file);
   command
       ->add_option("--fail-on", settings->fail_on,
-                   "What makes the exit status 1: error, warning or advice, and what is above it")
-      ->check(CLI::IsMember({"error", "warning", "advice"}).description(""))
+                   "What makes the exit status 1, and what is worse")
+      ->check(one_of({"error", "warning", "advice"}))
       ->type_name("LEVEL")
       ->capture_default_str();
   command->add_flag("-v,--verbose", settings->verbose, "Show the rules that hold, too");
@@ -232,12 +238,17 @@ void add_lint_command(CLI::App& app, int& status) {
   command->add_flag("--rules", settings->rules,
                     "Print the list of rules, in Markdown, and send nothing");
   command->footer(
-      "Sends GET requests only, unless --write, -X or -d is given: then up to seven writes, some "
-      "with the same\n"
-      "Idempotency-Key.\n"
-      "Exit status: 0 nothing is wrong, advice aside; 1 an error or a warning was found (or what "
-      "--fail-on\n"
-      "says), or there was no answer; 2 the command line is wrong.");
+      R"(Sends GET requests only, unless --write, -X or -d is given: then up to seven
+writes, some with the same Idempotency-Key.
+
+Examples:
+  tidegate lint https://api.example.com/v1/orders
+  tidegate lint --requests 200 --fail-on advice 127.0.0.1:8080/v1/orders
+  tidegate lint -d '{"amount": 5}' --require-key 127.0.0.1:8080/payments
+
+Exit status: 0 nothing is wrong, advice aside; 1 an error or a warning was found
+(or what --fail-on says), or there was no response; 2 the command line is
+wrong.)");
   command->callback([settings, &status] {
     if (settings->rules) {
       std::cout << lint::rules_page();

@@ -123,22 +123,40 @@ auto check(check_settings const& settings) -> int {
 void add_config_commands(CLI::App& app, int& status) {
   auto* const check_command = app.add_subcommand("check", "Say what is wrong with a configuration");
   auto const settings = std::make_shared<check_settings>();
-  check_command->add_option("-c,--config,FILE", settings->file, "The file")->required();
+  check_command->add_option("-c,--config,FILE", settings->file, "The configuration file (YAML)")
+      ->type_name("FILE");
   check_command->add_flag("--no-files", settings->without_files,
                           "Look at nothing but the file itself: neither at certificates, keys, "
-                          "folders, secrets and schemas, nor whether names resolve");
+                          "folders, secrets and schemas, nor whether names resolve; for CI");
   check_command->add_flag("--json", settings->json,
                           "One JSON object on standard output, and nothing else: file, ok, errors "
                           "and warnings, each of these with file, line, column and message");
   check_command->footer(
-      R"(Each fault is one line: FILE:LINE:COLUMN: what is wrong and what is allowed. Exits with 2
-when there is one. What is allowed and most likely not meant is a warning.)");
-  check_command->callback([settings, &status] { status = check(*settings); });
+      R"(Each fault is one line: FILE:LINE:COLUMN: what is wrong and what is expected.
+What is allowed and most likely not meant is a warning.
+
+Examples:
+  tidegate check gateway.yaml
+  tidegate check --no-files --json gateway.yaml | jq -r '.errors[].message'
+
+Exit status: 0 nothing is wrong, warnings aside; 2 a fault was found.)");
+  check_command->callback([settings, &status] {
+    if (settings->file.empty()) {
+      throw CLI::RequiredError("FILE");
+    }
+    status = check(*settings);
+  });
 
   auto* const schema_command =
       app.add_subcommand("schema", "Print the JSON Schema of the configuration, for editors");
   auto const markdown = std::make_shared<bool>(false);
   schema_command->add_flag("--markdown", *markdown, "Print the reference in Markdown instead");
+  schema_command->footer(
+      R"(Examples:
+  tidegate schema > tidegate.schema.json
+
+Editors with the YAML language server take it by the first line of a file:
+  # yaml-language-server: $schema=tidegate.schema.json)");
   schema_command->callback([markdown] {
     std::cout << (*markdown ? gateway::config_reference() : gateway::config_json_schema());
   });

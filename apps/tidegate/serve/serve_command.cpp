@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands.hpp"
 
+#include "command_line.hpp"
 #include "serve/config_file.hpp"
 #include "serve/stores.hpp"
 
 #include <tidegate/config/config.hpp>
+#include <tidegate/config/values.hpp>
 #include <tidegate/engine/listening.hpp>
 #include <tidegate/engine/memory_wait.hpp>
 #include <tidegate/gateway/server.hpp>
@@ -19,6 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -32,6 +35,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tidegate::app {
@@ -76,28 +80,49 @@ auto load(serve_settings const& settings, config_reading how)
 
 void print(std::vector<config_fault> const& faults) {
   for (auto const& fault : faults) {
-    std::cerr << gateway::to_string(fault) << '\n';
+    std::cerr << (fault.file.starts_with("--") ? "error: " : "") << gateway::to_string(fault)
+              << '\n';
   }
 }
 
-/// What a gateway without a file does, as it goes on behind its own address.
+/// `100 requests a minute for each client-ip`
+auto in_words(gateway::policy_config const& limit) -> std::string {
+  constexpr std::array<std::pair<std::int64_t, std::string_view>, 4> windows = {
+      {{1, " a second"}, {60, " a minute"}, {3600, " an hour"}, {86'400, " a day"}}};
+  auto const quota = limit.policy.quota();
+  auto const window = limit.policy.window();
+  auto text = std::to_string(quota) + (quota == 1 ? " request" : " requests");
+  auto const* const named =
+      std::ranges::find(windows, window.count(), &std::pair<std::int64_t, std::string_view>::first);
+  text += named != windows.end() ? std::string(named->second)
+                                 : " in " + gateway::format_duration(window);
+  for (auto const& source : limit.partition.sources()) {
+    text += (&source == limit.partition.sources().data() ? " for each " : " and ") +
+            ratelimit::to_string(source);
+  }
+  return text;
+}
+
+/// What a gateway without a file does, as it follows its own address.
 auto in_words(config const& settings) -> std::string {
   auto const& route = settings.routes.front();
   auto text = " -> " + to_string(settings.upstreams.front().servers.front()) + ", ";
   if (settings.policies.empty()) {
     text += "no limits";
   }
-  for (auto const& policy : settings.policies) {
-    auto const window =
-        std::chrono::duration_cast<std::chrono::seconds>(policy.policy.window()).count();
-    text += (&policy == settings.policies.data() ? "" : ", ") +
-            std::to_string(policy.policy.quota()) + " requests in " + std::to_string(window) + " s";
+  for (auto const& limit : settings.policies) {
+    text += (&limit == settings.policies.data() ? "" : ", ") + in_words(limit);
   }
   if (route.idempotency) {
     text +=
         std::string("; Idempotency-Key ") + (route.idempotency->required ? "required" : "optional");
   }
-  return text + (settings.admin ? "" : "; console: add --admin 127.0.0.1:9901");
+  return text;
+}
+
+/// As a browser or curl takes it; the path of a socket as it is.
+auto with_http(std::string const& address) -> std::string {
+  return address.starts_with("unix:") ? address : "http://" + address;
 }
 
 /// Sends a state to the service manager, if there is one (see sd_notify(3)).
@@ -218,7 +243,10 @@ void print_addresses(gateway::server const& server, std::string const& proxied) 
     std::cout << "admin on " << server.admin_address() << '\n';
   }
   if (!proxied.empty()) {
-    std::cout << "http://" << server.addresses().front() << proxied << '\n';
+    std::cout << with_http(server.addresses().front()) << proxied << "; console: "
+              << (server.admin_address().empty() ? "add --admin 127.0.0.1:9901"
+                                                 : with_http(server.admin_address()))
+              << '\n';
   }
   std::cout << std::flush;
 }
@@ -303,39 +331,54 @@ void add_serve_command(CLI::App& app, program_version const& version, int& statu
   auto* const command = app.add_subcommand("serve", "Run the gateway");
   auto const settings = std::make_shared<serve_settings>();
   auto* const file =
-      command->add_option("-c,--config,FILE", settings->file, "The configuration file (YAML)");
-  auto* const upstream = command->add_option("--upstream", settings->flags.upstream,
-                                             "Without a file: the URL of the API");
-  command->add_option("--listen", settings->listen, "Without a file: where to listen")
+      command->add_option("-c,--config,FILE", settings->file, "The configuration file (YAML)")
+          ->type_name("FILE");
+  auto* const upstream =
+      command
+          ->add_option("--upstream", settings->flags.upstream, "Without a file: the URL of the API")
+          ->type_name("URL");
+  command
+      ->add_option("--listen", settings->listen,
+                   "Without a file: where to listen, 127.0.0.1:8080 when left out")
+      ->type_name("ADDRESS")
       ->needs(upstream);
   command
       ->add_option("--admin", settings->admin,
                    "Without a file: where the console and metrics are, such as 127.0.0.1:9901. "
                    "Addresses that others reach need a file with tokens")
+      ->type_name("ADDRESS")
       ->needs(upstream);
   command
       ->add_option("--limit", settings->flags.limits,
-                   "Without a file: such as '100/1m by header:x-api-key'")
+                   "Without a file: such as '100/m by header:x-api-key'; may be given again")
+      ->type_name("LIMIT")
+      ->allow_extra_args(false)
       ->needs(upstream);
   command
       ->add_option("--idempotency", settings->idempotency,
-                   "Without a file: required, optional or off")
+                   "Without a file: whether requests have to have an Idempotency-Key")
+      ->check(one_of({"required", "optional", "off"}))
+      ->type_name("MODE")
       ->needs(upstream);
   command
       ->add_option("--log-level", settings->log_level,
-                   "What is said on standard error: error, warning, info or debug")
-      ->check(CLI::IsMember({"error", "warning", "info", "debug"}));
+                   "What is said on standard error, in the place of the file's log-level")
+      ->check(one_of({"error", "warning", "info", "debug"}))
+      ->type_name("LEVEL");
   file->excludes(upstream);
   command->footer(R"(Examples:
-  tidegate serve --upstream http://127.0.0.1:3000 --limit '100/m by header:x-api-key'
-  tidegate serve --upstream http://127.0.0.1:3000 --idempotency optional --admin 127.0.0.1:9901
   tidegate serve gateway.yaml
-SIGHUP reads the configuration again, SIGTERM ends what is under way and stops.)");
+  tidegate serve --upstream http://127.0.0.1:3000 --admin 127.0.0.1:9901
+  tidegate serve --upstream http://127.0.0.1:3000 --limit '9/s by header:x-key'
+
+SIGHUP reads the configuration again. SIGTERM finishes what is in flight, then
+stops.
+
+Exit status: 0 it was stopped; 1 it could not start; 2 the command line or the
+configuration is wrong.)");
   command->callback([settings, version, &status] {
     if (settings->file.empty() && settings->flags.upstream.empty()) {
-      std::cerr << "error: serve needs -c FILE or --upstream URL\n";
-      status = exit_usage;
-      return;
+      throw CLI::RequiredError("FILE or --upstream");
     }
     if (!settings->listen.empty()) {
       settings->flags.listen = settings->listen;
