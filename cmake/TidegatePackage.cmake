@@ -65,11 +65,12 @@ if(NOT TIDEGATE_PACKAGE)
   install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 endif()
 
-# Manual pages and completions: made by the program, so never older than it.
+# Manual pages, completions and the schema for editors: made by the program, so never older than it.
 if(TIDEGATE_APPS)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   set(manual "${PROJECT_BINARY_DIR}/manual")
-  set(manual_files tidegate.1.gz tidegate.yaml.5.gz tidegate.bash _tidegate tidegate.fish)
+  set(manual_files tidegate.1.gz tidegate.yaml.5.gz tidegate.bash _tidegate tidegate.fish
+      tidegate.schema.json)
   list(TRANSFORM manual_files PREPEND "${manual}/")
   add_custom_command(
     OUTPUT ${manual_files}
@@ -87,4 +88,5 @@ if(TIDEGATE_APPS)
     COMPONENT tidegate)
   install(FILES "${manual}/_tidegate" DESTINATION "${share}/zsh/vendor-completions" COMPONENT tidegate)
   install(FILES "${manual}/tidegate.fish" DESTINATION "${share}/fish/vendor_completions.d" COMPONENT tidegate)
+  install(FILES "${manual}/tidegate.schema.json" DESTINATION "${share}/tidegate" COMPONENT tidegate)
 endif()

@@ -200,6 +200,8 @@ auto written_default(option const& rule) -> std::string {
 auto config_json_schema() -> std::string {
   return R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"
          "\n"
+         R"("$id":"urn:tidegate:configuration",)"
+         "\n"
          R"("title":"Configuration of Tidegate",)"
          "\n" +
          members_schema("") + "}\n";
