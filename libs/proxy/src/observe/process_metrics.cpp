@@ -57,6 +57,8 @@ void append_process_metrics(std::string& out, std::chrono::system_clock::time_po
   std::size_t pages = 0;
   std::size_t resident = 0;
   if (std::ifstream("/proc/self/statm") >> pages >> resident) {
+    single(out, "process_virtual_memory_bytes", "gauge", "Addresses that the process has.",
+           static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
     single(out, "process_resident_memory_bytes", "gauge", "Memory of the process.",
            static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
   }

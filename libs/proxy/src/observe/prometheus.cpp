@@ -67,7 +67,7 @@ constexpr auto traffic = std::to_array<series>({
      &worker_counters::out_of_memory,
      [](figures const& all) { return static_cast<double>(all.program.out_of_memory); }},
     {"tidegate_buffered_bytes", "gauge",
-     "Octets in memory that wait for slow clients: of responses and of requests.", "", nullptr,
+     "Bytes in memory that wait for slow clients: of responses and of requests.", "", nullptr,
      [](figures const& all) {
        return static_cast<double>(std::max<std::int64_t>(all.process.buffered_octets, 0));
      }},
@@ -77,7 +77,7 @@ constexpr auto traffic = std::to_array<series>({
     {"tidegate_requests_malformed_total", "counter", "Requests that HTTP does not allow.", "",
      &worker_counters::requests_malformed},
     {"tidegate_upstream_fields_dropped_total", "counter",
-     "Malformed RateLimit fields of upstreams that were left out.", "",
+     "Malformed RateLimit headers of upstreams that were left out.", "",
      &worker_counters::origin_fields_dropped},
     {"tidegate_access_log_dropped_total", "counter",
      "Lines of the access log that were lost: the file did not take them in time, or at all.", "",
@@ -108,10 +108,10 @@ constexpr auto traffic = std::to_array<series>({
 
 constexpr auto reloads_and_log = std::to_array<series>({
     {"tidegate_config_last_reload_successful", "gauge",
-     "Whether the last reload was taken over; 1 before the first.", "", nullptr,
+     "Whether the last reload was applied; 1 before the first.", "", nullptr,
      [](figures const& all) { return all.program.last_reload_is_good ? 1.0 : 0.0; }},
     {"tidegate_config_last_reload_success_timestamp_seconds", "gauge",
-     "When a configuration was taken over last; the start counts.", "", nullptr,
+     "When a configuration was applied last; the start counts.", "", nullptr,
      [](figures const& all) { return seconds_of(all.program.last_good_reload); }},
     {"tidegate_config_reload_failures_total", "counter", "Reloads that were refused.", "", nullptr,
      [](figures const& all) { return static_cast<double>(all.program.reload_failures); }},

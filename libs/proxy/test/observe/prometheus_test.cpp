@@ -259,8 +259,9 @@ TEST_F(proxy_prometheus, describes_each_metric_once_and_before_its_samples) {
 TEST_F(proxy_prometheus, says_what_every_process_says) {
   program_.started = std::chrono::system_clock::time_point(5s);
   EXPECT_THAT(text(), HasSubstr("\nprocess_start_time_seconds 5\n"));
-  for (auto const* const name : {"process_open_fds ", "process_max_fds ",
-                                 "process_resident_memory_bytes ", "process_cpu_seconds_total "}) {
+  for (auto const* const name :
+       {"process_open_fds ", "process_max_fds ", "process_virtual_memory_bytes ",
+        "process_resident_memory_bytes ", "process_cpu_seconds_total "}) {
     EXPECT_THAT(text(), HasSubstr("\n" + std::string(name)));
   }
 }
