@@ -372,6 +372,8 @@ TEST(gateway_flags, say_what_is_done) {
   gateway several(std::vector<std::string>{"--upstream", api.url(), "--listen", "127.0.0.1:0",
                                            "--limit", "1/s", "--limit", "9/2h by host,path",
                                            "--idempotency", "optional", "--admin", "127.0.0.1:0"});
+  auto const admin = several.output();
+  ASSERT_THAT(admin, StartsWith("admin on "));
   EXPECT_THAT(several.output(), MatchesRegex(".*, 1 request a second for each client-ip, "
                                              "9 requests in 2h for each host and path; "
                                              "Idempotency-Key optional; "

@@ -25,6 +25,7 @@ inline constexpr std::size_t findings_max = 200;
 
 /// Explains the fields RateLimit and RateLimit-Policy (draft-09 and draft-07), Retry-After,
 /// X-RateLimit-* with its relatives, those of Anthropic, Shopify and Stripe, and Idempotency-Key.
+/// Of other fields that have `ratelimit` in their name it says that they are not known.
 /// Where fields ask for different waits, the last finding, of the field `In short`, is the one to
 /// obey. Fields that belong together are explained together; Date and Age are looked at where they
 /// change what others mean; all others are passed over.
