@@ -121,7 +121,7 @@ TEST(gateway_admin_address, is_refused_without_tokens_where_others_reach_it) {
   auto const by_flag =
       run({TIDEGATE_BINARY, "serve", "--upstream", "http://127.0.0.1:9", "--admin", "0.0.0.0:0"});
   EXPECT_EQ(by_flag.status, 2);
-  EXPECT_THAT(by_flag.err, StartsWith("--admin: other machines can reach this address"));
+  EXPECT_THAT(by_flag.err, StartsWith("error: --admin: other machines can reach this address"));
   std::filesystem::remove_all(name);
 }
 

@@ -89,8 +89,7 @@ TEST(top_view, shows_totals_at_first_and_rates_from_then_on) {
   EXPECT_THAT(once, testing::ContainsRegex("/v1/\\*\\* +- +- +- +- +- +- +2.0 +10.0 +120\n"));
   EXPECT_THAT(once, testing::ContainsRegex("burst +100/1m +- +- +- +100 +20\n"));
   EXPECT_THAT(once, testing::ContainsRegex("slots +20 at once shadow"));
-  EXPECT_THAT(once,
-              testing::ContainsRegex("client-ip=192.0.2.1 +burst +5.0 +2.0 +0 +100 +12 s\n"));
+  EXPECT_THAT(once, testing::ContainsRegex("client-ip=192.0.2.1 +burst +5.0 +2.0 +0 +100 +12 s\n"));
 
   std::string later(metrics);
   later.replace(later.find("} 100\n"), 6, "} 300\n");
