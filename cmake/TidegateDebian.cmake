@@ -47,9 +47,6 @@ install(
 install(FILES "${packaging}/tidegate.yaml" DESTINATION /etc/tidegate COMPONENT tidegate)
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${made}/CHANGELOG.md.gz" DESTINATION share/doc/tidegate
         COMPONENT tidegate)
-# The console has dygraphs in it, whose licence wants its notice to go along.
-install(FILES /usr/share/doc/libjs-dygraphs/copyright DESTINATION share/doc/tidegate RENAME copyright.dygraphs
-        COMPONENT tidegate)
 foreach(package IN ITEMS tidegate dev)
   set(name tidegate)
   if(package STREQUAL "dev")

@@ -34,7 +34,7 @@ TEST(gateway_console, is_one_page_that_runs_nothing_but_itself) {
   auto const page = with.admin("/");
   EXPECT_EQ(page.status(), 200);
   EXPECT_EQ(page.field("Content-Type"), "text/html; charset=utf-8");
-  EXPECT_LT(page.body.size(), 400'000U);
+  EXPECT_LT(page.body.size(), 250'000U);
   auto const policy = std::string(page.field("Content-Security-Policy"));
   EXPECT_THAT(policy, StartsWith("default-src 'none'; script-src 'nonce-"));
   auto const begin = policy.find("nonce-") + 6;
@@ -66,6 +66,17 @@ TEST(gateway_console, gets_the_figures_again_and_again) {
   EXPECT_THAT(seen, HasSubstr("Content-Type: text/event-stream\r\n"));
   EXPECT_THAT(seen, HasSubstr("tidegate_connections_open"));
   EXPECT_THAT(seen, Not(HasSubstr("Content-Length")));
+}
+
+TEST(gateway_console, comes_with_the_history_and_with_what_the_gateway_says_of_itself) {
+  gateway const with(nothing_there);
+  auto const page = with.admin("/").body;
+  EXPECT_THAT(page, HasSubstr(R"("history":{"interval":5,"first":)"));
+  auto const about = with.admin("/api/v1/about").body;
+  EXPECT_THAT(about, StartsWith(R"({"version":")"));
+  EXPECT_THAT(page, HasSubstr(about.substr(0, about.find_last_not_of('\n') + 1)));
+  EXPECT_THAT(with.admin("/api/v1/history").body, HasSubstr(R"("latency":{"p50":[)"));
+  EXPECT_EQ(with.admin("/api/v1/history?seconds=0").status(), 400);
 }
 
 TEST(gateway_console, leaves_room_for_health_checks) {

@@ -1,8 +1,12 @@
 "use strict";
 // SPDX-License-Identifier: Apache-2.0
+// What the views share: elements, tables, requests, the figures of each second, and which view is shown.
 (() => {
-  const kept = 300; // seconds that charts show
+  const format = globalThis.consoleFormat;
+  const history = globalThis.consoleHistory;
   const $ = (id) => document.getElementById(id);
+
+  // ---- elements ----
 
   /** An element with attributes and children; text never becomes markup. */
   function make(name, attributes, ...children) {
@@ -13,184 +17,58 @@
     made.append(...children);
     return made;
   }
-  const number = (value) => (value >= 100 ? Math.round(value).toLocaleString("en") : value >= 10 ? value.toFixed(1) : value.toFixed(2));
-  const percent = (part, whole) => (whole > 0 ? `${((part / whole) * 100).toFixed(1)} %` : "0 %");
-
-  // ---- what the gateway counts ----
-
-  /** The text format of Prometheus as a map from name to a list of [labels, value]. */
-  function parseMetrics(text) {
-    const all = new Map();
-    const line = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/;
-    for (const each of text.split("\n")) {
-      const found = each.startsWith("#") ? null : line.exec(each);
-      if (!found) {
-        continue;
-      }
-      const labels = {};
-      for (const [, name, value] of (found[2] || "").matchAll(/([a-z_]+)="((?:[^"\\]|\\.)*)"/g)) {
-        labels[name] = value.replace(/\\(.)/g, "$1");
-      }
-      if (!all.has(found[1])) {
-        all.set(found[1], []);
-      }
-      all.get(found[1]).push([labels, Number(found[3])]);
-    }
-    return all;
-  }
-
-  /** Sums of one metric by what `keyOf` makes of its labels. */
-  function sums(metrics, name, keyOf) {
-    const made = new Map();
-    for (const [labels, value] of metrics.get(name) || []) {
-      const key = keyOf(labels);
-      if (key !== null) {
-        made.set(key, (made.get(key) || 0) + value);
-      }
-    }
-    return made;
-  }
-  const one = (metrics, name) => (metrics.get(name) || [[{}, 0]])[0][1];
-
-  let last = null; // {at, metrics}
-  const history = []; // a sample for each second
-
-  /** By how much each of `now` is above what it was, for each second. */
-  function rates(now, before, seconds) {
-    const made = Object.create(null); // names are anybody's, "constructor" too
-    for (const [key, value] of now) {
-      made[key] = Math.max(0, value - (before.get(key) || 0)) / seconds;
-    }
-    return made;
-  }
-
-  const statusOf = (labels) => (labels.status === "429" ? "429" : `${labels.status[0]}xx`);
-
-  /** The time that a share of the requests of the last second were answered within, in ms. */
-  function quantile(now, before, share) {
-    const bounds = [...now.keys()].sort((a, b) => a - b);
-    let whole = 0;
-    const counts = bounds.map((bound) => {
-      whole = Math.max(whole, now.get(bound) - (before.get(bound) || 0));
-      return whole;
-    });
-    if (whole === 0) {
-      return null;
-    }
-    const at = counts.findIndex((count) => count >= share * whole);
-    const low = at === 0 ? 0 : bounds[at - 1];
-    const high = bounds[at] === Infinity ? low : bounds[at];
-    const below = at === 0 ? 0 : counts[at - 1];
-    return (low + ((high - low) * (share * whole - below)) / Math.max(counts[at] - below, 1)) * 1000;
-  }
-
-  function sample(text, at) {
-    const metrics = parseMetrics(text);
-    if (last !== null) {
-      const seconds = Math.max((at - last.at) / 1000, 0.001);
-      const of = (name, keyOf) => rates(sums(metrics, name, keyOf), sums(last.metrics, name, keyOf), seconds);
-      const bound = (labels) => (labels.le === "+Inf" ? Infinity : Number(labels.le));
-      const latency = [sums(metrics, "tidegate_request_duration_seconds_bucket", bound), sums(last.metrics, "tidegate_request_duration_seconds_bucket", bound)];
-      history.push({
-        at: new Date(at),
-        requests: of("tidegate_requests_total", statusOf),
-        routes: of("tidegate_requests_total", (labels) => labels.route),
-        latency: { p50: quantile(...latency, 0.5), p90: quantile(...latency, 0.9), p99: quantile(...latency, 0.99) },
-        refusals: of("tidegate_decisions_total", (labels) => (labels.decision === "refused" || labels.decision === "blocked" ? labels.policy : null)),
-        shadow: of("tidegate_decisions_total", (labels) => (labels.decision === "shadow-refused" ? labels.policy : null)),
-        keys: of("tidegate_idempotency_total", (labels) => labels.outcome),
-        cpu: (one(metrics, "process_cpu_seconds_total") - one(last.metrics, "process_cpu_seconds_total")) / seconds,
-      });
-      if (history.length > kept) {
-        history.shift();
-      }
-    }
-    last = { at, metrics };
-  }
-
-  // ---- charts ----
-
-  const colours = { "2xx": "#2a8f4a", "3xx": "#4a86c5", "4xx": "#b8860b", "429": "#d2691e", "5xx": "#c0392b", p50: "#4a86c5", p90: "#b8860b", p99: "#c0392b" };
-  const palette = ["#4a86c5", "#d2691e", "#2a8f4a", "#8e5bb5", "#b8860b", "#c0392b", "#16a0a0", "#7f8c3b"];
-  const charts = new Map();
-  // Legends are our own: those of the library need styles in markup, which the policy of the page forbids.
-  Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
-
-  /** Draws what history has of a member: everything, or only what has that name. */
-  function draw(id, member, only) {
-    const names = only !== undefined ? [only] : [...new Set(history.flatMap((each) => Object.keys(each[member])))].sort().slice(0, palette.length);
-    if (names.length === 0) {
-      names.push("none");
-    }
-    const rows = history.map((each) => [each.at, ...names.map((name) => (Object.hasOwn(each[member], name) ? each[member][name] : 0))]);
-    if (rows.length === 0) {
-      return;
-    }
-    const options = { file: rows, labels: ["time", ...names.map((name, i) => `series ${i}`)], colors: names.map((name, i) => (Object.hasOwn(colours, name) ? colours[name] : palette[i])) };
-    if (!charts.has(id)) {
-      charts.set(id, new Dygraph($(id), rows, {
-        ...options, strokeWidth: 1.5, includeZero: true, axisLineColor: "#8a97a3", gridLineColor: "rgba(128,128,128,0.25)",
-        labelsSeparateLines: false, connectSeparatedPoints: false, animatedZooms: false, digitsAfterDecimal: 1,
-      }));
-    } else {
-      charts.get(id).updateOptions(options);
-    }
-    $(`${id}-legend`).replaceChildren(...names.map((name, i) => {
-      const item = make("li", {}, make("span", { class: "swatch" }), `${name} ${rows.at(-1)[i + 1] === null ? "–" : number(rows.at(-1)[i + 1])}`);
-      item.firstChild.style.backgroundColor = options.colors[i];
-      return item;
-    }));
-  }
-
-  // ---- views ----
-
-  function table(into, heads, rows, empty) {
-    const cell = (name, value, isNumber) => make(name, isNumber ? { class: "number" } : name === "th" ? { scope: "col" } : {}, value);
-    const body = rows.map((row) => make("tr", {}, ...row.map((value, i) => cell("td", value, heads[i][1]))));
-    if (rows.length === 0) {
-      body.push(make("tr", {}, make("td", { colspan: String(heads.length), class: "is-empty" }, empty)));
-    }
-    // Whoever stands on a button of a row still does when the row was drawn anew.
+  /** Puts other elements there. What has the focus still has it where the same `data-id` is there again. */
+  function redraw(into, ...children) {
     const focused = into.contains(document.activeElement) ? document.activeElement.dataset.id : undefined;
-    into.replaceChildren(make("thead", {}, make("tr", {}, ...heads.map(([name, isNumber]) => cell("th", name, isNumber)))), make("tbody", {}, ...body));
+    into.replaceChildren(...children);
     if (focused !== undefined) {
       [...into.querySelectorAll("[data-id]")].find((each) => each.dataset.id === focused)?.focus();
     }
   }
-
-  function showOverview() {
-    const now = history.at(-1);
-    if (!now || !last) {
-      return;
+  /** On narrow screens rows become cards, in which each cell says what it is. */
+  function table(into, heads, rows, empty) {
+    const cell = (name, [head, isNumber], value) => make(name, { ...(isNumber ? { class: "number" } : {}), ...(name === "th" ? { scope: "col" } : { "data-label": head }) }, value);
+    const body = rows.map((row) => make("tr", {}, ...row.map((value, i) => cell("td", heads[i], value))));
+    if (rows.length === 0) {
+      body.push(make("tr", {}, make("td", { colspan: String(heads.length), class: "is-empty" }, empty)));
     }
-    const total = (rate) => Object.values(rate).reduce((sum, each) => sum + each, 0);
-    const tiles = [
-      ["Requests/s", number(total(now.requests))],
-      ["99 % within", now.latency.p99 === null ? "–" : `${number(now.latency.p99)} ms`],
-      ["Refusals/s", number(total(now.refusals))],
-      ["Replays/s", number(now.keys.replayed || 0)],
-      ["Errors/s (5xx)", number(now.requests["5xx"] || 0)],
-      ["Connections", String(one(last.metrics, "tidegate_connections_open"))],
-      ["CPU", `${(now.cpu * 100).toFixed(0)} %`],
-      ["Memory", `${(one(last.metrics, "process_resident_memory_bytes") / 1048576).toFixed(0)} MiB`],
-    ];
-    $("tiles").replaceChildren(...tiles.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
-    draw("chart-requests", "requests");
-    draw("chart-latency", "latency");
-    draw("chart-refusals", "refusals");
-    draw("chart-keys", "keys");
-    const all = new Map();
-    for (const [labels, value] of last.metrics.get("tidegate_requests_total") || []) {
-      const row = all.get(labels.route) || { all: 0, refused: 0, failed: 0 };
-      row.all += value;
-      row.refused += labels.status === "429" ? value : 0;
-      row.failed += labels.status[0] === "5" ? value : 0;
-      all.set(labels.route, row);
-    }
-    table($("routes"), [["Route"], ["Requests/s", true], ["Requests", true], ["429", true], ["5xx", true]],
-      [...all].map(([name, row]) => [name, number(now.routes[name] || 0), row.all.toLocaleString("en"), percent(row.refused, row.all), percent(row.failed, row.all)]),
-      "No request has been answered yet.");
+    redraw(into, make("thead", {}, make("tr", {}, ...heads.map((head) => cell("th", head, head[0])))), make("tbody", {}, ...body));
   }
+  const button = (label, attributes, act) => {
+    const made = make("button", { type: "button", ...attributes }, label);
+    made.addEventListener("click", act);
+    return made;
+  };
+  /** Says how to begin: words and something to copy. */
+  const lesson = (into, title, text, code) => {
+    if (into.childElementCount === 0) {
+      into.append(make("h3", {}, title), make("p", {}, text), make("pre", { tabindex: "0" }, code));
+    }
+    into.hidden = false;
+  };
+
+  /** Asks before something is done; the answer is a promise of true or false. */
+  function confirmThat({ title, text, label, isDangerous }) {
+    const dialog = $("question");
+    $("question-title").textContent = title;
+    $("question-text").textContent = text;
+    $("question-yes").textContent = label;
+    $("question-yes").className = isDangerous ? "danger" : "";
+    return new Promise((resolve) => {
+      const end = (isSure) => {
+        dialog.close();
+        $("question-yes").onclick = $("question-no").onclick = dialog.oncancel = null;
+        resolve(isSure);
+      };
+      $("question-yes").onclick = () => end(true);
+      $("question-no").onclick = () => end(false);
+      dialog.oncancel = () => end(false);
+      dialog.showModal();
+      $("question-no").focus();
+    });
+  }
+
+  // ---- requests ----
 
   async function ask(path, options) {
     const response = await fetch(path, { cache: "no-store", ...options });
@@ -213,64 +91,134 @@
       failed(into, error);
     }
   };
-  const button = (label, attributes, act) => {
-    const made = make("button", { type: "button", ...attributes }, label);
-    made.addEventListener("click", act);
-    return made;
-  };
   /** Does something with the form when it is sent. */
   const onSubmit = (form, into, work) => form.addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(into, () => work(new FormData(form)));
   });
 
-  const overviewParts = [];
-  const views = {
-    overview: () => {
-      showOverview();
-      for (const part of overviewParts) {
-        part();
+  // ---- what the gateway counts ----
+
+  /** The text format of Prometheus as a map from name to a list of [labels, value]. */
+  function parseMetrics(text) {
+    const all = new Map();
+    const line = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/;
+    for (const each of text.split("\n")) {
+      const found = each.startsWith("#") ? null : line.exec(each);
+      if (!found) {
+        continue;
       }
-    },
-  };
+      const labels = Object.create(null);
+      for (const [, name, value] of (found[2] || "").matchAll(/([a-z_]+)="((?:[^"\\]|\\.)*)"/g)) {
+        labels[name] = value.replace(/\\(.)/g, (unused, c) => (c === "n" ? "\n" : c));
+      }
+      if (!all.has(found[1])) {
+        all.set(found[1], []);
+      }
+      all.get(found[1]).push([labels, Number(found[3])]);
+    }
+    return all;
+  }
+  let last = null; // {at, metrics}
+  let before = null; // the same of a second ago
+
+  const one = (name) => last.metrics.get(name)?.[0][1] ?? 0;
+  const allOf = (name) => last.metrics.get(name) || [];
+  /** Sums of one metric by what `keyOf` makes of its labels. */
+  function sums(metrics, name, keyOf) {
+    const made = new Map();
+    for (const [labels, value] of metrics.get(name) || []) {
+      const key = keyOf(labels);
+      if (key !== null) {
+        made.set(key, (made.get(key) || 0) + value);
+      }
+    }
+    return made;
+  }
+  /** The same for each second of the last one; null before there are two moments. */
+  function rates(name, keyOf) {
+    if (before === null) {
+      return null;
+    }
+    const seconds = Math.max((last.at - before.at) / 1000, 0.001);
+    const then = sums(before.metrics, name, keyOf);
+    return new Map([...sums(last.metrics, name, keyOf)].map(([key, value]) => [key, Math.max(0, value - (then.get(key) || 0)) / seconds]));
+  }
+
+  // ---- views ----
+
   const caller = JSON.parse($("who").textContent);
+  const about = JSON.parse($("what").textContent);
+  const views = {};
+  const always = []; // what is shown whatever the view is
+  const rangeMax = 3600;
+  let range = 900; // seconds that charts show
+  let sought = null; // the part of a view that a link leads to
+
   // Views in files of their own come before this one and wait here for what they need.
   const kit = {
-    $, make, button, number, percent, sums, one, table, ask, failed, attempt, onSubmit, draw, caller,
+    ...format, $, make, button, redraw, table, lesson, confirmThat, ask, failed, attempt, onSubmit, one, allOf, rates, caller, about, history,
     /** Sends a value as JSON. */
     post: (path, value) => ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(value) }),
-    /** What was last heard: {at, metrics}, or null. */
+    /** What was last heard: {at, metrics}. */
     last: () => last,
-    /** The chart goes with its element. */
-    forgetChart: (id) => {
-      charts.get(id)?.destroy();
-      charts.delete(id);
-    },
     isShown: (name) => current() === name && !document.hidden,
-    /** Has something shown in the overview, too. */
-    addToOverview: (part) => overviewParts.push(part),
+    range: () => range,
+    /** The samples that charts show, and from when to when. */
+    shownHistory: () => {
+      const samples = history.since(range);
+      const to = samples.at(-1)?.at ?? last.at;
+      return { samples, at: samples.map((each) => each.at), to, from: Math.max(to - range * 1000, Math.min(samples[0]?.at ?? to, to - 60000)) };
+    },
+    setRange: async (seconds) => {
+      range = seconds;
+      history.replace(await ask(`/api/v1/history?seconds=${seconds}`));
+      show();
+    },
+    addAlways: (part) => always.push(part),
+    /** Goes to the part of a view that a link named, once that is there. */
+    reach: () => {
+      const found = sought === null ? undefined : [...document.querySelectorAll(`#view-${current()} [data-part]`)].find((each) => each.dataset.part === sought);
+      if (found && found.getClientRects().length > 0) {
+        sought = null;
+        found.scrollIntoView({ block: "start" });
+        found.focus({ preventScroll: true });
+      }
+    },
   };
   for (const add of globalThis.consoleViews || []) {
     Object.assign(views, add(kit));
   }
-  const current = () => (Object.hasOwn(views, location.hash.slice(1)) ? location.hash.slice(1) : "overview");
+  const place = () => location.hash.replace(/^#\/?/, "").split("/");
+  const current = () => (Object.hasOwn(views, place()[0]) ? place()[0] : "overview");
 
+  /** What stands below a question stays as it is. */
+  async function show() {
+    if (!$("question").open) {
+      always.forEach((part) => part());
+      await views[current()]();
+      kit.reach();
+    }
+  }
   function turnTo() {
+    try {
+      sought = decodeURIComponent(place().slice(1).join("/")) || null;
+    } catch (error) {
+      sought = null; // not written by us
+    }
     for (const name of Object.keys(views)) {
       $(`view-${name}`).hidden = name !== current();
     }
     for (const link of document.querySelectorAll("nav a")) {
-      if (link.hash === `#${current()}`) {
+      if (link.hash === `#/${current()}`) {
         link.setAttribute("aria-current", "page");
+        link.scrollIntoView({ block: "nearest", inline: "center" });
       } else {
         link.removeAttribute("aria-current");
       }
     }
     document.title = `Tidegate: ${document.querySelector(`#view-${current()} h2`).textContent}`;
-    views[current()]();
-    for (const chart of charts.values()) {
-      chart.resize();
-    }
+    show();
   }
   window.addEventListener("hashchange", turnTo);
   document.querySelector(".skip").addEventListener("click", (event) => {
@@ -290,26 +238,50 @@
   wish.addEventListener("change", () => paint(wish.matches ? "dark" : "light"));
   paint(wish.matches ? "dark" : "light");
 
+  // ---- which gateway, and who looks ----
+
+  function showAbout() {
+    const facts = [["Version", about.version], ["Instance", about.instance], ["Up", format.span(Math.floor((last.at - Date.parse(about.started)) / 1000))], ["File", about.file ?? "command line"]];
+    $("about").replaceChildren(...facts.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", { title: value }, value))));
+  }
+  always.push(showAbout);
+  if (caller.token !== null) {
+    $("caller").textContent = caller.token + (caller["read-only"] ? " (read-only)" : "");
+    $("caller").hidden = false;
+    $("logout").hidden = !caller.session;
+  }
+
   // ---- live ----
 
   function tell(text, kind) {
     $("live").textContent = text;
     $("live").className = kind;
   }
+  function hear({ at, metrics }) {
+    before = last;
+    last = { at, metrics: parseMetrics(metrics) };
+  }
 
   const first = JSON.parse($("first").textContent);
-  sample(first.metrics, first.at);
-  history.push({ at: new Date(first.at), requests: {}, routes: {}, latency: { p50: null, p90: null, p99: null }, refusals: {}, shadow: {}, keys: {}, cpu: 0 });
+  hear(first);
+  history.replace(first.history);
   const events = new EventSource("/api/v1/events");
   events.addEventListener("metrics", (event) => {
-    const { at, metrics } = JSON.parse(event.data);
-    sample(metrics, at);
+    const heard = JSON.parse(event.data);
+    hear(heard);
     tell("live", "is-live");
+    if (history.follow(heard.history)) {
+      history.trim(rangeMax);
+    } else {
+      ask(`/api/v1/history?seconds=${range}`).then(history.replace, () => {}); // the next event tries again
+    }
     if (document.hidden) {
       return;
     }
-    if (current() !== "configuration") {
-      views[current()]();
+    if (current() === "configuration") { // is read when it is opened, and when one asks for it
+      always.forEach((part) => part());
+    } else {
+      show();
     }
   });
   events.addEventListener("error", () => {
@@ -318,14 +290,6 @@
       ask("/api/v1/session").catch(() => {}); // perhaps it has ended
     }
   });
-
-  // ---- who looks ----
-
-  if (caller.token !== null) {
-    $("caller").textContent = caller.token + (caller["read-only"] ? " (read-only)" : "");
-    $("caller").hidden = false;
-    $("logout").hidden = !caller.session;
-  }
   $("logout").addEventListener("click", async () => {
     events.close();
     try {

@@ -1,7 +1,7 @@
 "use strict";
 // SPDX-License-Identifier: Apache-2.0
 // The view of the directory: what the service says of users, groups and other resources, and changes of them where they are allowed.
-(globalThis.consoleViews ??= []).push(({ $, make, button, ask, caller }) => {
+(globalThis.consoleViews ??= []).push(({ $, make, button, lesson, confirmThat, moment, ask, caller }) => {
   const pageSize = 25;
   const form = $("directory-form");
   const { route, tenant, type, filter } = form.elements;
@@ -42,8 +42,7 @@
     const all = Array.isArray(user.emails) ? user.emails : [];
     return text((all.find((each) => each.primary) || all[0] || {}).value);
   }
-  const moment = (value) => (value ? new Date(value).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" }) : "");
-  const changed = ["Last change", "meta.lastModified", (each) => moment(each.meta && each.meta.lastModified)];
+  const changed = ["Last change", "meta.lastModified", (each) => (each.meta && each.meta.lastModified ? moment(each.meta.lastModified) : "")];
 
   /** Heading, what to sort by, and what a cell says; the first names the resource. */
   function columnsOf({ name, attributes }) {
@@ -61,8 +60,8 @@
 
   const words = {
     invalidFilter: "The filter cannot be read",
-    invalidCursor: "This page cannot be opened again; search to begin anew",
-    expiredCursor: "This page is too old; search to begin anew",
+    invalidCursor: "This page cannot be opened again; search again",
+    expiredCursor: "This page is too old; search again",
     tooMany: "That is too much at once",
     invalidValue: "That cannot be done",
   };
@@ -89,7 +88,7 @@
   function row(columns, resource) {
     const [[, , first], ...others] = columns;
     const link = button(first(resource) || text(resource.id), { class: "link", "data-id": resource.id }, () => open(resource.id));
-    return make("tr", {}, make("td", {}, link), ...others.map(([, , cell]) => make("td", {}, cell(resource))));
+    return make("tr", {}, make("td", {}, link), ...others.map(([title, , cell]) => make("td", { "data-label": title }, cell(resource))));
   }
 
   function show(list) {
@@ -158,7 +157,7 @@
   }
 
   async function change(options, question, id) {
-    if (!window.confirm(question)) {
+    if (!await confirmThat(question)) {
       return;
     }
     try {
@@ -187,9 +186,10 @@
     });
     const made = [];
     if (chosenType().name === "User") {
-      made.push(resource.active === false ? act("Activate", "plain", active(true), `Activate ${title}?`) : act("Deactivate", "plain", active(false), `Deactivate ${title}?`));
+      made.push(resource.active === false ? act("Activate", "plain", active(true), { title: `Activate ${title}?`, text: "It is changed for every reader of the directory.", label: "Activate" })
+        : act("Deactivate", "plain", active(false), { title: `Deactivate ${title}?`, text: "It is changed for every reader of the directory.", label: "Deactivate" }));
     }
-    made.push(act("Delete", "plain danger", { method: "DELETE" }, `Delete ${title}? This cannot be undone.`));
+    made.push(act("Delete", "danger", { method: "DELETE" }, { title: `Delete ${title}?`, text: "This cannot be undone.", label: "Delete", isDangerous: true }));
     return made;
   }
 
@@ -244,8 +244,11 @@
     const isThere = routes.length > 0;
     $("directory-body").hidden = !isThere;
     $("directory-note").textContent = access === "off" ? "The directory is not shown here: the configuration says console: {directory: off}."
-      : !isThere ? "No route has a directory: service: scim makes one."
-        : mayChange() ? "What is changed here is changed for everybody, and logged." : access === "write" ? "Your token is for reading." : "For reading. console: {directory: write} in the configuration allows changes.";
+      : !isThere ? "" : mayChange() ? "What is changed here is changed for every client, and logged." : access === "write" ? "Your token is for reading." : "For reading. console: {directory: write} in the configuration allows changes.";
+    if (!isThere && access !== "off") {
+      lesson($("directory-lesson"), "No directory yet", "A route with service: scim makes one, which Entra ID and Okta can fill. In the configuration:",
+        "routes:\n  - match: {path: /scim/v2/**}\n    service: scim\n    auth: {bearer-tokens: [{name: okta, sha256: \"…\"}]}   # printf %s TOKEN | sha256sum");
+    }
     if (isThere) {
       choices(route, routes.map((each) => each.route));
       chooseRoute();
@@ -285,7 +288,7 @@
   pages($("directory-next"), $("directory-previous"), () => turn(place.list.nextCursor, place.from + place.rows));
   pages($("directory-previous"), $("directory-next"), () => turn(place.list.previousCursor, null));
 
-  /** Live figures change nothing here: it is read when somebody looks at it, and then when somebody asks. */
+  /** Live figures change nothing here: it is read when the view is opened, and then when it is searched. */
   const directory = () => {
     if (!begun) {
       begun = true;

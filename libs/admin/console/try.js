@@ -1,6 +1,6 @@
 "use strict";
 // SPDX-License-Identifier: Apache-2.0
-// Try it: sends requests through the gateway and explains the fields of what comes back, or of what is pasted.
+// Try it: sends requests through the gateway and explains the headers of what comes back, or of what is pasted.
 (globalThis.consoleViews ??= []).push(({ $, make, table, post, ask, attempt, onSubmit }) => {
   const kept = 50; // answers in the table
   const beside = 4; // in full, side by side
@@ -16,7 +16,7 @@
   onSubmit($("explain-form"), $("explain-answer"), async () => {
     const told = await ask("/api/v1/explain", { method: "POST", headers: { "Content-Type": "text/plain" }, body: $("explain-text").value });
     $("explain-answer").replaceChildren(...(told.findings.length > 0 ? findings(told.findings)
-      : [make("p", { class: "is-empty" }, "There is no field here that says something about quotas or keys.")]));
+      : [make("p", { class: "is-empty" }, "There is no header here that says something about quotas or keys.")]));
   });
 
   // ---- send ----
@@ -33,14 +33,14 @@
   };
 
   function showAnswers() {
-    table($("try-answers"), [["No.", true], ["Request"], ["Status"], ["Left (r) and reset (t)"], ["Retry-After"], ["Replayed"], ["ms", true]],
+    table($("try-answers"), [["No."], ["Request"], ["Status"], ["Left (r) and reset (t)"], ["Retry-After"], ["Replayed"], ["ms", true]],
       answers.map(({ number, request, got }) => [String(number), request, `${got.status} ${got.reason}`, limits(got), field(got, "retry-after") || "–",
-        field(got, "idempotent-replayed") || "–", got.milliseconds.toFixed(1)]), "Nothing was sent yet.");
+        field(got, "idempotent-replayed") || "–", got.milliseconds.toFixed(1)]), "Nothing was sent yet. Send a request ten times and see how its quota falls.");
     $("try-beside").replaceChildren(...answers.slice(0, beside).map(({ number, request, got }) => make("article", { class: "card" },
       make("h3", {}, `${number}. ${got.status} ${got.reason}`), make("p", { class: "note" }, `${request}, ${got.milliseconds.toFixed(1)} ms`),
       make("pre", {}, got.fields.map(([name, value]) => `${name}: ${value}`).join("\n")),
-      make("details", {}, make("summary", {}, `Content, ${got["body-octets"].toLocaleString("en")} octets${got.whole ? "" : " so far: it was cut"}`), make("pre", {}, got.body)),
-      make("details", {}, make("summary", {}, "Explained"), ...(got.findings.length > 0 ? findings(got.findings) : [make("p", { class: "is-empty" }, "No field says something about quotas or keys.")])))));
+      make("details", {}, make("summary", {}, `Body, ${got["body-octets"].toLocaleString("en")} bytes${got.whole ? "" : " so far: it was cut"}`), make("pre", {}, got.body)),
+      make("details", {}, make("summary", {}, "Explained"), ...(got.findings.length > 0 ? findings(got.findings) : [make("p", { class: "is-empty" }, "No header says something about quotas or keys.")])))));
   }
 
   function request() {
@@ -48,7 +48,7 @@
     const fields = asked.get("fields").split("\n").map((line) => line.trim()).filter((line) => line !== "").map((line) => {
       const colon = line.indexOf(":");
       if (colon < 1) {
-        throw new Error(`Not a field: ${line}. Write "Name: value", one in each line.`);
+        throw new Error(`Not a header: ${line}. Write "Name: value", one in each line.`);
       }
       return [line.slice(0, colon), line.slice(colon + 1).trim()];
     });
@@ -83,6 +83,10 @@
   }
 
   onSubmit($("try-form"), $("try-state"), () => send(1));
+  $("try-times").addEventListener("input", () => {
+    const times = Number($("try-times").value) || 1;
+    $("try-many").textContent = `Send ${times === 1 ? "once" : `${times} times`}`;
+  });
   $("try-many").addEventListener("click", () => {
     if ($("try-form").reportValidity()) {
       send(Number($("try-times").value));
