@@ -5,8 +5,8 @@
 
 namespace tidegate::app {
 
-/// Whether standard output is a terminal that may show colours: NO_COLOR is not set, TERM is not
-/// "dumb".
-[[nodiscard]] auto wanted_colours() -> explain::colours;
+/// Whether a terminal is there that may show colours, at standard output when nothing is said:
+/// NO_COLOR is not set, TERM is not "dumb".
+[[nodiscard]] auto wanted_colours(int descriptor = 1) -> explain::colours;
 
 }  // namespace tidegate::app

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "on_a_terminal.hpp"
 #include "process.hpp"
 
 #include <gmock/gmock.h>
@@ -118,6 +119,16 @@ TEST_F(config_command, warns_of_what_is_most_likely_not_meant_and_exits_with_0) 
                 file_.string() +
                 ":4:5: warning: never reached: the route \"/**\" in line 3 takes all of its "
                 "requests; the first match wins, so put the narrower one first\n");
+}
+
+TEST_F(config_command, shows_the_line_of_a_fault_on_a_terminal) {
+  std::ofstream(file_) << "routes:\n  - {match: {path: /**}, servce: echo}\n";
+  on_a_terminal shown({TIDEGATE_BINARY, "check", file_.string()}, 80, 24);
+  shown.see(file_.string() + ":2:5: ");
+  shown.see(R"(:2:26: unknown key "servce"; did you mean "service"?)");
+  shown.see("  - {match: {path: /**}, servce: echo}\r\n");
+  shown.see("| \x1b[0m" + std::string(25, ' ') + "\x1b[1;31m^");
+  EXPECT_EQ(shown.wait(), 2);
 }
 
 /// As JSON writes it; names of files here need no escapes.

@@ -30,13 +30,13 @@ constexpr auto between_lines = 10s;
   return "[" + std::string(full, '#') + std::string(width - full, '-') + "] ";
 }
 
-/// `12 of 100 done, 3 under way, 4.0/s, 2 retries, next in 3.2 s`
+/// `12 of 100 done, 3 in flight, 4.0/s, 2 retries, next in 3.2 s`
 [[nodiscard]] auto describe(std::uint64_t done, std::uint64_t total,
                             client::session_activity const& activity,
                             std::chrono::nanoseconds elapsed) -> std::string {
   auto const seconds = std::chrono::duration<double>(elapsed).count();
   auto out = std::to_string(done) + (total > 0 ? " of " + std::to_string(total) : "") + " done, " +
-             std::to_string(activity.under_way) + " under way, " +
+             std::to_string(activity.under_way) + " in flight, " +
              with_one_digit(seconds > 0 ? static_cast<double>(done) / seconds : 0) + "/s";
   if (activity.retries > 0) {
     out +=

@@ -56,7 +56,7 @@ auto run_scim_backup(backup_settings const& settings) -> int {
     std::cerr << "error: " << copied.error().text << '\n';
     return is_interrupted != 0 ? exit_interrupted : exit_failure;
   }
-  std::cerr << *copied << " octets of " << *from << " are in " << settings.to << '\n';
+  std::cerr << *copied << " bytes of " << *from << " are in " << settings.to << '\n';
   return exit_success;
 }
 

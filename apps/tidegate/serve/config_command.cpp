@@ -2,13 +2,17 @@
 #include "commands.hpp"
 
 #include "serve/config_file.hpp"
+#include "serve/shown_fault.hpp"
 #include "serve/stores.hpp"
+#include "terminal.hpp"
 
 #include <tidegate/config/config.hpp>
 #include <tidegate/gateway/server.hpp>
 #include <tidegate/json/writer.hpp>
 
 #include <CLI/CLI.hpp>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
@@ -103,13 +107,16 @@ auto check(check_settings const& settings) -> int {
     std::cout << in_json(settings.file, found);
     return found.errors.empty() ? exit_success : exit_usage;
   }
+  // One line each for programs; people also see where.
+  std::string_view const source = ::isatty(STDERR_FILENO) == 1 ? std::string_view(*text) : "";
+  auto const colour = wanted_colours(STDERR_FILENO);
   for (auto const& warning : found.warnings) {
     auto shown = warning;
     shown.message = "warning: " + warning.message;
-    std::cerr << to_string(shown) << '\n';
+    std::cerr << shown_fault(shown, source, colour);
   }
   for (auto const& fault : found.errors) {
-    std::cerr << to_string(fault) << '\n';
+    std::cerr << shown_fault(fault, source, colour);
   }
   if (!found.errors.empty()) {
     return exit_usage;
@@ -133,7 +140,8 @@ void add_config_commands(CLI::App& app, int& status) {
                           "and warnings, each of these with file, line, column and message");
   check_command->footer(
       R"(Each fault is one line: FILE:LINE:COLUMN: what is wrong and what is expected.
-What is allowed and most likely not meant is a warning.
+On a terminal the line of the file is below it. What is allowed and most likely
+not meant is a warning.
 
 Examples:
   tidegate check gateway.yaml

@@ -88,7 +88,7 @@ auto read_secret(std::string const& file) -> result<master_secret, std::string> 
   std::byte more{};
   if (::read(from.get(), secret.data(), secret.size()) != static_cast<ssize_t>(secret.size()) ||
       ::read(from.get(), &more, 1) != 0) {
-    return failure(file + " does not have 32 octets");
+    return failure(file + " does not have 32 bytes");
   }
   return secret;
 }

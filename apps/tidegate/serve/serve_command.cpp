@@ -320,7 +320,7 @@ auto serve(serve_settings const& settings, program_version const& version) -> in
   notify("STOPPING=1");
   wait_at_most(server->begin_drain(), signals);
   if (!server->drain(settings.drain)) {
-    events->warning("some requests were still under way and are dropped");
+    events->warning("some requests were still in flight and are dropped");
   }
   return exit_success;
 }

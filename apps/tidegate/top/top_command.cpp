@@ -300,6 +300,7 @@ class viewer {
           what == key_command::pause) {
         pending_ = what;
       }
+      shows_help_ = shows_help_ != (what == key_command::help);
       return pending_ == key_command::none || pending_ == key_command::pause;
     });
   }
