@@ -69,8 +69,10 @@ async function visit(browser, width, colorScheme) {
   await judge(page, "configuration", width, colorScheme);
   await page.uncheck("#config-set");
   await says(page, "#config-options", "default");
+  const isOpen = (value) => page.waitForFunction((wanted) => [...document.querySelectorAll("#config-options details")].find((each) => each.textContent.startsWith("http")).open === wanted, value);
+  await isOpen(width > 640);
   await page.click("#config-options summary:has-text('http')");
-  await page.waitForFunction(() => ![...document.querySelectorAll("#config-options details")].find((each) => each.textContent.startsWith("http")).open);
+  await isOpen(width <= 640);
   await page.check("#config-set");
   await page.focus("#config-filter");
   await page.keyboard.type("burst quota");

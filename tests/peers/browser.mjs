@@ -361,7 +361,7 @@ async function change(browser) {
   assert.match((await use()).headers.get("RateLimit-Policy"), /"keyed";q=5/);
   // What a policy refused has a chart of its own, and one that only watches says what it would have done.
   await page.waitForFunction(() => document.querySelectorAll('#policies [data-part="keyed"] svg').length > 0);
-  await page.waitForFunction(() => /[0-9.]+ % of [0-9,]+ requests would have been refused/.test(document.querySelector("#policies").textContent));
+  await page.waitForFunction(() => /[0-9.]+\s% of [0-9,]+ requests would have been refused/.test(document.querySelector("#policies").textContent));
   assert.deepEqual(faults, []);
   await page.close();
 }
@@ -460,8 +460,8 @@ async function warn(browser) {
   const link = (words) => page.locator("#band a", { hasText: words });
   await link(/^\d of 3 servers? down since \d\d:\d\d \S+.*pair: 127\.0\.0\.1/).waitFor();
   await link(/^2 payments in doubt/).waitFor();
-  await link(/^Policy keyed refuses \d\d %/).waitFor();
-  await link(/^Policy <img src=x .* refuses \d\d %/).waitFor();
+  await link(/^Policy keyed refuses \d\d\s%/).waitFor();
+  await link(/^Policy <img src=x .* refuses \d\d\s%/).waitFor();
   await inspect(page, "the band");
   for (const [words, view, part] of [[/servers? down/, "overview", "upstreams"], [/payments in doubt/, "idempotency", "unknown"], [/Policy keyed/, "policies", "keyed"], [/Policy <img/, "policies", markup]]) {
     await link(words).focus();
@@ -525,7 +525,7 @@ async function format(browser) {
   assert.equal(await made("moment", Date.UTC(2026, 10, 18, 14, 46, 2)), "2026-11-18 20:16:02 GMT+5:30");
   assert.match(await made("clock", Date.UTC(2026, 0, 2, 14, 46, 2)), /^2026-01-02 20:16 GMT\+5:30$/);
   assert.equal(await made("ago", 0, 180000), "3 min ago");
-  assert.equal(await made("percent", 56, 100), "56 %");
+  assert.equal(await made("percent", 56, 100), "56\u00a0%");
   await page.goto(`${admin}/#/policies/%`); // no such part, and not an error
   await page.waitForSelector("#view-policies", { state: "visible" });
   assert.deepEqual(faults, []);

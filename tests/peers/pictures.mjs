@@ -16,7 +16,7 @@ function startOrigin(port) {
   let count = 0;
   const origin = createServer((request, response) => {
     request.resume().on("end", () => {
-      const waits = request.url.startsWith("/v1/search") ? 12 + Math.random() * 40 : 1 + Math.random() * 7;
+      const waits = request.url.startsWith("/v1/search") ? 6 + Math.random() * 16 : 1 + Math.random() * 4;
       setTimeout(() => {
         if (request.headers["x-lost"]) {
           request.socket.destroy();

@@ -4,7 +4,8 @@
 (globalThis.consoleViews ??= []).push(({ $, make, ask, attempt, table, confirmThat, plural, caller }) => {
   let options = [];
   let truncated = false;
-  const folded = new Set(); // groups that were folded by hand
+  const narrow = window.matchMedia("(max-width: 640px)"); // there groups are folded at first
+  const turned = new Map(); // whether a group is open, of those that were turned by hand
 
   const groupOf = ({ path }) => /^[^.[]*/.exec(path)[0];
 
@@ -24,8 +25,8 @@
       const rows = make("table", { class: "options" });
       table(rows, [["Option"], ["Value"], ["From"]], some.map(({ path, value, origin }) => [path, value, origin]), "");
       const group = make("details", { class: "group" }, make("summary", {}, make("strong", {}, name), ` ${some.length}`), rows);
-      group.open = words.length > 0 || !folded.has(name);
-      group.addEventListener("toggle", () => (group.open ? folded.delete(name) : words.length === 0 && folded.add(name)));
+      group.open = words.length > 0 || (turned.get(name) ?? !narrow.matches);
+      group.firstChild.addEventListener("click", () => turned.set(name, !group.open));
       return group;
     })));
   }

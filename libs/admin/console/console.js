@@ -273,7 +273,11 @@
     if (history.follow(heard.history)) {
       history.trim(rangeMax);
     } else {
-      ask(`/api/v1/history?seconds=${range}`).then(history.replace, () => {}); // the next event tries again
+      // Events were missed, or the gateway was started again. Where this fails, the next event tries again.
+      Promise.all([ask(`/api/v1/history?seconds=${range}`), ask("/api/v1/about")]).then(([told, itself]) => {
+        history.replace(told);
+        Object.assign(about, itself);
+      }, () => {});
     }
     if (document.hidden) {
       return;

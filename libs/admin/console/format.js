@@ -6,7 +6,7 @@ globalThis.consoleFormat = (() => {
   const number = (value) => (value === 0 ? "0" : value >= 100 ? whole(value) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
   function percent(part, all) {
     const share = all > 0 ? (part / all) * 100 : 0;
-    return share === 0 ? "0 %" : share < 0.1 ? "< 0.1 %" : share < 10 ? `${share.toFixed(1)} %` : `${Math.round(share)} %`;
+    return `${share === 0 ? "0" : share < 0.1 ? "< 0.1" : share < 10 ? share.toFixed(1) : Math.round(share)}\u00a0%`;
   }
   const plural = (count, one, many) => `${whole(count)} ${count === 1 ? one : many}`;
 

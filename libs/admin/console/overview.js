@@ -99,7 +99,7 @@
     }
     const now = rates("tidegate_requests_total", ({ route }) => route);
     table($("routes"), [["Route"], ["Now", true], ["Requests", true], ["429", true], ["5xx", true]],
-      [...all].map(([name, row]) => [name, now === null ? "–" : `${number(now.get(name) || 0)}/s`, whole(row.all), percent(row.refused, row.all), row.failed > 0 ? state(percent(row.failed, row.all), "error") : "0 %"]),
+      [...all].map(([name, row]) => [name, now === null ? "–" : `${number(now.get(name) || 0)}/s`, whole(row.all), percent(row.refused, row.all), row.failed > 0 ? state(percent(row.failed, row.all), "error") : percent(0, 1)]),
       "No request has been answered yet.");
   }
 

@@ -33,8 +33,8 @@
   };
 
   function showAnswers() {
-    table($("try-answers"), [["No."], ["Request"], ["Status"], ["Left (r) and reset (t)"], ["Retry-After"], ["Replayed"], ["ms", true]],
-      answers.map(({ number, request, got }) => [String(number), request, `${got.status} ${got.reason}`, limits(got), field(got, "retry-after") || "–",
+    table($("try-answers"), [["Request"], ["Status"], ["Left (r) and reset (t)"], ["Retry-After"], ["Replayed"], ["ms", true]],
+      answers.map(({ number, request, got }) => [`${number}. ${request}`, `${got.status} ${got.reason}`, limits(got), field(got, "retry-after") || "–",
         field(got, "idempotent-replayed") || "–", got.milliseconds.toFixed(1)]), "Nothing was sent yet. Send a request ten times and see how its quota falls.");
     $("try-beside").replaceChildren(...answers.slice(0, beside).map(({ number, request, got }) => make("article", { class: "card" },
       make("h3", {}, `${number}. ${got.status} ${got.reason}`), make("p", { class: "note" }, `${request}, ${got.milliseconds.toFixed(1)} ms`),
