@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes tidegate_version.hpp: cmake -DVERSION=… -DSOURCE_DIR=… -DOUTPUT=… -P WriteVersion.cmake
+# Writes tidegate_version.hpp: cmake -DSOURCE_DIR=… -DOUTPUT=… -P WriteVersion.cmake
 set(commit unknown)
 find_program(git git)
 # A source tree that was unpacked inside another repository has no commit of its own.
@@ -17,7 +17,8 @@ endif()
 set(text "// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#define TIDEGATE_VERSION \"${VERSION}\"
+#include <tidegate/version.hpp>
+
 #define TIDEGATE_COMMIT \"${commit}\"
 ")
 set(before "")

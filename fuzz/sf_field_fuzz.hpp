@@ -20,7 +20,7 @@
 ///   an equal tree, and serialising that changes nothing;
 /// - the JSON form reads back equal;
 /// - nothing looks behind the last byte (the sanitizers check that).
-namespace tidegate::sf::fuzz {
+namespace tidegate::TIDEGATE_ABI::sf::fuzz {
 
 using tidegate::fuzz::check;
 
@@ -212,7 +212,7 @@ void check_field(std::string_view input) {
   check(*json == *tree);
 }
 
-}  // namespace tidegate::sf::fuzz
+}  // namespace tidegate::TIDEGATE_ABI::sf::fuzz
 
 /// The fuzz target of one dialect and one type of field.
 #define TIDEGATE_SF_FUZZ(DIALECT, TYPE)                                                      \

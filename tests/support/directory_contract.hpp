@@ -31,7 +31,7 @@
 /// What every directory promises. A back end says how one is made, by a type with a member
 /// `make(model)` that returns a fresh directory, and instantiates the suite `directory_contract`
 /// with it.
-namespace tidegate::store::directory_contract_support {
+namespace tidegate::TIDEGATE_ABI::store::directory_contract_support {
 
 using scim::model;
 using scim::model_type;
@@ -1072,4 +1072,4 @@ REGISTER_TYPED_TEST_SUITE_P(directory_contract, leaves_out_the_few_that_a_filter
                             loses_nothing_of_what_many_threads_write,
                             returns_every_resource_once_while_others_write);
 
-}  // namespace tidegate::store::directory_contract_support
+}  // namespace tidegate::TIDEGATE_ABI::store::directory_contract_support

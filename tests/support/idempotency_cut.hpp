@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include "support/cut_proxy.hpp"
 #include "support/idempotency_store_contract.hpp"
 #include "support/sanitized.hpp"
@@ -17,7 +19,7 @@
 #include <vector>
 
 /// What a store of idempotency keys makes of a connection that is cut in the middle of a change.
-namespace tidegate::store::contract {
+namespace tidegate::TIDEGATE_ABI::store::contract {
 
 using test_support::cut_proxy;
 
@@ -164,4 +166,4 @@ inline auto change_behind_every_cut(cut_stores const& stores, idempotency_store&
   return cuts;
 }
 
-}  // namespace tidegate::store::contract
+}  // namespace tidegate::TIDEGATE_ABI::store::contract

@@ -20,7 +20,7 @@
 /// member `make(records_max)` that returns a fresh store, and instantiates the suite
 /// `store_contract` with it. When it needs a program that may be missing, a member `missing` says
 /// so, or returns an empty text.
-namespace tidegate::store::contract {
+namespace tidegate::TIDEGATE_ABI::store::contract {
 
 using namespace std::chrono_literals;
 using namespace idempotency;
@@ -427,4 +427,4 @@ REGISTER_TYPED_TEST_SUITE_P(store_contract, finds_what_was_stored_and_nothing_el
                             counts_the_keys_of_a_scope_exactly_for_many_threads,
                             lets_one_of_many_threads_win_each_key, does_what_a_plain_map_does);
 
-}  // namespace tidegate::store::contract
+}  // namespace tidegate::TIDEGATE_ABI::store::contract

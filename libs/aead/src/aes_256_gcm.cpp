@@ -7,7 +7,7 @@
 #include <limits>
 #include <memory>
 
-namespace tidegate::aead {
+namespace tidegate::TIDEGATE_ABI::aead {
 
 namespace {
 
@@ -89,4 +89,4 @@ auto append_opened(std::string& out, seal const& by, std::string_view sealed) ->
   return done;
 }
 
-}  // namespace tidegate::aead
+}  // namespace tidegate::TIDEGATE_ABI::aead

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace tidegate::aead {
+namespace tidegate::TIDEGATE_ABI::aead {
 namespace {
 
 struct material {
@@ -74,4 +74,4 @@ TEST(aead_aes_256_gcm, refuses_another_key_nonce_or_associated_data) {
 }
 
 }  // namespace
-}  // namespace tidegate::aead
+}  // namespace tidegate::TIDEGATE_ABI::aead

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 auto lower_case(std::string_view text) -> std::string {
   std::string out(text);
@@ -17,4 +17,4 @@ auto detail::is_equal_ignoring_case(std::string_view a, std::string_view b) noex
          std::ranges::equal(a, b, {}, to_lower, to_lower);
 }
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 auto to_base64url(std::string_view octets) -> std::string {
   std::string out(base64::encoded_size(octets.size()), '\0');
@@ -24,4 +24,4 @@ auto from_base64url(std::string_view text) -> std::optional<std::string> {
   return out;
 }
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

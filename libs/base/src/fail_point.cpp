@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 namespace {
 
@@ -37,6 +37,6 @@ void fail_point(std::string_view name) noexcept {
   }
 }
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI
 
 #endif

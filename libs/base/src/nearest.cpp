@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <numeric>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 namespace {
 
@@ -49,4 +49,4 @@ auto nearest(std::string_view text, std::span<std::string_view const> candidates
   return found;
 }
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

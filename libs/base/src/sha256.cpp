@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 namespace {
 
@@ -140,4 +140,4 @@ auto equal_in_constant_time(std::string_view a, std::string_view b) noexcept -> 
   return equal_in_constant_time(as_span(a), as_span(b));
 }
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

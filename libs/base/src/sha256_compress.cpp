@@ -9,7 +9,7 @@
 #include <immintrin.h>
 #endif
 
-namespace tidegate::detail {
+namespace tidegate::TIDEGATE_ABI::detail {
 
 namespace {
 
@@ -159,4 +159,4 @@ void compress(sha256_words& state, std::byte const* blocks, std::size_t count) n
 
 #endif
 
-}  // namespace tidegate::detail
+}  // namespace tidegate::TIDEGATE_ABI::detail

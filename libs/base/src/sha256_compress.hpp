@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +10,7 @@
 /// The hash computation of SHA-256 (FIPS 180-4, section 6.2.2) over `count` blocks of 64 bytes,
 /// once for every machine and once with the instructions that most x86 processors have for it. Both
 /// do the same.
-namespace tidegate::detail {
+namespace tidegate::TIDEGATE_ABI::detail {
 
 using sha256_words = std::array<std::uint32_t, 8>;
 
@@ -23,4 +25,4 @@ void compress_x86(sha256_words& state, std::byte const* blocks, std::size_t coun
 /// The fastest of them.
 void compress(sha256_words& state, std::byte const* blocks, std::size_t count) noexcept;
 
-}  // namespace tidegate::detail
+}  // namespace tidegate::TIDEGATE_ABI::detail

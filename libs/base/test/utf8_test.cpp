@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidegate::utf8 {
+namespace tidegate::TIDEGATE_ABI::utf8 {
 namespace {
 
 using namespace std::string_view_literals;
@@ -42,4 +42,4 @@ TEST(base_utf8, says_how_many_octets_one_replacement_character_stands_for) {
 }
 
 }  // namespace
-}  // namespace tidegate::utf8
+}  // namespace tidegate::TIDEGATE_ABI::utf8

@@ -11,7 +11,7 @@
 #include <functional>
 #include <iterator>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 namespace {
 
@@ -146,4 +146,4 @@ auto prepare(request wanted, session_options const& options, origination const& 
   return made;
 }
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 struct lane;
 struct transfer;
@@ -85,4 +85,4 @@ struct origination {
 [[nodiscard]] auto prepare(request wanted, session_options const& options, origination const& at)
     -> result<std::unique_ptr<exchange>, client_error>;
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

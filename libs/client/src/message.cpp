@@ -6,7 +6,7 @@
 
 #include "exchange.hpp"
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 auto name_of(client_fault fault) noexcept -> std::string_view {
   switch (fault) {
@@ -76,4 +76,4 @@ void header_section::clear() noexcept {
   lines_.clear();
 }
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 using idempotency::delivery;
 
@@ -318,4 +318,4 @@ auto scheduler::next() -> instant {
                   timers_.empty() ? instant::max() : timers_.begin()->first);
 }
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 /// The requests of one origin, route and partition: those that wait for their turn, and who says
 /// when it is.
@@ -126,4 +126,4 @@ class scheduler {
   std::uint64_t uses_ = 0;
 };
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 auto name_of(scim_fault fault) noexcept -> std::string_view {
   switch (fault) {
@@ -55,4 +55,4 @@ auto refusal_of(int status, std::string_view body) -> scim_error {
   return out;
 }
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 using scim::pagination_method;
 
@@ -57,4 +57,4 @@ auto scim_position_of(json::value const& value) -> std::optional<scim_position> 
   return position;
 }
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -3,7 +3,7 @@
 
 #include <ranges>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 static_assert(std::ranges::input_range<scim_range>);
 
@@ -48,4 +48,4 @@ auto scim_range::iterator::operator++() -> iterator& {
   return *this;
 }
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 namespace {
 
@@ -504,4 +504,4 @@ auto scim_walk::list_url() const -> std::string {
   return url;
 }
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <thread>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 namespace {
 
@@ -283,4 +283,4 @@ auto session::activity() const -> session_activity {
   return loop_->activity();
 }
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <ctime>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 using std::chrono::nanoseconds;
 
@@ -99,4 +99,4 @@ void socket_set::register_change(int socket, known_socket& known) const {
   known.registered = known.wanted;
 }
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <sys/epoll.h>
 
 #include <array>
@@ -9,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 /// The sockets whose events curl asks for, in an epoll.
 ///
@@ -55,4 +57,4 @@ class socket_set {
   std::array<epoll_event, 64> events_{};
 };
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 using idempotency::delivery;
 using std::chrono::milliseconds;
@@ -489,4 +489,4 @@ void transport::move_bytes(nanoseconds time, on_end& ended) {
   }
 }
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

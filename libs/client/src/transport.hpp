@@ -12,7 +12,7 @@
 #include <memory>
 #include <optional>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 /// Moves the bytes of attempts, with libcurl's multi interface on an epoll of its own. Decides
 /// nothing: it says what became of an attempt.
@@ -47,4 +47,4 @@ class transport {
   std::unique_ptr<state> state_;
 };
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -8,7 +8,7 @@
 
 #include <array>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 namespace {
 
 using namespace std::chrono_literals;
@@ -166,4 +166,4 @@ TEST(client_header_section, finds_names_in_any_case_and_keeps_their_order) {
 }
 
 }  // namespace
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

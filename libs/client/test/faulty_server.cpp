@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 namespace {
 
@@ -137,4 +137,4 @@ auto response_bytes(std::string const& status, std::string const& body, std::str
          "\r\n\r\n" + body;
 }
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -8,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 /// What a server does with a request.
 struct reaction {
@@ -59,4 +61,4 @@ class faulty_server {
 [[nodiscard]] auto response_bytes(std::string const& status, std::string const& body = "",
                                   std::string const& lines = "") -> std::string;
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

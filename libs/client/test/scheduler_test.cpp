@@ -8,7 +8,7 @@
 #include <array>
 #include <map>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 namespace {
 
 using namespace std::chrono_literals;
@@ -407,4 +407,4 @@ TEST(client_scheduler, keeps_lanes_in_which_something_waits) {
 }
 
 }  // namespace
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

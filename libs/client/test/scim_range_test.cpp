@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 namespace {
 
 using testing::ElementsAre;
@@ -88,4 +88,4 @@ TEST(client_scim_range, turns_back) {
 }
 
 }  // namespace
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

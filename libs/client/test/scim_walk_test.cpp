@@ -12,7 +12,7 @@
 #include <random>
 #include <set>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 namespace {
 
 using scim::list_head;
@@ -872,4 +872,4 @@ TEST(client_scim_walk, asks_for_half_as_many_while_an_answer_is_too_large) {
 }
 
 }  // namespace
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

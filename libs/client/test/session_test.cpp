@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 namespace {
 
 using namespace std::chrono_literals;
@@ -322,4 +322,4 @@ TEST(client_session, refuses_what_cannot_be_sent) {
 }
 
 }  // namespace
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 auto lines_of(message_view const& message, std::string_view name) -> std::vector<std::string_view> {
   std::vector<std::string_view> values;
@@ -65,4 +65,4 @@ auto explain_fields(message_view const& message, std::chrono::sys_seconds now)
   return std::move(out).take();
 }
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 auto name_of(severity level) noexcept -> std::string_view {
   switch (level) {
@@ -143,4 +143,4 @@ auto to_json(std::span<finding const> findings) -> std::string {
   return out.append("}\n");
 }
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

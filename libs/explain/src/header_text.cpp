@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 namespace {
 
@@ -64,4 +64,4 @@ auto read_header_text(std::string_view text) -> header_text {
   return read;
 }
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 namespace {
 
@@ -87,4 +87,4 @@ void explain_idempotency_key(message_view const& message, report& out) {
   out.break_rule(rule_of("idempotency-key-string"), name, std::move(text));
 }
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

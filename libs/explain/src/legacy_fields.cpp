@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <system_error>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 namespace {
 
@@ -312,4 +312,4 @@ void explain_legacy(message_view const& message, sys_seconds now, told_limits co
   }
 }
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

@@ -12,7 +12,7 @@
 #include <span>
 #include <tuple>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 namespace {
 
@@ -413,4 +413,4 @@ auto explain_ratelimit(message_view const& message, report& out) -> told_limits 
   return told;
 }
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

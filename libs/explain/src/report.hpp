@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 /// Collects findings, up to `findings_max`.
 class report {
@@ -126,4 +126,4 @@ void explain_vendors(message_view const& message, std::chrono::sys_seconds now, 
                      report& out);
 void explain_idempotency_key(message_view const& message, report& out);
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

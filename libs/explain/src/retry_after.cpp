@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 namespace {
 
@@ -129,4 +129,4 @@ void explain_retry_after(message_view const& message, std::chrono::sys_seconds n
   }
 }
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

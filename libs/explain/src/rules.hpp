@@ -9,7 +9,7 @@
 #include <array>
 #include <string_view>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 inline constexpr auto rule_table = [] {
   using enum severity;
@@ -114,4 +114,4 @@ consteval auto rule_of(std::string_view id) -> rule const& {
   throw "there is no such rule";
 }
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

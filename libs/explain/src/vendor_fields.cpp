@@ -12,7 +12,7 @@
 #include <map>
 #include <utility>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 namespace {
 
@@ -152,4 +152,4 @@ void explain_vendors(message_view const& message, sys_seconds now, told_waits& w
   explain_companions(message, out);
 }
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 namespace {
 
@@ -97,4 +97,4 @@ auto quoted(std::string_view text) -> std::string {
   return out.append("\"");
 }
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

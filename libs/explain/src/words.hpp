@@ -3,11 +3,13 @@
 // Numbers, times and texts of strangers as people read them.
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 /// `12 s`, `5 min`, `1 h 30 min`, `2 d`: the two largest units.
 [[nodiscard]] auto duration_words(std::int64_t seconds) -> std::string;
@@ -27,4 +29,4 @@ namespace tidegate::explain {
 /// In double quotes and shortened when it is long.
 [[nodiscard]] auto quoted(std::string_view text) -> std::string;
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 namespace {
 
 using testing::ElementsAre;
@@ -621,4 +621,4 @@ TEST(explain_header_text, takes_lines_alone) {
 }
 
 }  // namespace
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 namespace {
 
@@ -64,4 +64,4 @@ auto preference_for(std::string_view type, std::string_view accept) -> type_pref
   return found;
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

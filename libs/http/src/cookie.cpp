@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 namespace {
 
@@ -45,4 +45,4 @@ auto is_repeated_cookie(std::span<std::string_view const> lines, std::string_vie
   return found > 1;
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

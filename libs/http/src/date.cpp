@@ -9,7 +9,7 @@
 #include <span>
 #include <tuple>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 namespace {
 
@@ -275,4 +275,4 @@ auto parse_rfc3339(std::string_view text) noexcept -> std::optional<sys_seconds>
   return moment(time, text[0] == '-' ? -offset : offset);
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -8,7 +8,7 @@
 #include <optional>
 #include <ranges>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 namespace {
 
@@ -273,4 +273,4 @@ void append_forwarded(std::string& out, forwarded_element const& element) {
   }
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

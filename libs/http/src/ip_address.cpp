@@ -7,7 +7,7 @@
 #include <charconv>
 #include <optional>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 namespace {
 
@@ -360,4 +360,4 @@ auto cidr_set::contains(ip_address const& address) const noexcept -> bool {
   return after != ranges_.begin() && address <= std::prev(after)->last;
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -9,7 +9,7 @@
 #include <string_view>
 
 /// Which byte is what, for the readers of targets, addresses and fields.
-namespace tidegate::http::octets {
+namespace tidegate::TIDEGATE_ABI::http::octets {
 
 /// sub-delims of RFC 3986, section 2.2
 [[nodiscard]] constexpr auto is_sub_delim(char c) noexcept -> bool {
@@ -36,4 +36,4 @@ inline void append_escape(std::string& out, char octet) {
   out.append({'%', digits[value >> 4U], digits[value & 15U]});
 }
 
-}  // namespace tidegate::http::octets
+}  // namespace tidegate::TIDEGATE_ABI::http::octets

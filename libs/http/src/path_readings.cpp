@@ -17,7 +17,7 @@
 #include <bit>
 #endif
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 namespace {
 
@@ -227,4 +227,4 @@ auto find_other_reading(std::string_view normal_path,
   return false;
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <system_error>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 namespace {
 
@@ -72,4 +72,4 @@ void problem_writer::text_member(std::string_view name, std::string_view text) {
   }
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 namespace {
 
@@ -271,4 +271,4 @@ auto parse_proxy_header(std::string_view received) noexcept
   return std::nullopt;
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

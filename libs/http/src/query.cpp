@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 namespace {
 
@@ -88,4 +88,4 @@ auto query_value(std::string_view query, std::string_view name, std::string& scr
   return scratch;
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 namespace {
 
@@ -41,4 +41,4 @@ auto parse_retry_after(std::string_view field_value, std::chrono::sys_seconds no
   return std::clamp(delay, std::chrono::seconds(0), retry_after_max);
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -15,7 +15,7 @@
 #include <bit>
 #endif
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 namespace {
 
@@ -441,4 +441,4 @@ auto normal_path(std::string_view raw_path, std::string& scratch)
   return std::string_view(scratch);
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

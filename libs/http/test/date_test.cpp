@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 namespace {
 
 using namespace std::chrono_literals;
@@ -607,4 +607,4 @@ TEST(http_rfc3339, refuses_everything_else) {
 }
 
 }  // namespace
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

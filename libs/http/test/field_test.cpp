@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 namespace {
 
 TEST(http_field, knows_tokens) {
@@ -48,4 +48,4 @@ TEST(http_field, knows_the_content_type_of_json) {
 }
 
 }  // namespace
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 namespace {
 
 using namespace std::string_view_literals;
@@ -269,4 +269,4 @@ TEST(http_forwarded, allocates_nothing_when_the_string_has_room) {
 }
 
 }  // namespace
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

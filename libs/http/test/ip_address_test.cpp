@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 namespace {
 
 using namespace std::string_view_literals;
@@ -308,4 +308,4 @@ TEST(http_ip_address, allocates_nothing_when_the_string_has_room) {
 }
 
 }  // namespace
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 namespace {
 
 /// What a path may be read as besides itself, by one who has normalised it.
@@ -143,4 +143,4 @@ TEST(http_path_readings, are_shown_until_one_is_wanted) {
 }
 
 }  // namespace
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

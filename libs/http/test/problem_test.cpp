@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 namespace {
 
 using fault = extension_name_fault;
@@ -223,4 +223,4 @@ TEST(http_extension_name, is_checked_by_the_compiler_when_it_is_a_literal) {
 }
 
 }  // namespace
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

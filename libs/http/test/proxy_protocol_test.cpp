@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 namespace {
 
 using namespace std::string_literals;
@@ -193,4 +193,4 @@ TEST(http_proxy_protocol, allocates_nothing) {
 }
 
 }  // namespace
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 namespace {
 
 using namespace std::string_view_literals;
@@ -137,4 +137,4 @@ TEST(http_query, escapes_all_that_is_not_unreserved) {
 }
 
 }  // namespace
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

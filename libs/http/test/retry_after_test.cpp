@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 namespace {
 
 using namespace std::chrono_literals;
@@ -118,4 +118,4 @@ TEST(http_retry_after, is_invalid_when_it_is_anything_else) {
 }
 
 }  // namespace
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

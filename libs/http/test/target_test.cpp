@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 namespace {
 
 using namespace std::string_view_literals;
@@ -511,4 +511,4 @@ TEST(http_host, refuses_others_with_the_place_of_the_fault) {
 }
 
 }  // namespace
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

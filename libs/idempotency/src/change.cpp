@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 namespace {
 
@@ -123,4 +123,4 @@ auto purge(lookup_key const& key, record const& found, wall_time now)
   return change{key, {found.token, {found.state}}};
 }
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

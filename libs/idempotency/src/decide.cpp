@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 namespace {
 
@@ -123,4 +123,4 @@ auto first_status(exchange_end end) noexcept -> int {
   return end == exchange_end::timed_out ? 504 : 502;
 }
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

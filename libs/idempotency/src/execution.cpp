@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execution_events.hpp"
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 template class basic_execution<all_rules>;
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -8,7 +8,7 @@
 
 /// The events of an execution: `execution.cpp` makes the machine that ships of them, the tests
 /// those that break a rule.
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 // ---- the content ----
 
@@ -455,4 +455,4 @@ auto basic_execution<Rules>::client_gone(wall_time now) -> action {
           .refunds = is_unsent && std::exchange(is_charged_, false)};
 }
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

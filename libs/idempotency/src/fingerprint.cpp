@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cstring>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 namespace {
 
@@ -194,4 +194,4 @@ auto fingerprinter::digest_of_json(std::string_view content) -> part_digest {
   return end(code_);
 }
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

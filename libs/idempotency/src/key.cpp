@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 namespace {
 
@@ -207,4 +207,4 @@ auto read_key(std::span<std::string_view const> lines, key_options const& option
   return key;
 }
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

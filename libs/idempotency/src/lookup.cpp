@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 namespace {
 
@@ -64,4 +64,4 @@ auto secret::lookup(std::string_view scope, std::string_view key) const noexcept
   return made;
 }
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 auto make_key(wall_time now, std::span<std::uint8_t const, 10> randomness) -> std::string {
   std::array<std::uint8_t, 16> octets{};
@@ -45,4 +45,4 @@ auto append_key_field(std::string& out, std::string_view key) -> bool {
   return true;
 }
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <span>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 namespace {
 
@@ -123,4 +123,4 @@ void append_link(std::string& out, std::string_view documentation) {
   out += R"(>; rel="describedby"; type="text/html")";
 }
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -10,7 +10,7 @@
 #include <array>
 #include <cmath>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 namespace {
 
@@ -148,4 +148,4 @@ auto retry_budget::take(instant now) noexcept -> bool {
   return true;
 }
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

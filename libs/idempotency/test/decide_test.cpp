@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 namespace {
 
 using namespace std::chrono_literals;
@@ -431,4 +431,4 @@ TEST(idempotency_names, of_states_and_reasons_are_told_apart) {
 }
 
 }  // namespace
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -10,7 +10,7 @@
 #include <vector>
 
 // Event in, action out: one table for each stage, whose rows begin with a machine in that stage.
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 namespace {
 
 using namespace std::chrono_literals;
@@ -635,4 +635,4 @@ TEST(idempotency_execution, ignores_what_comes_too_late) {
 }
 
 }  // namespace
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 namespace {
 
 auto const test_secret = secret(std::as_bytes(std::span(std::string_view("test"))));
@@ -205,4 +205,4 @@ TEST(idempotency_fingerprint_rule, refuses_texts_that_are_none) {
 }
 
 }  // namespace
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 namespace {
 
 using namespace std::chrono_literals;
@@ -275,4 +275,4 @@ TEST(idempotency_key, reads_back_any_string_and_any_bare_form) {
 }
 
 }  // namespace
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

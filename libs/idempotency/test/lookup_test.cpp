@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 namespace {
 
 auto make(std::string_view master) -> secret {
@@ -68,4 +68,4 @@ TEST(idempotency_lookup, allocates_nothing) {
 }
 
 }  // namespace
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 namespace {
 
 using namespace std::chrono_literals;
@@ -63,4 +63,4 @@ TEST(idempotency_make_key, refuses_what_no_string_can_hold) {
 }
 
 }  // namespace
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace tidegate::idempotency::model {
+namespace tidegate::TIDEGATE_ABI::idempotency::model {
 
 namespace {
 
@@ -653,4 +653,4 @@ auto check(settings const& settings) -> report {
       .run();
 }
 
-}  // namespace tidegate::idempotency::model
+}  // namespace tidegate::TIDEGATE_ABI::idempotency::model

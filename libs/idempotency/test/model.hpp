@@ -12,7 +12,7 @@
 /// A model of clients that retry one key, gateways that crash, a store and an upstream: everything
 /// that can happen, one step at a time. What gateways do is decided by `execution`, the machine
 /// that ships; the model performs its actions.
-namespace tidegate::idempotency::model {
+namespace tidegate::TIDEGATE_ABI::idempotency::model {
 
 struct settings {
   std::array<std::uint8_t, 2> tries = {2, 2};   ///< of each client: at most `slots_max` together
@@ -52,4 +52,4 @@ struct report {
 /// Walks breadth first through every state that can be reached. Ends at the first breach.
 [[nodiscard]] auto check(settings const& settings) -> report;
 
-}  // namespace tidegate::idempotency::model
+}  // namespace tidegate::TIDEGATE_ABI::idempotency::model

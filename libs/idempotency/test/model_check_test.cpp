@@ -9,7 +9,7 @@
 // Invariants: at most one effect for a key unless the upstream deduplicates; no client sees another
 // answer than the one before, nor one to a request of others; and once an answer was seen, every
 // retry gets it.
-namespace tidegate::idempotency::model {
+namespace tidegate::TIDEGATE_ABI::idempotency::model {
 namespace {
 
 auto checked(std::string_view name, settings const& s) -> report {
@@ -122,4 +122,4 @@ TEST(idempotency_model, fails_without_r8_when_a_request_is_sent_again_after_no_a
 }
 
 }  // namespace
-}  // namespace tidegate::idempotency::model
+}  // namespace tidegate::TIDEGATE_ABI::idempotency::model

@@ -7,7 +7,7 @@
 
 #include <random>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 namespace {
 
 using namespace std::chrono_literals;
@@ -327,4 +327,4 @@ TEST(idempotency_recorder, keeps_no_more_fields_than_can_be_read) {
 }
 
 }  // namespace
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

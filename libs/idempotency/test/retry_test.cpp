@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 namespace {
 
 using namespace std::chrono_literals;
@@ -164,4 +164,4 @@ TEST(idempotency_retry, spends_a_budget_and_earns_it_with_requests_and_time) {
 }
 
 }  // namespace
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 namespace {
 
@@ -180,4 +180,4 @@ auto append_canonical(std::string& out, std::string_view text) -> bool {
   return true;
 }
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

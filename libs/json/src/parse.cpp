@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 namespace {
 
@@ -156,4 +156,4 @@ auto parse_literal(std::string_view text) -> result<prefix, error> {
   return value_reader(text, 0).literal();
 }
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

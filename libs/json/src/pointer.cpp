@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 namespace {
 
@@ -137,4 +137,4 @@ auto pointer::find(std::string_view canonical) const noexcept -> std::optional<s
   return value;
 }
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

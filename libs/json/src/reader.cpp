@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstdint>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 namespace {
 
@@ -169,4 +169,4 @@ auto scanner::take_number() noexcept -> std::optional<number_token> {
   return number_token{text_.substr(begin, position_ - begin), is_integer};
 }
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 namespace {
 
@@ -141,4 +141,4 @@ void append_string(std::string& out, std::string_view text) {
   out.push_back('"');
 }
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <cstring>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 object::object(std::initializer_list<member> members) : members_(members) {}
 
@@ -130,4 +130,4 @@ auto to_string(value const& value) -> std::string {
   return out;
 }
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <random>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 namespace {
 
 using namespace std::string_literals;
@@ -229,4 +229,4 @@ TEST(json_canonical, is_the_same_however_a_value_is_spelled) {
 }
 
 }  // namespace
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

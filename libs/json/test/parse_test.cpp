@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 namespace {
 
 using enum fault;
@@ -81,4 +81,4 @@ TEST(json_parse, reads_a_literal_and_stops_behind_it) {
 }
 
 }  // namespace
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 namespace {
 
 auto canonical(std::string_view text) -> std::string {
@@ -84,4 +84,4 @@ TEST(json_pointer, says_why_a_text_is_none) {
 }
 
 }  // namespace
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 namespace {
 
 using namespace std::string_view_literals;
@@ -143,4 +143,4 @@ TEST(json_string, needs_at_most_six_characters_a_byte_and_two) {
 }
 
 }  // namespace
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 namespace {
 
 TEST(json_value, finds_members_in_any_case) {
@@ -30,4 +30,4 @@ TEST(json_value, compares_without_the_order_of_members) {
 }
 
 }  // namespace
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 namespace {
 
 TEST(json_writer, puts_commas_between_members_and_elements) {
@@ -43,4 +43,4 @@ TEST(json_writer, goes_on_with_what_is_there) {
 }
 
 }  // namespace
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

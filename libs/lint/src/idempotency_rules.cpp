@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 namespace {
 
@@ -279,4 +279,4 @@ auto idempotency_rules() noexcept -> std::span<checked_rule const> {
   return table;
 }
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

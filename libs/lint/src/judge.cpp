@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 namespace {
 
@@ -144,4 +144,4 @@ auto count_broken(std::span<judgement const> judgements, explain::severity level
   }));
 }
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 /// In the order in which they are made. The samples come last: they may be so many that quotas end.
 enum class prober::step : std::uint8_t {
@@ -251,4 +251,4 @@ auto altered(std::string_view content) -> std::string {
   return to_string(*read);
 }
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

@@ -8,7 +8,7 @@
 #include <array>
 #include <string>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 namespace {
 
@@ -168,4 +168,4 @@ auto problem_rules() noexcept -> std::span<checked_rule const> {
   return table;
 }
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

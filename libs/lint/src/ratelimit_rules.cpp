@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 namespace {
 
@@ -256,4 +256,4 @@ auto ratelimit_rules() noexcept -> std::span<checked_rule const> {
   return table;
 }
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 auto request_words(planned_request const& request) -> std::string {
   constexpr std::size_t target_max = 80;
@@ -90,4 +90,4 @@ void verdict::broken(seen const& by, explain::finding what) {
   }
 }
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 /// One exchange with its content read. Borrows the exchange.
 struct seen {
@@ -78,4 +78,4 @@ struct checked_rule {
 /// The method and the target of a request, `GET /orders?x=1`, shortened.
 [[nodiscard]] auto request_words(planned_request const& request) -> std::string;
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

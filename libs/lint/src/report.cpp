@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 namespace {
 
@@ -232,4 +232,4 @@ auto rules_page() -> std::string {
   return out;
 }
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

@@ -9,7 +9,7 @@
 #include <array>
 #include <string>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 namespace {
 
@@ -153,4 +153,4 @@ auto scim_config_rules() noexcept -> std::span<checked_rule const> {
   return table;
 }
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

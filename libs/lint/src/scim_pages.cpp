@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 namespace {
 
@@ -71,4 +71,4 @@ auto has_cursors(recording const& what) -> bool {
          });
 }
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

@@ -3,6 +3,8 @@
 // Answers of a SCIM server as rules look at them: pages of lists, and what its configuration says.
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include "recording.hpp"
 
 #include <cstddef>
@@ -11,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 [[nodiscard]] auto is_scim(probe purpose) -> bool;
 
@@ -37,4 +39,4 @@ struct page {
 /// Cursors are there: the server says so, or gives one.
 [[nodiscard]] auto has_cursors(recording const& what) -> bool;
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

@@ -12,7 +12,7 @@
 #include <set>
 #include <string>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 namespace {
 
@@ -345,4 +345,4 @@ auto scim_rules() noexcept -> std::span<checked_rule const> {
   return table;
 }
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

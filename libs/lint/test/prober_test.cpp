@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 namespace {
 
 using testing::Each;
@@ -150,4 +150,4 @@ TEST(lint_prober, makes_content_that_asks_for_something_else) {
 }
 
 }  // namespace
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

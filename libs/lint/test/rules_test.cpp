@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 namespace {
 
 using namespace std::chrono_literals;
@@ -469,4 +469,4 @@ TEST(lint_report, is_the_same_as_the_page_of_reference) {
 }
 
 }  // namespace
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 // The table that keeps them has room for so much and copies bytes.
 static_assert(std::is_trivially_copyable_v<refusal_state> && sizeof(refusal_state) <= 24);
@@ -151,4 +151,4 @@ auto expires(pattern_settings const& settings, pattern_state const& state) noexc
   return instant(nanoseconds(clamped(state.time + kept * interval_of(settings))));
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <limits>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace {
 
@@ -124,4 +124,4 @@ auto advertise(std::span<policy_outcome const> outcomes, std::uint64_t randomnes
   return retry_after;
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

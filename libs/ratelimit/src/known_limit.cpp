@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace {
 
@@ -209,4 +209,4 @@ auto known_limit::corrected(double rate_before, instant made, std::size_t in_fli
   return rate * (1 + growth + (factor - 1) * std::min(horizon * rate, 1.0));
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

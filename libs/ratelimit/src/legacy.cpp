@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace {
 
@@ -461,4 +461,4 @@ auto read_legacy(std::span<http::field_view const> lines, sys_seconds now) -> le
   return fields;
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

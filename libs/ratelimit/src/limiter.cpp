@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/ratelimit/limiter.hpp>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace {
 
@@ -234,4 +234,4 @@ auto settle(policy const& p, bucket const& b, instant admitted_at, instant now,
       b, admitted_at.time_since_epoch().count(), units);
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace {
 
@@ -415,4 +415,4 @@ auto merge_fields(origin_fields const& origin, std::span<quota_policy_view const
   return dropped;
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace {
 
@@ -71,4 +71,4 @@ void overload_guard::answered(std::chrono::nanoseconds latency, bool well, std::
   }
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

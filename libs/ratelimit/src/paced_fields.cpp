@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <string>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace {
 
@@ -100,4 +100,4 @@ auto read_paced_limits(std::span<std::string_view const> lines) -> limit_field {
   return said;
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

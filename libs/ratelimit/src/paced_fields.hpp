@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// Views, of which there is mostly one.
 class few_views {
@@ -60,4 +60,4 @@ struct paced_fields {
 /// The limits that RateLimit of either draft says; none when it is malformed.
 [[nodiscard]] auto read_paced_limits(std::span<std::string_view const> lines) -> limit_field;
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

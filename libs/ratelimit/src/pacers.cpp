@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 pacers::pacers(pacing_options const& options, std::size_t size_max)
     : options_(options), size_max_(std::max<std::size_t>(size_max, 1)) {}
@@ -33,4 +33,4 @@ auto pacers::of(std::string_view origin, std::string_view partition) -> pacer& {
   return by_use_.front().paces;
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

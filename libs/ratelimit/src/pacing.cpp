@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace {
 
@@ -423,4 +423,4 @@ auto pacer::current() const -> state {
   return out;
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 /// What the parts of a pacer share: times, and how much the past counts.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// A reset further away than this says no more than this does, and adds up without an overflow.
 inline constexpr std::int64_t reset_max = 1'000'000'000;
@@ -22,4 +22,4 @@ inline constexpr double newest_weighs = 0.25;
   return t > instant::max() - d ? instant::max() : t + d;
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -13,7 +13,7 @@
 
 /// The fields as trees of Structured Fields that keep every rule of their draft: what reading makes
 /// the model from, and what merging needs to pass on parameters in their order.
-namespace tidegate::ratelimit::detail {
+namespace tidegate::TIDEGATE_ABI::ratelimit::detail {
 
 using field_list = sf::basic_list<field_dialect>;
 using field_dictionary = sf::basic_dictionary<field_dialect>;
@@ -49,4 +49,4 @@ struct parsed_limits {
 [[nodiscard]] auto parse_limits(std::span<std::string_view const> lines)
     -> result<parsed_limits, field_error>;
 
-}  // namespace tidegate::ratelimit::detail
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit::detail

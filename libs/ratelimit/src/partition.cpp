@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace {
 
@@ -314,4 +314,4 @@ auto describe_as_json(partition_rule const& rule) -> std::string {
   return out;
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

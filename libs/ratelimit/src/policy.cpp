@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace {
 
@@ -91,4 +91,4 @@ auto policy::with_quota(std::int64_t quota) const -> result<policy, policy_fault
   return other;
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -3,7 +3,7 @@
 
 #include <tidegate/http/problem.hpp>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 auto uri_of(problem_type type) noexcept -> std::string_view {
   switch (type) {
@@ -40,4 +40,4 @@ void append_problem(std::string& out, problem_type type,
       .extension("violated-policies", violated_policies);
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace detail {
 
@@ -288,4 +288,4 @@ auto read_limits(std::span<std::string_view const> lines) -> result<limit_field,
   return std::move(parsed.model);
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

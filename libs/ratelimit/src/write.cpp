@@ -10,7 +10,7 @@
 #include <cassert>
 #include <cstring>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 namespace {
 
@@ -359,4 +359,4 @@ void prepared_fields::append_usual_lines(std::string& out,
   });
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 namespace {
 
 using namespace std::chrono_literals;
@@ -472,4 +472,4 @@ TEST(ratelimit_pattern, keeps_counters_that_are_full) {
 }
 
 }  // namespace
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

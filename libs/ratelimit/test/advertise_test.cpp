@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 namespace {
 
 using namespace std::chrono_literals;
@@ -304,4 +304,4 @@ TEST(ratelimit_advertise, is_written_with_the_same_moment_in_both_fields) {
 }
 
 }  // namespace
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

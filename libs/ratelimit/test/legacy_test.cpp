@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 namespace {
 
 using namespace std::chrono_literals;
@@ -390,4 +390,4 @@ TEST(ratelimit_legacy, looks_at_so_many_names_and_items_and_no_more) {
 }
 
 }  // namespace
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 namespace {
 
 using namespace std::chrono_literals;
@@ -415,4 +415,4 @@ TEST(ratelimit_merge, takes_thousands_of_items_in_its_stride) {
 }
 
 }  // namespace
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

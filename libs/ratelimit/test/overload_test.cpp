@@ -7,7 +7,7 @@
 #include <queue>
 #include <vector>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 namespace {
 
 using namespace std::chrono_literals;
@@ -143,4 +143,4 @@ TEST(ratelimit_overload, finds_how_much_a_service_takes_within_a_latency) {
 }
 
 }  // namespace
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -13,7 +13,7 @@
 #include <random>
 #include <set>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 namespace {
 
 using enum partition_source_kind;
@@ -333,4 +333,4 @@ TEST(ratelimit_partition, describes_a_command_that_makes_the_hashed_key) {
 }
 
 }  // namespace
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

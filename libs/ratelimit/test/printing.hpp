@@ -9,7 +9,7 @@
 #include <string>
 
 /// How GoogleTest shows the types of the fields in its messages.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 inline auto number_or_none(std::optional<std::int64_t> const& number) -> std::string {
   return number ? std::to_string(*number) : "none";
@@ -34,4 +34,4 @@ inline void PrintTo(legacy_reset const& reset, std::ostream* out) {
 }
 // NOLINTEND(readability-identifier-naming)
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 namespace {
 
 TEST(ratelimit_problems, writes_the_three_types_of_section_5) {
@@ -66,4 +66,4 @@ TEST(ratelimit_problems, allocates_nothing_when_there_is_room) {
 }
 
 }  // namespace
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 namespace {
 
 using lines = std::vector<std::string_view>;
@@ -413,4 +413,4 @@ TEST(ratelimit_read, takes_thousands_of_items_in_its_stride) {
 }
 
 }  // namespace
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <cstddef>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -84,4 +84,4 @@ auto parse_error(std::string_view body) -> result<error, error> {
   return read;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 auto invalid_syntax(std::string detail) -> error {
   return {.status = 400, .type = scim_type::invalid_syntax, .detail = std::move(detail)};
@@ -35,4 +35,4 @@ auto parse_message(std::string_view body, std::string_view schema, json::limits 
   return *std::move(read);
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

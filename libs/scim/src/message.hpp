@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// A body that is not what its schema says (RFC 7644, section 3.12).
 [[nodiscard]] auto invalid_syntax(std::string detail) -> error;
@@ -21,4 +21,4 @@ namespace tidegate::scim {
 [[nodiscard]] auto parse_message(std::string_view body, std::string_view schema,
                                  json::limits const& limits = {}) -> result<json::value, error>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

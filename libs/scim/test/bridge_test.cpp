@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 constexpr wall_time now{std::chrono::milliseconds(1'800'000'000'000)};
@@ -208,4 +208,4 @@ TEST(scim_bridge, says_what_it_can_do_with_pages) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 TEST(scim_case_fold, makes_texts_that_differ_in_case_only_the_same) {
@@ -99,4 +99,4 @@ TEST(scim_case_fold, compares_names_by_ascii) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

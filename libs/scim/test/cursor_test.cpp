@@ -7,7 +7,7 @@
 
 #include <set>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -279,4 +279,4 @@ TEST(scim_cursor, differs_with_each_nonce) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

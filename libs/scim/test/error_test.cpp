@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 auto written(error const& e) -> std::string {
@@ -94,4 +94,4 @@ TEST(scim_error, is_one_for_each_fault_of_a_cursor) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -13,7 +13,7 @@
 #include <map>
 #include <random>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 using random_source = std::mt19937;
@@ -486,4 +486,4 @@ TEST(scim_filter_reference, agrees_on_random_resources_and_expressions) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

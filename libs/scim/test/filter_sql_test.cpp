@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 using ids = std::vector<std::int64_t>;
@@ -638,4 +638,4 @@ TEST(scim_filter_plan, lets_through_all_that_matches_and_nothing_else_where_it_i
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

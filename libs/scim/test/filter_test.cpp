@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 using enum filter_fault;
@@ -447,4 +447,4 @@ TEST(scim_patch_path, is_refused_with_the_place) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 auto attribute_of(attribute_type type, bool case_exact = false) -> attribute {
@@ -285,4 +285,4 @@ TEST(scim_index_entries, takes_long_lists_of_values) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

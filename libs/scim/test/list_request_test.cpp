@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 auto query(std::string_view text, pagination_options const& options = {})
@@ -344,4 +344,4 @@ TEST(scim_page_size, follows_a_maximum_that_was_lowered_between_pages) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

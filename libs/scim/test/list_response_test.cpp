@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 auto written(list_head const& head, std::vector<std::string_view> const& resources) -> std::string {
@@ -134,4 +134,4 @@ TEST(scim_list_response, is_read_as_other_servers_write_it) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -18,7 +18,7 @@
 #include <random>
 #include <set>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 constexpr int rounds = test_support::sanitized ? 10'000 : 100'000;
@@ -692,4 +692,4 @@ TEST(scim_patch_reference, agrees_on_random_resources_and_operations) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

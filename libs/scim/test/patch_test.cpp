@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 constexpr std::string_view enterprise =
@@ -959,4 +959,4 @@ TEST(scim_patch, leaves_members_of_other_types_alone) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

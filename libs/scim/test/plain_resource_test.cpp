@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 auto const own =
@@ -226,4 +226,4 @@ TEST(scim_plain_resource, never_differs_from_the_long_way_whatever_is_changed_in
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 auto users() -> resource_definition const& {
@@ -349,4 +349,4 @@ TEST(scim_projection, agrees_with_a_reference_on_random_resources_and_names) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 auto users() -> resource_definition {
@@ -231,4 +231,4 @@ TEST(scim_schema, keeps_the_common_attributes_whatever_a_schema_lists) {
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 using namespace std::chrono_literals;
@@ -119,4 +119,4 @@ TEST(scim_service_provider_config, of_a_server_without_cursors_means_pages_by_in
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 /// Whether `p` comes behind the gap.
@@ -323,4 +323,4 @@ TEST(scim_walk_model, returns_every_page_again_going_back_through_what_stays_as_
 }
 
 }  // namespace
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

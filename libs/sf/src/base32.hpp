@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 /// Base32 (RFC 4648, section 6), as the JSON form of Byte Sequences has it.
-namespace tidegate::sf::detail {
+namespace tidegate::TIDEGATE_ABI::sf::detail {
 
 inline constexpr std::string_view base32_alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
@@ -50,4 +52,4 @@ inline constexpr std::string_view base32_alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ2
   return base32_encode(out) == text ? std::optional(out) : std::nullopt;
 }
 
-}  // namespace tidegate::sf::detail
+}  // namespace tidegate::TIDEGATE_ABI::sf::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/sf/error.hpp>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 auto message(parse_fault fault) noexcept -> std::string_view {
   switch (fault) {
@@ -41,4 +41,4 @@ auto message(make_fault fault) noexcept -> std::string_view {
   return "unknown fault";
 }
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

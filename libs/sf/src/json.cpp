@@ -9,7 +9,7 @@
 
 #include <charconv>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 namespace {
 
@@ -380,4 +380,4 @@ TIDEGATE_SF_JSON(dialect::rfc8941)
 TIDEGATE_SF_JSON(dialect::draft11)
 #undef TIDEGATE_SF_JSON
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tidegate::sf::detail {
+namespace tidegate::TIDEGATE_ABI::sf::detail {
 
 auto json_value::member(std::string_view name) const noexcept -> json_value const* {
   auto const found = std::find(names.begin(), names.end(), name);
@@ -78,4 +78,4 @@ auto parse_json(std::string_view text) -> result<json_value, json_error> {
   return tree_reader(text).read();
 }
 
-}  // namespace tidegate::sf::detail
+}  // namespace tidegate::TIDEGATE_ABI::sf::detail

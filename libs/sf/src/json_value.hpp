@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::sf::detail {
+namespace tidegate::TIDEGATE_ABI::sf::detail {
 
 enum class json_type : std::uint8_t { null, boolean, number, string, array, object };
 
@@ -37,4 +37,4 @@ template <dialect D>
 [[nodiscard]] auto dictionary_from_json(json_value const& json)
     -> result<basic_dictionary<D>, json_error>;
 
-}  // namespace tidegate::sf::detail
+}  // namespace tidegate::TIDEGATE_ABI::sf::detail

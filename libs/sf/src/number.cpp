@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 namespace {
 
@@ -151,4 +151,4 @@ auto floating::from_text(std::string_view text) -> result<floating, make_error> 
   return make(value);
 }
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 namespace {
 
@@ -175,4 +175,4 @@ TIDEGATE_SF_PARSE(dialect::rfc8941)
 TIDEGATE_SF_PARSE(dialect::draft11)
 #undef TIDEGATE_SF_PARSE
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

@@ -12,7 +12,7 @@
 #include <cstring>
 
 // Section numbers are those of RFC 9651, and of draft11 where it goes its own way.
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 namespace {
 
@@ -587,4 +587,4 @@ template class basic_reader<dialect::rfc9651>;
 template class basic_reader<dialect::rfc8941>;
 template class basic_reader<dialect::draft11>;
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <bit>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
-namespace tidegate::sf::detail {
+namespace tidegate::TIDEGATE_ABI::sf::detail {
 
 /// True for what may stand in a String as itself: printable ASCII but the quote and the backslash.
 [[nodiscard]] constexpr auto is_plain(char c) noexcept -> bool {
@@ -93,4 +95,4 @@ template <int Vectors>
 
 #endif
 
-}  // namespace tidegate::sf::detail
+}  // namespace tidegate::TIDEGATE_ABI::sf::detail

@@ -3,7 +3,7 @@
 
 #include <tidegate/sf/writer.hpp>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 namespace {
 
@@ -83,4 +83,4 @@ TIDEGATE_SF_SERIALIZE(dialect::rfc8941)
 TIDEGATE_SF_SERIALIZE(dialect::draft11)
 #undef TIDEGATE_SF_SERIALIZE
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

@@ -10,7 +10,7 @@
 #include <charconv>
 #include <cstdint>
 
-namespace tidegate::sf::detail {
+namespace tidegate::TIDEGATE_ABI::sf::detail {
 
 namespace {
 
@@ -135,4 +135,4 @@ void append_bytes(std::string& out, std::string_view octets, char delimiter) {
   out.push_back(delimiter);
 }
 
-}  // namespace tidegate::sf::detail
+}  // namespace tidegate::TIDEGATE_ABI::sf::detail

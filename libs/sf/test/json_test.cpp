@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 namespace {
 
 TEST(sf_json, shows_every_type) {
@@ -119,4 +119,4 @@ TEST(sf_json, encodes_base32_with_padding) {
 }
 
 }  // namespace
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

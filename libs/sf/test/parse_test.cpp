@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 namespace {
 
 /// `count` times what `part` returns, with `separator` between.
@@ -157,4 +157,4 @@ TEST(sf_parse, takes_a_hundred_thousand_members_in_its_stride) {
 }
 
 }  // namespace
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

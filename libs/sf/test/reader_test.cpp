@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 namespace {
 
 using enum event;
@@ -271,4 +271,4 @@ TEST(sf_reader, finds_the_end_of_a_string_like_a_byte_by_byte_search_does) {
 }
 
 }  // namespace
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

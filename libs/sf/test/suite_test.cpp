@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace tidegate::sf::test {
+namespace tidegate::TIDEGATE_ABI::sf::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -126,4 +126,4 @@ TEST(sf_vectors, give_the_same_bytes_another_meaning_in_another_dialect) {
 }
 
 }  // namespace
-}  // namespace tidegate::sf::test
+}  // namespace tidegate::TIDEGATE_ABI::sf::test

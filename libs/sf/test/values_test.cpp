@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 namespace {
 
 // ---- numbers ----
@@ -370,4 +370,4 @@ TEST(sf_ordered_map, stays_whole_when_copied_and_moved) {
 }
 
 }  // namespace
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

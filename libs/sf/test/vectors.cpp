@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace tidegate::sf::test {
+namespace tidegate::TIDEGATE_ABI::sf::test {
 
 using detail::json_value;
 
@@ -193,4 +193,4 @@ void run_serialise(vector_record const& record, dialect d, run_counts& counts) {
   });
 }
 
-}  // namespace tidegate::sf::test
+}  // namespace tidegate::TIDEGATE_ABI::sf::test

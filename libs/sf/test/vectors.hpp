@@ -11,7 +11,7 @@
 
 /// Test records in the form of the public suite of Structured Fields, and what it takes to run
 /// them.
-namespace tidegate::sf::test {
+namespace tidegate::TIDEGATE_ABI::sf::test {
 
 struct vector_record {
   std::string name;
@@ -42,4 +42,4 @@ struct run_counts {
 void run_parse(vector_record const& record, dialect d, run_counts& counts);
 void run_serialise(vector_record const& record, dialect d, run_counts& counts);
 
-}  // namespace tidegate::sf::test
+}  // namespace tidegate::TIDEGATE_ABI::sf::test

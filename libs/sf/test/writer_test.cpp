@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 namespace {
 
 TEST(sf_writer, builds_a_list_without_a_tree) {
@@ -161,4 +161,4 @@ TEST(sf_reader, allocates_nothing) {
 }
 
 }  // namespace
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

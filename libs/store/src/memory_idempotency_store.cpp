@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 using idempotency::lookup_key;
 
@@ -157,4 +157,4 @@ auto memory_idempotency_store::used() const -> usage {
   return all;
 }
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 auto quota_overrides::find(std::uint32_t policy_id, std::string_view partition, instant now) const
     -> std::optional<standing> {
@@ -77,4 +77,4 @@ auto quota_overrides::list() const -> std::vector<entry> {
   return all;
 }
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

@@ -17,7 +17,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 namespace {
 
@@ -564,4 +564,4 @@ auto quota_table::memory() const -> std::size_t {
   return sum;
 }
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 using idempotency::lookup_key;
 using idempotency::wall_time;
@@ -219,4 +219,4 @@ void record_table::set_response(packed& p,
   p.response = std::move(response);
 }
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

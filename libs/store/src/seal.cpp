@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 namespace {
 
@@ -93,4 +93,4 @@ auto unseal(std::span<seal_key const> keys, seal_place const& place, std::string
   return out;
 }
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/store/store_health.hpp>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 void store_health::note(store_error const* error) {
   bool const fails = error != nullptr;
@@ -32,4 +32,4 @@ auto store_health::failing_since() const -> std::optional<std::chrono::system_cl
   return is_failing() ? std::optional(since_) : std::nullopt;
 }
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

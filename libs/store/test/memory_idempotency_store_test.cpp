@@ -9,7 +9,7 @@
 
 #include <set>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 namespace {
 
 using namespace std::chrono_literals;
@@ -103,4 +103,4 @@ TEST(store_record_table, does_what_a_set_does) {
 }
 
 }  // namespace
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ TEST(store_quota_overrides, are_read_while_they_change) {
 }
 
 }  // namespace
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 namespace {
 
 using namespace std::chrono_literals;
@@ -347,4 +347,4 @@ TEST(store_quota_table_oracle, agrees_in_a_million_decisions_on_every_policy_sha
 }
 
 }  // namespace
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

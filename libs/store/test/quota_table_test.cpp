@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 namespace {
 
 using namespace std::chrono_literals;
@@ -472,4 +472,4 @@ TEST(store_keyed_hash, depends_on_key_domain_and_seed) {
 }
 
 }  // namespace
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 namespace {
 
 TEST(gateway_store_health, says_once_that_a_store_fails_and_not_again_with_each_request) {
@@ -29,4 +29,4 @@ TEST(gateway_store_health, says_once_that_a_store_fails_and_not_again_with_each_
 }
 
 }  // namespace
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace tidegate::wire::detail {
+namespace tidegate::TIDEGATE_ABI::wire::detail {
 
 /// What is wrong with the octet at `p`, where something else should stand. When it is the end of
 /// the line, that is `otherwise`.
@@ -110,4 +110,4 @@ struct line_fault {
   return {fault_at(p, end, head_fault::invalid_value), p};
 }
 
-}  // namespace tidegate::wire::detail
+}  // namespace tidegate::TIDEGATE_ABI::wire::detail

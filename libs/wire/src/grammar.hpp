@@ -8,7 +8,7 @@
 #include <string_view>
 
 /// Which character may stand where, in one table.
-namespace tidegate::wire::grammar {
+namespace tidegate::TIDEGATE_ABI::wire::grammar {
 
 enum : std::uint8_t {
   token_char = 1 << 0,  // RFC 9110, section 5.6.2
@@ -48,4 +48,4 @@ inline constexpr auto classes = [] {
   return !text.empty();
 }
 
-}  // namespace tidegate::wire::grammar
+}  // namespace tidegate::TIDEGATE_ABI::wire::grammar

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 auto to_string(body_fault fault) noexcept -> std::string_view {
   switch (fault) {
@@ -340,4 +340,4 @@ void body_decoder::read_trailer(std::string_view bytes, body_limits const& limit
   }
 }
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/wire/http1_head.hpp>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 auto status_of(head_fault fault) noexcept -> int {
   switch (fault) {
@@ -57,4 +57,4 @@ auto to_string(head_fault fault) noexcept -> std::string_view {
   return "";
 }
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 using namespace grammar;
 using detail::has_lf;
@@ -427,4 +427,4 @@ auto parse_response_head(std::string_view bytes, std::size_t already_seen,
   return head_reader(bytes, limits).read_response(already_seen, asked, out);
 }
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

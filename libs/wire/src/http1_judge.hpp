@@ -12,7 +12,7 @@
 #include <limits>
 #include <string_view>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 namespace detail {
 
@@ -204,4 +204,4 @@ class field_judge {
   bool upgrade_option_ = false;
 };
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

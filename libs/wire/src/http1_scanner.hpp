@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 namespace detail {
 
@@ -171,4 +171,4 @@ class head_scanner {
   bool in_first_line_ = true;
 };
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -11,7 +11,7 @@
 #include <charconv>
 #include <iterator>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 namespace {
 
@@ -348,4 +348,4 @@ void append_response_head(std::string& out, response_head const& head,
   });
 }
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

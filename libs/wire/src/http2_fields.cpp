@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::wire::http2 {
+namespace tidegate::TIDEGATE_ABI::wire::http2 {
 
 namespace {
 
@@ -212,4 +212,4 @@ auto changes_no_table(std::string_view block) -> bool {
   return true;
 }
 
-}  // namespace tidegate::wire::http2
+}  // namespace tidegate::TIDEGATE_ABI::wire::http2

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <nghttp2/nghttp2.h>
 
 #include <cstddef>
@@ -11,7 +13,7 @@
 #include <string_view>
 
 /// Field blocks (RFC 7541), which nghttp2 reads and writes.
-namespace tidegate::wire::http2 {
+namespace tidegate::TIDEGATE_ABI::wire::http2 {
 
 /// The peer's blocks.
 class field_decoder {
@@ -89,4 +91,4 @@ class field_encoder {
 /// It is one that was made here.
 [[nodiscard]] auto changes_no_table(std::string_view block) -> bool;
 
-}  // namespace tidegate::wire::http2
+}  // namespace tidegate::TIDEGATE_ABI::wire::http2

@@ -9,7 +9,7 @@
 #include <string_view>
 
 /// The frames of HTTP/2 as octets (RFC 9113, sections 4 and 6).
-namespace tidegate::wire::http2 {
+namespace tidegate::TIDEGATE_ABI::wire::http2 {
 
 inline constexpr std::string_view preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -123,4 +123,4 @@ inline void append_frame_of(std::string& out, frame_type type, std::uint8_t flag
   });
 }
 
-}  // namespace tidegate::wire::http2
+}  // namespace tidegate::TIDEGATE_ABI::wire::http2

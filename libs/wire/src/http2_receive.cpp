@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 using namespace http2;
 
@@ -411,4 +411,4 @@ void http2_session::state::refuse(std::int32_t id, http2_error why) {
   }
 }
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 using namespace http2;
 
@@ -238,4 +238,4 @@ void http2_session::state::count_received(std::size_t octets) {
   }
 }
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-namespace tidegate::wire::http2 {
+namespace tidegate::TIDEGATE_ABI::wire::http2 {
 
 namespace {
 
@@ -206,4 +206,4 @@ void incoming_head::add_line(std::string_view name, std::string_view value) {
       {static_cast<std::uint32_t>(name.size()), static_cast<std::uint32_t>(value.size())});
 }
 
-}  // namespace tidegate::wire::http2
+}  // namespace tidegate::TIDEGATE_ABI::wire::http2

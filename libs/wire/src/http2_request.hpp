@@ -11,7 +11,7 @@
 #include <vector>
 
 /// What a request may say (RFC 9113, section 8).
-namespace tidegate::wire::http2 {
+namespace tidegate::TIDEGATE_ABI::wire::http2 {
 
 /// In which order responses are sent (RFC 9218, section 4).
 struct priority {
@@ -80,4 +80,4 @@ class incoming_head {
   bool malformed_ = false;
 };
 
-}  // namespace tidegate::wire::http2
+}  // namespace tidegate::TIDEGATE_ABI::wire::http2

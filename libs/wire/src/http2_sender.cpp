@@ -5,7 +5,7 @@
 #include <cassert>
 #include <utility>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 using namespace http2;
 
@@ -329,4 +329,4 @@ auto http2_session::sender::is_over() const -> bool {
   return !wants_output() && (terminated || ((goaway_sent || goaway_received) && streams.empty()));
 }
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

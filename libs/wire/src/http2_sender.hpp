@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include "http2_fields.hpp"
 #include "http2_frame.hpp"
 #include "http2_stream_table.hpp"
@@ -10,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 /// What goes to the client: heads and control frames in the order in which they are made, content
 /// by priorities and windows.
@@ -85,4 +87,4 @@ struct http2_session::sender : stream_table {
   std::size_t shared_waiting = 0;   // of that, what has an owner
 };
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -7,7 +7,7 @@
 #include <cassert>
 #include <utility>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 http2_session::http2_session(http2_limits const& limits, http2_events& events, request_head& head)
     : state_(std::make_unique<state>(limits, events, head)) {
@@ -133,4 +133,4 @@ void http2_session::terminate(http2_error why) {
   state_->terminate(why);
 }
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

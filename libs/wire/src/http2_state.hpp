@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 namespace http2 {
 
@@ -147,4 +147,4 @@ struct http2_session::state : sender {
   std::uint32_t received_octets = 0;  // of that window
 };
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 namespace {
 
@@ -117,4 +117,4 @@ void http2_session::stream_table::remove(http2_stream& stream) {
   stream.queue_ = http2_stream::queue::none;
 }
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 /// The streams of a session, the queues they wait in, and what is remembered of those that are
 /// closed.
@@ -56,4 +56,4 @@ struct http2_session::stream_table {
   std::vector<std::int32_t> was_reset;  // the last ones that we have reset
 };
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

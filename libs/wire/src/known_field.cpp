@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 auto find_known_field(std::string_view name) noexcept -> known_field {
   return detail::find_known(name.data(), name.size(), name.size());
@@ -40,4 +40,4 @@ auto name_of(known_field field) noexcept -> std::string_view {
   return detail::known_names[static_cast<std::size_t>(field)];
 }
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

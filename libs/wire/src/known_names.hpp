@@ -17,7 +17,7 @@
 
 /// The names of known fields and the table that finds them: length, first and last but one
 /// character lead to the only entry that a name can be, which is then compared whole.
-namespace tidegate::wire::detail {
+namespace tidegate::TIDEGATE_ABI::wire::detail {
 
 // In the order of the enumeration; `other` has no name.
 inline constexpr std::array<std::string_view, known_fields_count> known_names = {
@@ -155,4 +155,4 @@ inline constexpr auto known_entries = [] {
                                                                       : known_field::other;
 }
 
-}  // namespace tidegate::wire::detail
+}  // namespace tidegate::TIDEGATE_ABI::wire::detail

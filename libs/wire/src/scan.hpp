@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <bit>
 
 #if defined(__SSE2__)
@@ -8,7 +10,7 @@
 #endif
 
 /// Finds the next octet of a kind, 16 at a time where the processor can.
-namespace tidegate::wire::scan {
+namespace tidegate::TIDEGATE_ABI::wire::scan {
 
 #if defined(__SSE2__)
 /// Sets the highest bit of every octet below `Bound`, of 0x7f and of those from 0x80 on.
@@ -160,4 +162,4 @@ template <class Kind>
   return p;
 }
 
-}  // namespace tidegate::wire::scan
+}  // namespace tidegate::TIDEGATE_ABI::wire::scan

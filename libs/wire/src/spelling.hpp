@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include "grammar.hpp"
 
 #include <cstddef>
@@ -8,7 +10,7 @@
 
 /// Names of fields as CGI and what follows it read them: what is not a letter or digit becomes "_",
 /// and some take several of these for one.
-namespace tidegate::wire::spelling {
+namespace tidegate::TIDEGATE_ABI::wire::spelling {
 
 [[nodiscard]] constexpr auto is_in_word(char c) noexcept -> bool {
   return grammar::is(c, grammar::letter_or_digit);
@@ -53,4 +55,4 @@ namespace tidegate::wire::spelling {
   }
 }
 
-}  // namespace tidegate::wire::spelling
+}  // namespace tidegate::TIDEGATE_ABI::wire::spelling

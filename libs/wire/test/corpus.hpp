@@ -12,7 +12,7 @@
 #include <vector>
 
 /// The corpus of requests in test/corpus, and a server that reads them as a connection would.
-namespace tidegate::wire::test {
+namespace tidegate::TIDEGATE_ABI::wire::test {
 
 struct corpus_row {
   std::string expected;
@@ -123,4 +123,4 @@ struct corpus_row {
   return complete ? "forwarded" : "incomplete";
 }
 
-}  // namespace tidegate::wire::test
+}  // namespace tidegate::TIDEGATE_ABI::wire::test

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-namespace tidegate::wire::test {
+namespace tidegate::TIDEGATE_ABI::wire::test {
 namespace {
 
 TEST(wire_corpus, has_at_least_150_refusals_and_no_name_twice) {
@@ -70,4 +70,4 @@ TEST(wire_corpus, is_answered_the_same_when_only_a_part_is_there) {
 }
 
 }  // namespace
-}  // namespace tidegate::wire::test
+}  // namespace tidegate::TIDEGATE_ABI::wire::test

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 namespace {
 
 constexpr body_framing chunked{body_kind::chunked, 0};
@@ -271,4 +271,4 @@ TEST(wire_body, allocates_nothing_and_is_small) {
 }
 
 }  // namespace
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

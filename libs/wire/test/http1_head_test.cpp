@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 namespace {
 
 auto complete(std::size_t size) -> head_status {
@@ -396,4 +396,4 @@ TEST(wire_head_fault, has_a_name_and_a_status) {
 }
 
 }  // namespace
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

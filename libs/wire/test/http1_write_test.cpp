@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 namespace {
 
 auto forwarded(std::string_view bytes, request_forwarding forwarding = {}) -> std::string {
@@ -207,4 +207,4 @@ TEST(wire_write, allocates_nothing_when_there_is_room) {
 }
 
 }  // namespace
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::wire::test {
+namespace tidegate::TIDEGATE_ABI::wire::test {
 
 using field_texts = std::vector<std::pair<std::string, std::string>>;
 
@@ -265,4 +265,4 @@ class http2_pair final : private http2_events {
   http2_session session;
 };
 
-}  // namespace tidegate::wire::test
+}  // namespace tidegate::TIDEGATE_ABI::wire::test

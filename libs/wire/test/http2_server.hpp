@@ -15,7 +15,7 @@
 #include <vector>
 
 /// Frames one by one, and a session that takes them.
-namespace tidegate::wire::test {
+namespace tidegate::TIDEGATE_ABI::wire::test {
 
 enum frame_type : std::uint8_t {
   data,
@@ -198,4 +198,4 @@ class server final : private http2_events {
   http2_session session;
 };
 
-}  // namespace tidegate::wire::test
+}  // namespace tidegate::TIDEGATE_ABI::wire::test

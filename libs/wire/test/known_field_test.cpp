@@ -7,7 +7,7 @@
 #include <cctype>
 #include <string>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 namespace {
 
 TEST(wire_known_field, finds_every_name_in_any_case) {
@@ -67,4 +67,4 @@ TEST(wire_known_field, knows_no_short_names) {
 }
 
 }  // namespace
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 namespace {
 
 void expect_same(request_head const& copy, request_head const& original) {
@@ -73,4 +73,4 @@ TEST(wire_owned_request_head, takes_a_head_whose_parts_lie_apart) {
 }
 
 }  // namespace
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -11,3 +11,4 @@
 #include <tidegate/base/result.hpp>
 #include <tidegate/base/sha256.hpp>
 #include <tidegate/base/utf8.hpp>
+#include <tidegate/version.hpp>

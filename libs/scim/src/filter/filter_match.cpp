@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <compare>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -170,4 +170,4 @@ auto matches_value(filter const& f, json::value const& value) -> bool {
   return matches_in(f, value, true);
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

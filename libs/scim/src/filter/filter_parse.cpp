@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -444,4 +444,4 @@ auto parse_patch_path(std::string_view text, resource_definition const& definiti
   return filter_parser(text, definition, limits).parse_path();
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

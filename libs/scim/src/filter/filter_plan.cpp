@@ -10,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -385,4 +385,4 @@ auto plan_filter(filter const& f, model_type const& type, bool with_members)
   return planner(type, with_members).plan(f, false);
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -11,7 +11,7 @@
 #include <vector>
 
 /// What indexes can say about a filter, before it is written in SQL.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 enum class plan_kind : std::uint8_t {
   all_of,
@@ -47,4 +47,4 @@ struct filter_plan {
 [[nodiscard]] auto plan_filter(filter const& f, model_type const& type, bool with_members)
     -> std::optional<filter_plan>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

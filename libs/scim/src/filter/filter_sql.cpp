@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -194,4 +194,4 @@ auto compile_filter(filter const& f, model_type const& type,
   return std::move(writer).finish(plan->exact);
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

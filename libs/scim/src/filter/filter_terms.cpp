@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -118,4 +118,4 @@ auto is_bare_word(std::string_view word) noexcept -> bool {
          std::ranges::none_of(operators, [&](auto o) { return equal_ignoring_case(o, word); });
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

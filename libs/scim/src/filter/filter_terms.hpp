@@ -10,7 +10,7 @@
 #include <string_view>
 
 /// Operators and values of a comparison in a filter.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 struct operator_word {
   std::string_view text;
@@ -43,4 +43,4 @@ inline constexpr auto operator_words = std::to_array<operator_word>({
 /// not.
 [[nodiscard]] auto is_bare_word(std::string_view word) noexcept -> bool;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

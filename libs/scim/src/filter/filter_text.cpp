@@ -13,7 +13,7 @@
 #include <string>
 #include <variant>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -120,4 +120,4 @@ auto canonical_text(filter const& f) -> std::string {
   return out;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

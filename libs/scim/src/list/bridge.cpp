@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -162,4 +162,4 @@ auto bridge_service_provider_config(std::string_view body, pagination_options co
   return to_string(message);
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

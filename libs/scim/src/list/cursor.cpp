@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -195,4 +195,4 @@ auto cursor_sealer::open(std::string_view text, cursor_binding const& binding, w
   return c;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -12,7 +12,7 @@
 #include <limits>
 #include <span>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -374,4 +374,4 @@ auto error_of(cursor_fault fault) -> error {
           "nextCursor or previousCursor of a page, with all other parameters as they were"};
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -5,7 +5,7 @@
 
 #include <tidegate/json/string.hpp>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -92,4 +92,4 @@ auto parse_list_response(std::string_view body, json::limits const& limits)
   return read;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

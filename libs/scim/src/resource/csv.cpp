@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -357,4 +357,4 @@ auto csv_header::resource_of(std::vector<std::string> const& cells) const
   return out;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

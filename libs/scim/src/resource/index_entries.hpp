@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// The key of a value of `a`, whose values are strings.
 [[nodiscard]] auto index_key(attribute const& a, std::string_view text) -> std::string;
@@ -17,4 +17,4 @@ namespace tidegate::scim {
 void append_entries(std::vector<index_entry>& entries, std::size_t index,
                     attribute_path const& path, json::value const& resource);
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

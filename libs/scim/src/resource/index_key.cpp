@@ -16,7 +16,7 @@
 #include <utility>
 #include <variant>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -213,4 +213,4 @@ auto index_entries(model_type const& type, json::value const& resource)
   return entries;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <span>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -482,4 +482,4 @@ auto split_members(std::vector<patch_operation> operations, resource_definition 
   return out;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

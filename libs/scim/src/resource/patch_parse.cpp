@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -289,4 +289,4 @@ auto parse_patch(json::value const& body, resource_definition const& definition,
   return std::move(reader).take();
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

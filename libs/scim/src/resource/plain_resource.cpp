@@ -14,7 +14,7 @@
 #include <span>
 #include <utility>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -312,4 +312,4 @@ auto read_plain_resource(std::string_view text, model_type const& type, json::va
   return plain_reader(text, type, own).read();
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

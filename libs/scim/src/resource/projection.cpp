@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 auto projection::make(std::span<std::string const> attributes,
                       std::span<std::string const> excluded, resource_definition const& definition)
@@ -140,4 +140,4 @@ auto projection::apply(json::value const& resource) const -> json::value {
   return out;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

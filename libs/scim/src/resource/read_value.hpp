@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// A plain value where an object is expected stands for its `value`: so clients send the manager.
 /// An empty text stands for none.
@@ -21,4 +21,4 @@ namespace tidegate::scim {
 [[nodiscard]] auto read_value(json::value value, attribute const& a, std::string const& path)
     -> result<json::value, resource_error>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -461,4 +461,4 @@ auto check_immutable(json::value const& before, json::value const& after,
   return {};
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -242,4 +242,4 @@ auto builtin_resource_types() -> std::span<resource_type const> {
   return types;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

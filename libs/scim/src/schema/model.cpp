@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -265,4 +265,4 @@ auto model::at(std::string_view endpoint) const noexcept -> model_type const* {
   return found == types_.end() ? nullptr : &*found;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 auto find_by_name(std::span<attribute const> attributes, std::string_view name) noexcept
     -> attribute const* {
@@ -508,4 +508,4 @@ auto canonical_name(attribute_path const& path) -> std::string {
   return lower_case(spelled_name(path));
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

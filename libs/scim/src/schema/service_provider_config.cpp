@@ -5,7 +5,7 @@
 
 #include <tidegate/json/string.hpp>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -98,4 +98,4 @@ auto parse_pagination_support(std::string_view body) -> result<pagination_suppor
   return read;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -313,4 +313,4 @@ auto case_fold(std::string_view text) -> std::string {
   return out;
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

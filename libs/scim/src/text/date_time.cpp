@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 auto parse_date_time(std::string_view text) -> std::optional<date_time> {
   constexpr std::string_view seconds_form = "0000-00-00T00:00:00";
@@ -39,4 +39,4 @@ auto parse_date_time(std::string_view text) -> std::optional<date_time> {
   return date_time{*second, nanosecond};
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

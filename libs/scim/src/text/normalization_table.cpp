@@ -3,7 +3,7 @@
 // Written by tools/make_normalization_table from Unicode 14.0.0.
 #include "text/normalization_table.hpp"
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 namespace {
 
@@ -609,4 +609,4 @@ constinit std::array<ideograph_block, 2> const ideograph_blocks = {
     ideograph_block{0xf900, ideographs_f900}, ideograph_block{0x2f800, ideographs_2f800}};
 constinit std::span<class_range const> const combining_classes = classes;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <array>
 #include <cstdint>
 #include <span>
 
 /// Characters that canonically are others (Unicode 14), but for Hangul syllables, which follow a
 /// rule.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// `character` is `first` and `second`; or `first` alone, when `second` is 0.
 struct decomposition {
@@ -38,4 +40,4 @@ extern std::array<ideograph_block, 2> const ideograph_blocks;
 /// In order. Every other character is of class 0.
 extern std::span<class_range const> const combining_classes;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 
 /// Authenticated encryption with associated data (RFC 5116), by AES-256-GCM.
-namespace tidegate::aead {
+namespace tidegate::TIDEGATE_ABI::aead {
 
 inline constexpr std::size_t nonce_size = 12;
 inline constexpr std::size_t tag_size = 16;
@@ -29,4 +31,4 @@ struct seal {
 /// was changed since; then `out` is as it was.
 [[nodiscard]] auto append_opened(std::string& out, seal const& by, std::string_view sealed) -> bool;
 
-}  // namespace tidegate::aead
+}  // namespace tidegate::TIDEGATE_ABI::aead

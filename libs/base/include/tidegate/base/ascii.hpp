@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
 
 /// Characters of ASCII, whatever the locale says of them.
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
+/// 0 to 9.
 [[nodiscard]] constexpr auto is_digit(char c) noexcept -> bool {
   return c >= '0' && c <= '9';
 }
 
+/// A to Z.
 [[nodiscard]] constexpr auto is_upper(char c) noexcept -> bool {
   return c >= 'A' && c <= 'Z';
 }
 
+/// A to Z or a to z.
 [[nodiscard]] constexpr auto is_letter(char c) noexcept -> bool {
   return is_upper(c) || (c >= 'a' && c <= 'z');
 }
 
+/// A letter or a digit.
 [[nodiscard]] constexpr auto is_letter_or_digit(char c) noexcept -> bool {
   return is_letter(c) || is_digit(c);
 }
@@ -29,10 +35,12 @@ namespace tidegate {
   return c == ' ' || c == '\t';
 }
 
+/// `c` in lower case where it is one of A to Z.
 [[nodiscard]] constexpr auto to_lower(char c) noexcept -> char {
   return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
+/// The text with A to Z in lower case.
 [[nodiscard]] auto lower_case(std::string_view text) -> std::string;
 
 namespace detail {
@@ -69,4 +77,4 @@ namespace detail {
   return taken;
 }
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,11 +11,12 @@
 #include <string_view>
 
 /// Base64 and base64url (RFC 4648, sections 4 and 5).
-namespace tidegate::base64 {
+namespace tidegate::TIDEGATE_ABI::base64 {
 
 /// What is not a digit has this value.
 inline constexpr std::uint8_t no_digit = 0xff;
 
+/// The 64 digits of a form of base64.
 struct alphabet {
   std::string_view digits;
   std::array<std::uint8_t, 256> values{};  ///< six bits, or `no_digit`
@@ -24,11 +27,13 @@ struct alphabet {
       values[static_cast<unsigned char>(digits[i])] = static_cast<std::uint8_t>(i);
     }
   }
+  /// What a digit stands for, or `no_digit`.
   [[nodiscard]] constexpr auto value(char c) const noexcept -> std::uint32_t {
     return values[static_cast<unsigned char>(c)];
   }
 };
 
+/// The alphabets of RFC 4648, sections 4 and 5.
 inline constexpr alphabet standard(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
 inline constexpr alphabet url("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
@@ -88,9 +93,9 @@ auto decode(std::string_view text, char* out) noexcept -> std::size_t {
   return static_cast<std::size_t>(out - begin);
 }
 
-}  // namespace tidegate::base64
+}  // namespace tidegate::TIDEGATE_ABI::base64
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 /// base64url without padding.
 [[nodiscard]] auto to_base64url(std::string_view octets) -> std::string;
@@ -98,4 +103,4 @@ namespace tidegate {
 /// Strict: every text has one spelling, and any other is refused.
 [[nodiscard]] auto from_base64url(std::string_view text) -> std::optional<std::string>;
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstdint>
 #include <initializer_list>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 /// A set of the values of an enumeration that has at most as many as `Bits` has bits.
 template <class Enum, class Bits = std::uint8_t>
@@ -17,6 +19,7 @@ class enum_set {
     }
   }
 
+  /// Puts a value in, and asks for one.
   constexpr void insert(Enum value) noexcept {
     bits_ = static_cast<Bits>(bits_ | Bits{1} << static_cast<unsigned>(value));
   }
@@ -37,4 +40,4 @@ class enum_set {
   Bits bits_ = 0;
 };
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

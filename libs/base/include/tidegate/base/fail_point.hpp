@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <string_view>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 #ifdef TIDEGATE_FAIL_POINTS
 
+/// Whether this build has fail points.
 inline constexpr bool has_fail_points = true;
 
 /// A place where a test may have the process killed, as a loss of power would:
@@ -16,6 +19,7 @@ void fail_point(std::string_view name) noexcept;
 
 #else
 
+/// Whether this build has fail points.
 inline constexpr bool has_fail_points = false;
 
 /// Does nothing: what users get is built without TIDEGATE_FAIL_POINTS.
@@ -23,4 +27,4 @@ constexpr void fail_point(std::string_view /*name*/) noexcept {}
 
 #endif
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

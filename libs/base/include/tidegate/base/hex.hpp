@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 /// The value of a hexadecimal digit in either case, or -1.
 [[nodiscard]] constexpr auto hex_value(char c) noexcept -> int {
@@ -32,6 +32,7 @@ inline void append_hex(std::string& out, char octet) {
   append_hex(out, std::as_bytes(std::span(&octet, 1)));
 }
 
+/// The same as a string of its own.
 [[nodiscard]] inline auto to_hex(std::span<std::byte const> octets) -> std::string {
   std::string out;
   out.reserve(2 * octets.size());
@@ -39,4 +40,4 @@ inline void append_hex(std::string& out, char octet) {
   return out;
 }
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <chrono>
 #include <cstdint>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 /// The clock that decisions are made by: it never steps back while a process lives, and
 /// nothing in here reads it. The caller of a policy says what time it is.
 struct steady_time {
+  /// What `std::chrono` wants a clock to have.
   using rep = std::int64_t;
   using period = std::nano;
   using duration = std::chrono::duration<rep, period>;
@@ -19,4 +22,4 @@ struct steady_time {
 /// A moment of `steady_time`.
 using instant = steady_time::time_point;
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <span>
 #include <string_view>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 /// The candidate that `text` is most likely a misspelling of, for "did you mean"; empty when none
 /// is near. Near is at most three letters that are added, removed or changed, and at most half of
@@ -13,4 +15,4 @@ namespace tidegate {
 [[nodiscard]] auto nearest(std::string_view text, std::span<std::string_view const> candidates)
     -> std::string_view;
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

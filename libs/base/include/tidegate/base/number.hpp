@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <charconv>
 #include <optional>
 #include <string_view>
 #include <system_error>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 /// The number that all of `text` is, as `std::from_chars` reads it: without `+` and spaces. Nothing
 /// when it is something else or does not fit.
@@ -18,4 +20,4 @@ template <class Number>
   return fault == std::errc{} && end == last ? std::optional(number) : std::nullopt;
 }
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

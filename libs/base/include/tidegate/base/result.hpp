@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#if __cplusplus <= 202002L
-#error "Tidegate needs C++23: compile with -std=c++23"
-#endif
+#include <tidegate/version.hpp>
 
 #include <expected>
 #include <utility>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 /// Either a value or a small error struct of the module that failed.
 ///
-/// What the peer, the input or the world does wrong comes back as a `result`; exceptions do not
-/// cross a module.
+/// What the peer, the input or the world does wrong comes back as a `result`: no library throws.
+/// Memory that is not there is the exception: what allocates lets `std::bad_alloc` pass.
 template <class T, class E>
 using result = std::expected<T, E>;
 
@@ -23,11 +21,13 @@ template <class E>
   return std::unexpected<E>(std::move(error));
 }
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI
 
-#define TIDEGATE_JOIN_2(a, b) a##b
-#define TIDEGATE_JOIN(a, b) TIDEGATE_JOIN_2(a, b)
-#define TIDEGATE_TRY_3(temporary, target, expression)         \
+#define TIDEGATE_TRY_NAMED_1(line, target, expression) \
+  TIDEGATE_TRY_NAMED_2(line, target, expression)
+#define TIDEGATE_TRY_NAMED_2(line, target, expression) \
+  TIDEGATE_TRY_NAMED_3(tidegate_try_##line, target, expression)
+#define TIDEGATE_TRY_NAMED_3(temporary, target, expression)   \
   auto temporary = (expression);                              \
   if (!temporary.has_value()) {                               \
     return ::tidegate::failure(std::move(temporary).error()); \
@@ -35,9 +35,9 @@ template <class E>
   target = *std::move(temporary)
 
 /// `TIDEGATE_TRY(auto x, f());` binds the value of `f()` to `x`, or returns its error from the
-/// enclosing function. The one control-flow macro of the project: libstdc++ 12 has no `and_then`.
-#define TIDEGATE_TRY(target, ...) \
-  TIDEGATE_TRY_3(TIDEGATE_JOIN(tidegate_try_, __LINE__), target, (__VA_ARGS__))
+/// enclosing function. This and the next are the only control-flow macros of the project, and yours
+/// to use: libstdc++ 12 has no `and_then`. What begins with TIDEGATE_TRY_NAMED_ is how it works.
+#define TIDEGATE_TRY(target, ...) TIDEGATE_TRY_NAMED_1(__LINE__, target, (__VA_ARGS__))
 
 /// The same for an expression whose value is of no interest.
 #define TIDEGATE_TRY_VOID(...)                                          \

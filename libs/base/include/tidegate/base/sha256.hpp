@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-namespace tidegate {
+namespace tidegate::TIDEGATE_ABI {
 
 /// What SHA-256 makes of a message.
 using sha256_digest = std::array<std::byte, 32>;
@@ -18,6 +20,7 @@ class sha256 {
  public:
   sha256() noexcept;
 
+  /// Takes the next piece of the message.
   void update(std::span<std::byte const> bytes) noexcept;
   void update(std::string_view bytes) noexcept;
 
@@ -28,6 +31,7 @@ class sha256 {
   [[nodiscard]] static auto of(std::span<std::byte const> message) noexcept -> sha256_digest;
   [[nodiscard]] static auto of(std::string_view message) noexcept -> sha256_digest;
 
+  /// How many octets are hashed at a time.
   static constexpr std::size_t block_size = 64;
 
  private:
@@ -45,6 +49,7 @@ class hmac_sha256 {
   explicit hmac_sha256(std::span<std::byte const> key) noexcept;
   explicit hmac_sha256(std::string_view key) noexcept;
 
+  /// Takes the next piece of the message.
   void update(std::span<std::byte const> bytes) noexcept { inner_.update(bytes); }
   void update(std::string_view bytes) noexcept { inner_.update(bytes); }
 
@@ -67,4 +72,4 @@ class hmac_sha256 {
                                           std::span<std::byte const> b) noexcept -> bool;
 [[nodiscard]] auto equal_in_constant_time(std::string_view a, std::string_view b) noexcept -> bool;
 
-}  // namespace tidegate
+}  // namespace tidegate::TIDEGATE_ABI

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace tidegate::utf8 {
+namespace tidegate::TIDEGATE_ABI::utf8 {
 
 /// Appends the character `c`.
 inline void append(std::string& out, std::uint32_t c) {
@@ -29,6 +31,7 @@ inline void append(std::string& out, std::uint32_t c) {
   put(0x80 | (c & 63));
 }
 
+/// How many octets a character takes, and whether it is one.
 struct sequence {
   std::size_t octets;
   bool well_formed;
@@ -66,4 +69,4 @@ struct sequence {
   return first.well_formed ? first.octets : 0;
 }
 
-}  // namespace tidegate::utf8
+}  // namespace tidegate::TIDEGATE_ABI::utf8

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 /// Why there is no answer.
 enum class client_fault : std::uint8_t {
@@ -40,4 +42,4 @@ struct client_error {
 /// The message and the detail, as one line.
 [[nodiscard]] auto to_string(client_error const& error) -> std::string;
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 /// What is to be sent.
 struct request {
@@ -69,4 +69,4 @@ struct response {
   std::chrono::nanoseconds waited{0};  ///< of that before the last attempt began
 };
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

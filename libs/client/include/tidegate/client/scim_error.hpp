@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 /// Why there are no more resources.
 enum class scim_fault : std::uint8_t {
@@ -37,4 +37,4 @@ struct scim_error {
 /// Reads why a server refused, in the form of SCIM or of problem details.
 [[nodiscard]] auto refusal_of(int status, std::string_view body) -> scim_error;
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

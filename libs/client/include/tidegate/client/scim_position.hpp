@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 /// Which page is to be asked for: enough to continue in another process.
 struct scim_position {
@@ -34,4 +34,4 @@ struct scim_position {
 [[nodiscard]] auto to_json(scim_position const& position) -> std::string;
 [[nodiscard]] auto scim_position_of(json::value const& value) -> std::optional<scim_position>;
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

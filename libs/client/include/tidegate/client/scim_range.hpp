@@ -10,7 +10,7 @@
 #include <iterator>
 #include <optional>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 /// The resources of a SCIM server, read page by page as they are asked for, at the pace of the
 /// session. What is promised, and what cannot be, is said at `scim_walk`.
@@ -68,4 +68,4 @@ class scim_range {
 /// The GET that a walk asks for.
 [[nodiscard]] auto to_request(walk_request const& wanted, scim_query const& query) -> request;
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

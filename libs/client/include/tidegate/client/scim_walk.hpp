@@ -22,7 +22,7 @@
 
 /// How to go through the resources of a SCIM server, page by page (RFC 7644, section 3.4.2.4; RFC
 /// 9865 and its draft 02). No I/O: what to ask comes out, answers go in.
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 /// Which resources, and how they are asked for.
 struct scim_query {
@@ -209,4 +209,4 @@ class scim_walk {
   index_pass index_pass_;
 };
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

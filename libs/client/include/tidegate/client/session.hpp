@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::client {
+namespace tidegate::TIDEGATE_ABI::client {
 
 /// Which version of HTTP is spoken.
 enum class http_version : std::uint8_t {
@@ -98,4 +98,4 @@ class session {
   std::unique_ptr<loop> loop_;
 };
 
-}  // namespace tidegate::client
+}  // namespace tidegate::TIDEGATE_ABI::client

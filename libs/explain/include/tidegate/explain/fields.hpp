@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 /// What is known of a message. Borrows its fields.
 struct message_view {
@@ -34,4 +34,4 @@ inline constexpr std::size_t findings_max = 200;
 [[nodiscard]] auto explain_fields(message_view const& message, std::chrono::sys_seconds now)
     -> std::vector<finding>;
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

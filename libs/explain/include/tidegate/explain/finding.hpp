@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 /// One thing there is to say about a message.
 struct finding {
@@ -47,4 +47,4 @@ void append_json(std::string& out, finding const& one);
 /// `text` with every character that controls a terminal replaced by "?".
 [[nodiscard]] auto printable(std::string_view text) -> std::string;
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 /// Takes `NAME: VALUE` apart; spaces around the value are dropped. Nothing when the name is not a
 /// token (RFC 9110, section 5.6.2) right before the colon.
@@ -28,4 +28,4 @@ struct header_text {
 /// behind one is passed over. Of `curl -v` the lines that begin with "< " count.
 [[nodiscard]] auto read_header_text(std::string_view text) -> header_text;
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

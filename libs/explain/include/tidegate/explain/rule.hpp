@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-namespace tidegate::explain {
+namespace tidegate::TIDEGATE_ABI::explain {
 
 /// How much a finding matters, the least first.
 enum class severity : std::uint8_t {
@@ -45,4 +47,4 @@ struct rule {
 /// Every rule that `explain_fields` knows.
 [[nodiscard]] auto field_rules() noexcept -> std::span<rule const>;
 
-}  // namespace tidegate::explain
+}  // namespace tidegate::TIDEGATE_ABI::explain

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <compare>
 #include <string_view>
 
 /// Which form of an answer a client wants (RFC 9110, section 12.5.1).
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// How much a media type is wanted: its weight, which the range that is closest to it has, and how
 /// close that is. The greater one wins; a weight of 0 is not acceptable.
@@ -20,4 +22,4 @@ struct type_preference {
 [[nodiscard]] auto preference_for(std::string_view type, std::string_view accept)
     -> type_preference;
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

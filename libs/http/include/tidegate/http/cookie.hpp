@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <optional>
 #include <span>
 #include <string_view>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// The value of the first cookie named `name` in the Cookie lines of a request, in the order of the
 /// message: a view into a line. User agents send the cookie with the longest path first (RFC 6265,
@@ -23,4 +25,4 @@ namespace tidegate::http {
 [[nodiscard]] auto is_repeated_cookie(std::span<std::string_view const> lines,
                                       std::string_view name) noexcept -> bool;
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

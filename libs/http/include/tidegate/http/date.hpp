@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// The first and the last moment that four digits of a year can say.
 inline constexpr std::chrono::sys_seconds date_min =
@@ -47,4 +49,4 @@ void append_rfc3339(std::string& out, std::chrono::sys_seconds time);
 [[nodiscard]] auto parse_rfc3339(std::string_view text) noexcept
     -> std::optional<std::chrono::sys_seconds>;
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

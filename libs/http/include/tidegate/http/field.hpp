@@ -8,7 +8,7 @@
 #include <string_view>
 
 /// Header fields, and what they consist of (RFC 9110, section 5).
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// One line of a field section.
 struct field {
@@ -57,4 +57,4 @@ struct field_view {
   return equal_ignoring_case(media_type(content_type), "application/json");
 }
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -10,7 +10,7 @@
 
 /// Who a request came from when proxies stand before us: X-Forwarded-For and Forwarded (RFC 7239),
 /// believed only as far as proxies that we trust have written them.
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// How many entries are looked at, from the last one on.
 inline constexpr std::size_t forwarded_entries_max = 32;
@@ -71,4 +71,4 @@ struct forwarded_element {
 /// 4), after ", " when `out` is not empty. Quotes what is not a token. `scheme` must be a token.
 void append_forwarded(std::string& out, forwarded_element const& element);
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

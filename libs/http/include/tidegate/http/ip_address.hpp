@@ -13,7 +13,7 @@
 #include <vector>
 
 /// IP addresses as clients, proxies and operators write them. Nothing here knows of sockets.
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// An IPv4 or IPv6 address. An IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) is the IPv4 address: a
 /// socket that listens for both shows IPv4 clients like that, and one client must not have two
@@ -130,4 +130,4 @@ class cidr_set {
   std::vector<range> ranges_;  // in order, none overlaps another
 };
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <functional>
 #include <string>
 #include <string_view>
@@ -8,7 +10,7 @@
 /// One path, several readers. A normal path (see `append_normal_path`) is what a gateway finds its
 /// route by; a server behind it may read the same octets as another path, and serve what another
 /// route was to guard.
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// Whether `normal_path` has anything that readers are known to differ about: "//", ";", `%2F`,
 /// `%5C`, or the escape of an octet that may stand there as it is (a sub-delim, ":" or "@"). One
@@ -38,4 +40,4 @@ namespace tidegate::http {
 /// paths that those who decode such escapes take for one.
 void append_plain_path(std::string& out, std::string_view normal_path);
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// The media type of a problem details object in JSON (RFC 9457, section 6.1).
 inline constexpr std::string_view problem_json = "application/problem+json";
@@ -179,4 +179,4 @@ class problem_writer {
   std::string& out_;
 };
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -11,7 +11,7 @@
 
 /// The PROXY protocol, versions 1 and 2: what a load balancer without HTTP says before the first
 /// byte of a connection.
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// The longest header of version 2 that is taken, with its TLVs; that of version 1 is 107 by its
 /// specification.
@@ -68,4 +68,4 @@ struct proxy_header {
 [[nodiscard]] auto parse_proxy_header(std::string_view received) noexcept
     -> result<std::optional<proxy_header>, proxy_error>;
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

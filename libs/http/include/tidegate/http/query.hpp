@@ -8,7 +8,7 @@
 #include <string_view>
 
 /// Parameters of a query, as forms and programs write them (`application/x-www-form-urlencoded`).
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// The value of the first parameter named `name`, still encoded: a view into `query`.
 ///
@@ -41,4 +41,4 @@ void append_query_decoded(std::string& out, std::string_view encoded);
 [[nodiscard]] auto is_repeated_in_query(std::string_view query, std::string_view name) noexcept
     -> bool;
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <chrono>
 #include <optional>
 #include <string_view>
 
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// The longest delay that `parse_retry_after` returns: 10^9 seconds, some 31 years. In nanoseconds
 /// it fits into 64 bits, and so does the time at which it ends.
@@ -21,4 +23,4 @@ inline constexpr std::chrono::seconds retry_after_max{1'000'000'000};
                                      std::chrono::sys_seconds now) noexcept
     -> std::optional<std::chrono::seconds>;
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

@@ -11,7 +11,7 @@
 
 /// What a request asks for: the request-target (RFC 9112, section 3.2), the one spelling of its
 /// path by which routes are found, and the host.
-namespace tidegate::http {
+namespace tidegate::TIDEGATE_ABI::http {
 
 /// What is wrong with a request-target, path or host. Each of them is answered with 400.
 enum class target_fault : std::uint8_t {
@@ -126,4 +126,4 @@ struct target_view {
 [[nodiscard]] auto normal_path(std::string_view raw_path, std::string& scratch)
     -> result<std::string_view, target_error>;
 
-}  // namespace tidegate::http
+}  // namespace tidegate::TIDEGATE_ABI::http

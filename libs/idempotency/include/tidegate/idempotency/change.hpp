@@ -29,7 +29,7 @@
 ///   deduplicates.
 ///
 /// `execution` keeps them; the model check in the tests shows what breaks without each.
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 /// What must be stored under a key for a change to be made.
 struct condition {
@@ -123,4 +123,4 @@ enum class admin_fault : std::uint8_t {
 [[nodiscard]] auto purge(lookup_key const& key, record const& found, wall_time now)
     -> result<change, admin_fault>;
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

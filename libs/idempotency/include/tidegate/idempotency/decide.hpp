@@ -14,7 +14,7 @@
 #include <optional>
 
 /// What is to be done with a request that has a key (draft-07, section 2.6).
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 /// A request, as far as decisions depend on it.
 struct request_facts {
@@ -97,4 +97,4 @@ struct judgement {
 /// 502.
 [[nodiscard]] auto first_status(exchange_end end) noexcept -> int;
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

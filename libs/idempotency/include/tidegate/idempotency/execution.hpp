@@ -19,7 +19,7 @@
 /// One request with a key from its content to the last change of its record: events in, one action
 /// out. It keeps the rules R1 to R8 of `change.hpp`. Nothing here knows a store, a connection, a
 /// timer or a client: the caller performs the actions, and the model in the tests is such a caller.
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 /// The rules, so that tests can break one of them.
 enum class rule : std::uint8_t { r1, r2, r3, r4, r5, r6, r7, r8 };
@@ -248,4 +248,4 @@ extern template class basic_execution<all_rules>;
 /// What ships.
 using execution = basic_execution<>;
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

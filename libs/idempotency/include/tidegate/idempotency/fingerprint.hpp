@@ -18,7 +18,7 @@
 
 /// Idempotency fingerprints (draft-07, section 2.4): by what a retry is told from another request
 /// that has the same key.
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 enum class request_part : std::uint8_t { method, path, query, body };
 inline constexpr std::array<request_part, 4> all_request_parts = {
@@ -130,4 +130,4 @@ class fingerprinter {
   fingerprint made_;
 };
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -14,7 +14,7 @@
 #include <string_view>
 
 /// The Idempotency-Key field (draft-07, section 2): an Item whose value is a String, by RFC 8941.
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 /// What a key has to look like (draft-07, sections 2.2, 2.3 and 5).
 enum class key_format : std::uint8_t {
@@ -82,4 +82,4 @@ struct key_error {
                             wall_time now, std::string& scratch)
     -> result<std::string_view, key_error>;
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

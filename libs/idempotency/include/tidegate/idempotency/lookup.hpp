@@ -12,7 +12,7 @@
 #include <string_view>
 
 /// By what a record is found: a code of scope and key that cannot be made without the secret.
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 /// Stands for one key of one scope. The key cannot be told from it, so it may be stored, logged and
 /// shown where the key may not.
@@ -67,4 +67,4 @@ class secret {
   hmac_sha256 fingerprints_;
 };
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

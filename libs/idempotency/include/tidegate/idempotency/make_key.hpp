@@ -9,7 +9,7 @@
 #include <string_view>
 
 /// The client's side of the Idempotency-Key field: keys for new requests (draft-07, section 2.2).
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 /// A fresh key: a UUID of version 7 (RFC 9562, section 5.7), which servers take whatever format
 /// they ask for.
@@ -25,4 +25,4 @@ namespace tidegate::idempotency {
 /// ASCII.
 [[nodiscard]] auto append_key_field(std::string& out, std::string_view key) -> bool;
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

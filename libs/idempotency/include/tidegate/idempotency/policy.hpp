@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <chrono>
 #include <cstddef>
 
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 /// What an operator says of the keys of a route, as far as decisions depend on it.
 struct policy {
@@ -26,4 +28,4 @@ struct policy {
   std::chrono::seconds retry_unknown_outcome{60};
 };
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -11,7 +11,7 @@
 
 /// What a client is told when its request does not run (draft-07, section 2.7): problem details
 /// with a `code` for programs and a link to the documentation.
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 enum class problem_code : std::uint8_t {
   key_missing,      ///< 400: the route requires a key
@@ -61,4 +61,4 @@ void append_problem(std::string& out, problem_details const& problem);
 /// Appends the value of the Link field: `<DOCUMENTATION>; rel="describedby"; type="text/html"`.
 void append_link(std::string& out, std::string_view documentation);
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -17,7 +17,7 @@
 
 /// What is stored of a key: the record, by which is decided, and the response, which is replayed.
 /// They are written apart, so that a store can keep records at hand and seal responses.
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 /// A key without a record is absent.
 enum class record_state : std::uint8_t {
@@ -165,4 +165,4 @@ void append_response(std::string& out, stored_response const& response);
 [[nodiscard]] auto read_record(std::string_view octets) -> result<record, format_error>;
 [[nodiscard]] auto read_response(std::string_view octets) -> result<stored_response, format_error>;
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

@@ -12,7 +12,7 @@
 /// The client's side of retries: which requests may be sent again, after which answers, and when
 /// (RFC 9110, section 9.2.2; draft-07, sections 2.6 and 2.7). Nothing in here waits, sends or reads
 /// a clock, so that any HTTP client can use it.
-namespace tidegate::idempotency {
+namespace tidegate::TIDEGATE_ABI::idempotency {
 
 /// Whether sending a request with this method twice does no more than sending it once: GET, HEAD,
 /// OPTIONS, TRACE, PUT, DELETE (RFC 9110, section 9.2.2).
@@ -113,4 +113,4 @@ class retry_budget {
   std::optional<instant> last_;
 };
 
-}  // namespace tidegate::idempotency
+}  // namespace tidegate::TIDEGATE_ABI::idempotency

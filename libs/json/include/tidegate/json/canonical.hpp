@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <string>
 #include <string_view>
 
 /// One spelling for JSON texts that mean the same, in the way of RFC 8785. Its only use is to be
 /// digested and compared.
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 /// How deep a JSON text may be nested to have a canonical form.
 inline constexpr int canonical_depth_max = 64;
@@ -28,4 +30,4 @@ inline constexpr int canonical_depth_max = 64;
 /// Records that are stored hold digests of this form: it never changes.
 [[nodiscard]] auto append_canonical(std::string& out, std::string_view text) -> bool;
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 /// What is wrong with a JSON text.
 enum class fault : std::uint8_t {
@@ -40,4 +42,4 @@ struct error {
 /// The same, and where.
 [[nodiscard]] auto to_string(error const& error) -> std::string;
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

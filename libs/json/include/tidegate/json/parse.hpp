@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 /// How much of it is read.
 struct limits {
@@ -31,4 +31,4 @@ struct prefix {
 /// behind it.
 [[nodiscard]] auto parse_literal(std::string_view text) -> result<prefix, error>;
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

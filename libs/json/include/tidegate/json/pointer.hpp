@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 /// Why a text is not a JSON pointer.
 enum class pointer_fault : std::uint8_t {
@@ -56,4 +56,4 @@ class pointer {
   std::vector<step> steps_;
 };
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

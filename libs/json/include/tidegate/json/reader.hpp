@@ -10,7 +10,7 @@
 
 /// The one reader of JSON texts (RFC 8259). What is made of a text is up to the class that derives
 /// from it: values, the canonical form, or a tree that knows where each value stood.
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 /// The tokens of a text. After a fault, `position()` is where reading stopped, which may be behind
 /// the offset of the error: that of a number is where the number begins.
@@ -183,4 +183,4 @@ class reader : public scanner {
   std::size_t value_offset_ = 0;
 };
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

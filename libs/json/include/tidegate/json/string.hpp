@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 /// Appends `text` as a JSON string with its quotes (RFC 8259, section 7), valid whatever `text`
 /// holds.
@@ -19,4 +21,4 @@ void append_string(std::string& out, std::string_view text);
 /// How many characters of ASCII that stand for themselves in a JSON string `text` begins with.
 [[nodiscard]] auto plain_octets(std::string_view text) noexcept -> std::size_t;
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

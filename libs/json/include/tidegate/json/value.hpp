@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -13,7 +15,7 @@
 
 /// JSON values. The names of members are compared without the case of ASCII letters, as SCIM
 /// compares the names of attributes, and no object has one twice.
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 class value;
 struct member;
@@ -152,4 +154,4 @@ auto object::find(std::string_view name) const noexcept -> Kind const* {
 void append(std::string& out, value const& from);
 [[nodiscard]] auto to_string(value const& from) -> std::string;
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

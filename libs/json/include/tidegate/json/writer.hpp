@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::json {
+namespace tidegate::TIDEGATE_ABI::json {
 
 /// Appends JSON to a text, value by value; commas come by themselves. What is begun must be ended.
 ///
@@ -84,4 +84,4 @@ class writer {
   std::string& out_;
 };
 
-}  // namespace tidegate::json
+}  // namespace tidegate::TIDEGATE_ABI::json

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 /// What a request is sent for.
 enum class probe : std::uint8_t {
@@ -51,4 +51,4 @@ struct exchange {
   std::chrono::sys_seconds received{};
 };
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

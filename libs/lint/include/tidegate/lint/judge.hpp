@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 /// What rules are about; a report has one part for each.
 enum class area : std::uint8_t { ratelimit, problem_details, idempotency, scim };
@@ -61,4 +61,4 @@ inline constexpr std::size_t content_octets_max = std::size_t{4} << 20;
 [[nodiscard]] auto count_broken(std::span<judgement const> judgements,
                                 explain::severity level) noexcept -> std::size_t;
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

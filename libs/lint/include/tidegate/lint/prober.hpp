@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 /// Whether to look at an API as a SCIM server.
 enum class scim_choice : std::uint8_t {
@@ -80,4 +80,4 @@ class prober {
 /// changed, other content is made longer.
 [[nodiscard]] auto altered(std::string_view content) -> std::string;
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

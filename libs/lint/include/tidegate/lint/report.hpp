@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::lint {
+namespace tidegate::TIDEGATE_ABI::lint {
 
 /// How much a text has.
 enum class detail : std::uint8_t {
@@ -32,4 +32,4 @@ enum class detail : std::uint8_t {
 /// The reference page of all rules, in Markdown: docs/reference/lint.md.
 [[nodiscard]] auto rules_page() -> std::string;
 
-}  // namespace tidegate::lint
+}  // namespace tidegate::TIDEGATE_ABI::lint

@@ -13,7 +13,7 @@
 ///
 /// A state of zeros is one of a partition that was never seen. A clock that steps back forgets
 /// nothing: a window, an interval or a block lasts until the clock has caught up.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 // ---- refusals ----
 
@@ -104,4 +104,4 @@ struct pattern_verdict {
 [[nodiscard]] auto expires(pattern_settings const& settings, pattern_state const& state) noexcept
     -> instant;
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

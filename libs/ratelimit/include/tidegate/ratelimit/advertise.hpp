@@ -15,7 +15,7 @@
 /// From what the limiters say to what the RateLimit field and Retry-After tell a client (draft-09,
 /// sections 6 and 8.5): no more at a time than the service can take, and not all at the same
 /// moment.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// Why two numbers make no rate.
 enum class rate_fault : std::uint8_t {
@@ -86,4 +86,4 @@ struct policy_outcome {
                              std::span<service_limit_view> views) noexcept
     -> std::optional<std::chrono::nanoseconds>;
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -12,7 +12,7 @@
 #include <vector>
 
 /// What the RateLimit and RateLimit-Policy fields say, whichever draft they were written by.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// Which draft-ietf-httpapi-ratelimit-headers a field follows.
 enum class draft : std::uint8_t {
@@ -122,4 +122,4 @@ struct field_error {
 /// One line for people: field, item, rule and section.
 [[nodiscard]] auto to_string(field_error const& error) -> std::string;
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -11,7 +11,7 @@
 #include <string>
 
 /// What a pacer knows of one limit of a server, and what follows from it for the rate.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// What was known when a response was made.
 struct limit_mark {
@@ -96,4 +96,4 @@ struct known_limit {
       -> std::optional<double>;
 };
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

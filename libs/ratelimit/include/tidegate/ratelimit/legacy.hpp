@@ -16,7 +16,7 @@
 /// -Remaining and -Reset with all their variants (draft-09, appendix D), and RateLimit-Limit,
 /// -Remaining and -Reset of the drafts before 07. Where a response has RateLimit, a client listens
 /// to that and not to these.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// The meanings of reset that are in use.
 enum class reset_form : std::uint8_t {
@@ -95,4 +95,4 @@ struct legacy_fields {
 [[nodiscard]] auto read_legacy(std::span<http::field_view const> lines,
                                std::chrono::sys_seconds now) -> legacy_fields;
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -11,7 +11,7 @@
 
 /// The limiters: state and time in, verdict and next state out. Nothing in here reads a clock,
 /// locks or allocates; the owner of the buckets ensures that each has one writer at a time.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// The state of one partition under one policy. A bucket of zeros is one that was never used.
 struct bucket {
@@ -249,4 +249,4 @@ inline auto expires(policy const& p, bucket const& b) noexcept -> instant {
   return instant(std::chrono::nanoseconds(decider{p, 0}.expires(b)));
 }
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

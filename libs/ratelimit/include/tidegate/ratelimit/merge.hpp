@@ -12,7 +12,7 @@
 /// The intermediary's part (draft-09, section 7.2; draft-07, section 5.1): what the origin side
 /// says and what we enforce ourselves in one field each. The result is never more permissive than
 /// either, nothing of the origin's is taken away, and ours is added.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// The lines of both fields as they came from the origin side, of either draft; none where it sent
 /// none.
@@ -63,4 +63,4 @@ inline constexpr sf::string_view origin_name = "upstream";
                                 std::span<service_limit_view const> limits, draft version,
                                 std::string& policy_out, std::string& limit_out) -> dropped_fields;
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// When a service is overloaded.
 struct overload_settings {
@@ -63,4 +63,4 @@ class overload_guard {
   instant overloaded_at_{instant::min()};  // the last sign of it
 };
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -22,7 +22,7 @@
 /// The client's part (draft-09, section 7; draft-07, section 5): when the next request may go,
 /// learnt from the responses to those before. Nothing in here waits, locks or reads a clock;
 /// workers that share a pacer ensure that one of them calls it at a time.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// What to do with quota that is there (draft-09, section 7).
 enum class pacing_strategy : std::uint8_t {
@@ -225,4 +225,4 @@ class pacers {
   std::unordered_map<std::string_view, std::list<entry>::iterator> by_key_;
 };
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

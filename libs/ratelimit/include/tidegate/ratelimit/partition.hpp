@@ -13,7 +13,7 @@
 /// Quota partitions (draft-09, sections 2 and 6.1): which requests share a quota, by what name
 /// their bucket is kept, and how a client can know the partition key of a request before it sends
 /// it.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// What of a request a partition is made of.
 enum class partition_source_kind : std::uint8_t {
@@ -138,4 +138,4 @@ class partition_rule {
 /// `"separator":"\n"`.
 [[nodiscard]] auto describe_as_json(partition_rule const& rule) -> std::string;
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

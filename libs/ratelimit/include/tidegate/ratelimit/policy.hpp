@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// How units are counted over time. What each promises is said at `decide`.
 enum class algorithm : std::uint8_t { fixed, sliding, gcra };
@@ -74,4 +74,4 @@ class policy {
   ratelimit::algorithm algorithm_ = ratelimit::algorithm::sliding;
 };
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
 /// The problem types of draft-09, section 5, with which a refusal says why.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 enum class problem_type : std::uint8_t {
   quota_exceeded,              ///< section 5.1: one or more policies refuse the request
@@ -32,4 +34,4 @@ void append_problem(std::string& out, problem_type type,
                     std::span<std::string_view const> violated_policies,
                     std::string_view detail = {});
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

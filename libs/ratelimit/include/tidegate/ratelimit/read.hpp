@@ -10,7 +10,7 @@
 /// Reading the two fields of either draft. Which draft it is shows in the field itself, so each is
 /// judged for itself. Times count from the moment the response was made; fields of a response that
 /// comes from a cache are stale (draft-09, section 7.3), which the caller has to see to.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// Reads RateLimit-Policy from all its lines, in their order. No lines: no policies.
 ///
@@ -34,4 +34,4 @@ namespace tidegate::ratelimit {
 [[nodiscard]] auto read_limits(std::span<std::string_view const> lines)
     -> result<limit_field, field_error>;
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

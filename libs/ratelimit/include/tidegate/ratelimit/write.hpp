@@ -16,7 +16,7 @@
 /// Writing the two fields of either draft, and what goes with them: X-RateLimit-* and Retry-After.
 /// All functions append a field value to the end of the caller's string and allocate nothing when
 /// it has room. Where there is nothing to say they append nothing: the field is left out.
-namespace tidegate::ratelimit {
+namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// A policy to be advertised. Borrows its texts.
 struct quota_policy_view {
@@ -132,4 +132,4 @@ class prepared_fields {
   draft version_ = draft::draft_09;
 };
 
-}  // namespace tidegate::ratelimit
+}  // namespace tidegate::TIDEGATE_ABI::ratelimit

@@ -18,7 +18,7 @@
 /// the server behind: what is created or deleted in front of a place moves what comes after it. A
 /// walk ends, since each page begins behind the one before and the server says when there is no
 /// more.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// A page by index that stands for one by cursor.
 struct bridged_page {
@@ -68,4 +68,4 @@ struct bridge_nonces {
                                                   json::limits const& limits)
     -> result<std::string, error>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <string>
 #include <string_view>
 
 /// Case, as SCIM disregards it: in values of attributes that are not caseExact by the rules of
 /// Unicode, in names of attributes and schemas by those of ASCII.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// Appends the one text that stands for all that differ from `text` in case or in how characters
 /// are composed. It is decomposed, each character is replaced by its simple case folding, and it is
@@ -18,4 +20,4 @@ void append_case_fold(std::string& out, std::string_view text);
 /// The same as a string of its own.
 [[nodiscard]] auto case_fold(std::string_view text) -> std::string;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -21,7 +21,7 @@
 /// texts: those with numbers, with texts that would be read as something else, and attributes with
 /// more values than there may be columns for them. An empty cell has no value, `true` and `false`
 /// are booleans.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// How wide a table may be.
 struct csv_limits {
@@ -112,4 +112,4 @@ class csv_header {
   std::vector<column> columns_;
 };
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -16,7 +16,7 @@
 #include <vector>
 
 /// Cursors (RFC 9865, section 2): where a walk stands, sealed, so that the server keeps nothing.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// A moment by the clock on the wall. Nothing reads it in here.
 using wall_time = std::chrono::sys_time<std::chrono::milliseconds>;
@@ -91,4 +91,4 @@ class cursor_sealer {
   std::vector<derivation> derivations_;
 };
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

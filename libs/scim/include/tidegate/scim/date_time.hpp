@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <chrono>
 #include <compare>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// A moment as a DateTime says it (RFC 7643, section 2.3.5). 64 bits of nanoseconds would not reach
 /// all years.
@@ -21,4 +23,4 @@ struct date_time {
 /// comes without a zone is in UTC. The year is 0 to 9999 in UTC too.
 [[nodiscard]] auto parse_date_time(std::string_view text) -> std::optional<date_time>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -10,7 +10,7 @@
 #include <string_view>
 
 /// Error responses (RFC 7644, section 3.12; RFC 9865, section 2.1).
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// The media type of every message (RFC 7644, section 8.1).
 inline constexpr std::string_view scim_json = "application/scim+json";
@@ -62,4 +62,4 @@ void append_error(std::string& out, error const& e);
 /// that is not known is `none`. An error says what is wrong with it.
 [[nodiscard]] auto parse_error(std::string_view body) -> result<error, error>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -15,7 +15,7 @@
 #include <vector>
 
 /// Filters (RFC 7644, section 3.4.2.2) and the paths of PATCH (section 3.5.2).
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// The operators that compare. `pr` is a `filter_kind`.
 enum class compare_op : std::uint8_t { eq, ne, co, sw, ew, gt, ge, lt, le };
@@ -145,4 +145,4 @@ struct patch_path {
                                     filter_limits const& limits = {})
     -> result<patch_path, filter_error>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

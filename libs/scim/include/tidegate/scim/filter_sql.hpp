@@ -11,7 +11,7 @@
 #include <vector>
 
 /// Filters as conditions of SQL over the indexes of a directory.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 enum class sql_dialect : std::uint8_t { sqlite, postgresql };
 
@@ -56,4 +56,4 @@ struct filter_sql {
                                   std::vector<std::int64_t> const& id_index_ids = {},
                                   std::vector<std::int64_t> const& more_ids = {}) -> filter_sql;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -10,7 +10,7 @@
 #include <vector>
 
 /// Values as octets that compare as the values do.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// The key of one value of `a`: 0x01 and the value. Text that is not caseExact is folded and
 /// composed as `case_fold` does it, so that it sorts and is found in any case; numbers, booleans
@@ -41,4 +41,4 @@ struct index_entry {
 [[nodiscard]] auto index_entries(model_type const& type, json::value const& resource)
     -> std::vector<index_entry>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

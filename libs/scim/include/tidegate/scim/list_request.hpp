@@ -14,7 +14,7 @@
 
 /// What a client asks of a list of resources (RFC 7644, sections 3.4.2 and 3.4.3; RFC 9865, section
 /// 2).
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 inline constexpr std::string_view search_request_schema =
     "urn:ietf:params:scim:api:messages:2.0:SearchRequest";
@@ -78,4 +78,4 @@ void append_search_request(std::string& out, list_request const& request);
 /// The one answer for each fault of a cursor.
 [[nodiscard]] auto error_of(cursor_fault fault) -> error;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -13,7 +13,7 @@
 #include <string_view>
 
 /// Lists of resources (RFC 7644, section 3.4.2; RFC 9865, section 2).
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 inline constexpr std::string_view list_response_schema =
     "urn:ietf:params:scim:api:messages:2.0:ListResponse";
@@ -47,4 +47,4 @@ struct list_response {
 [[nodiscard]] auto parse_list_response(std::string_view body, json::limits const& limits = {})
     -> result<list_response, error>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -14,7 +14,7 @@
 #include <vector>
 
 /// What a directory holds: its resource types, and what of them is indexed.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// How many indexes a resource type may have.
 inline constexpr std::size_t type_indexes_max = 64;
@@ -85,4 +85,4 @@ class model {
   std::vector<schema> schemas_;
 };
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

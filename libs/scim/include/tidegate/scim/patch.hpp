@@ -14,7 +14,7 @@
 #include <vector>
 
 /// PATCH (RFC 7644, section 3.5.2), with the forms that deployed clients send.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 inline constexpr std::string_view patch_op_schema = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
 
@@ -105,4 +105,4 @@ struct group_patch {
                                  resource_definition const& definition)
     -> result<group_patch, error>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

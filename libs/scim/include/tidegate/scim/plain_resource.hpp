@@ -11,7 +11,7 @@
 #include <vector>
 
 /// New resources as most clients send them, read in one go.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// A resource as a directory gets it.
 struct kept_form {
@@ -32,4 +32,4 @@ struct kept_form {
 [[nodiscard]] auto read_plain_resource(std::string_view text, model_type const& type,
                                        json::value const& own) -> std::optional<kept_form>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

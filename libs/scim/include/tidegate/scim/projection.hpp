@@ -14,7 +14,7 @@
 
 /// Which attributes of a resource a client gets (RFC 7644, section 3.9; `returned` of RFC 7643,
 /// section 7).
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// `attributes` and `excludedAttributes` of a request, resolved. It points into the definition.
 ///
@@ -62,4 +62,4 @@ class projection {
   std::vector<attribute_path> named_;
 };
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -13,7 +13,7 @@
 #include <vector>
 
 /// Resources as clients send them, judged by their schemas.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// What is wrong with a resource.
 enum class resource_fault : std::uint8_t {
@@ -99,4 +99,4 @@ struct ignored_names {
                                    resource_definition const& definition)
     -> result<void, resource_error>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -11,7 +11,7 @@
 #include <vector>
 
 /// Schemas and resource types (RFC 7643, sections 6 and 7).
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 inline constexpr std::string_view schema_schema = "urn:ietf:params:scim:schemas:core:2.0:Schema";
 inline constexpr std::string_view resource_type_schema =
@@ -217,4 +217,4 @@ class resource_definition {
 /// Whether `name` is an ATTRNAME of section 2.1, or `$ref`, which the RFC itself uses beside it.
 [[nodiscard]] auto is_attribute_name(std::string_view name) noexcept -> bool;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

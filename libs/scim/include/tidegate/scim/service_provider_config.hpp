@@ -12,7 +12,7 @@
 #include <string_view>
 
 /// What a server says that it can do (RFC 7643, section 5; RFC 9865, section 4).
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 inline constexpr std::string_view service_provider_config_schema =
     "urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig";
@@ -52,4 +52,4 @@ struct pagination_support {
 [[nodiscard]] auto parse_pagination_support(std::string_view body)
     -> result<pagination_support, error>;
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

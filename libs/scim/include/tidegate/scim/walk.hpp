@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <algorithm>
 #include <compare>
 #include <cstdint>
@@ -16,7 +18,7 @@
 /// of a sort key that moves a resource ahead of it. Walking back, that holds up to the page that
 /// reaches the start. That one is the first page as a new query would give it, so it may repeat
 /// what the page behind it had.
-namespace tidegate::scim {
+namespace tidegate::TIDEGATE_ABI::scim {
 
 /// Where a resource stands in an order: by its sort key, then by its creation.
 struct position {
@@ -106,4 +108,4 @@ template <class Row, class MakeScan, class PositionOf>
   return {std::move(found.rows), std::move(onward), page_place{direction::forward, place.from}};
 }
 
-}  // namespace tidegate::scim
+}  // namespace tidegate::TIDEGATE_ABI::scim

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 enum class bare_item_type : std::uint8_t {
   integer,
@@ -299,4 +299,4 @@ class basic_bare_item {
 
 using bare_item = basic_bare_item<dialect::rfc9651>;
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

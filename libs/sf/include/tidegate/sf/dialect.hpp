@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 /// Which specification a field is read and written by.
 enum class dialect : std::uint8_t {
@@ -78,4 +80,4 @@ constexpr auto with_dialect(dialect d, F&& f) -> decltype(auto) {
   return std::nullopt;
 }
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

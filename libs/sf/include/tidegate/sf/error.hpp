@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 /// Why a field value could not be parsed.
 enum class parse_fault : std::uint8_t {
@@ -63,4 +65,4 @@ struct make_error {
 
 [[nodiscard]] auto message(make_fault fault) noexcept -> std::string_view;
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

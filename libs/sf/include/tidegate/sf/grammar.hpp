@@ -11,7 +11,7 @@
 
 /// Which characters may stand where: one table, from which the readers, the checked text types and
 /// the writers all take their rules.
-namespace tidegate::sf::grammar {
+namespace tidegate::TIDEGATE_ABI::sf::grammar {
 
 enum char_class : std::uint8_t {
   rfc_key_start = 1 << 0,      // lcalpha "*"
@@ -154,4 +154,4 @@ struct display_string {
   }
 };
 
-}  // namespace tidegate::sf::grammar
+}  // namespace tidegate::TIDEGATE_ABI::sf::grammar

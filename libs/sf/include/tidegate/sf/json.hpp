@@ -15,7 +15,7 @@
 /// decimals with one, strings and booleans native; the rest are `{"__type": …, "value": …}` with
 /// `token`, `binary` (base32), `date` or `displaystring`. In draft11 a parameter without value is
 /// null.
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 template <dialect D>
 [[nodiscard]] auto item_to_json(basic_item<D> const& value) -> std::string;
@@ -54,4 +54,4 @@ TIDEGATE_SF_JSON(dialect::rfc8941)
 TIDEGATE_SF_JSON(dialect::draft11)
 #undef TIDEGATE_SF_JSON
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

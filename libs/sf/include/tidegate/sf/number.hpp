@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 namespace detail {
 
@@ -135,4 +135,4 @@ class date {
   integer seconds_;
 };
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
@@ -11,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 /// Parameters and Dictionaries: entries in the order they were added, reachable by index and by
 /// key.
@@ -252,4 +254,4 @@ class ordered_map {
   std::unique_ptr<index_type> index_;
 };
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 /// Parses one Item field (RFC 9651, section 4.2). The result owns its text. On error the caller
 /// ignores the whole field.
@@ -47,4 +47,4 @@ TIDEGATE_SF_PARSE(dialect::rfc8941)
 TIDEGATE_SF_PARSE(dialect::draft11)
 #undef TIDEGATE_SF_PARSE
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

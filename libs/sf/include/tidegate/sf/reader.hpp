@@ -18,7 +18,7 @@
 #include <type_traits>
 
 /// The pull reader: members and parameters straight out of the input, without a tree.
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 namespace detail {
 template <dialect D>
@@ -196,4 +196,4 @@ extern template class basic_reader<dialect::rfc9651>;
 extern template class basic_reader<dialect::rfc8941>;
 extern template class basic_reader<dialect::draft11>;
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 /// Appends the field value of a List (RFC 9651, section 4.1.1). Of an empty List nothing is
 /// written: the field is left out of the message. The dialect is part of the value's type.
@@ -37,4 +37,4 @@ TIDEGATE_SF_SERIALIZE(dialect::rfc8941)
 TIDEGATE_SF_SERIALIZE(dialect::draft11)
 #undef TIDEGATE_SF_SERIALIZE
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

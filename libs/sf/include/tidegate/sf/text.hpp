@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 namespace detail {
 /// Has no definition that a constant expression may call: a wrong literal does not compile.
@@ -96,4 +96,4 @@ struct byte_sequence_view {
   auto operator==(byte_sequence_view const&) const -> bool = default;
 };
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

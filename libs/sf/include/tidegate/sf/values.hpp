@@ -14,7 +14,7 @@
 
 /// The owning tree. Its types hold what their dialect can write and nothing else, so serialising a
 /// value that was made never fails.
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 /// The value of a parameter. In draft11 it may be missing, which is not the same as true.
 template <dialect D>
@@ -84,4 +84,4 @@ using list = basic_list<dialect::rfc9651>;
 using dictionary_member = basic_dictionary_member<dialect::rfc9651>;
 using dictionary = basic_dictionary<dialect::rfc9651>;
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

@@ -17,7 +17,7 @@
 /// order that makes no field is an error of the program, which asserts. The caller sees to it that
 /// no key comes twice, and that no value lies in the buffer itself. Nothing is allocated but by the
 /// buffer when it has to grow.
-namespace tidegate::sf {
+namespace tidegate::TIDEGATE_ABI::sf {
 
 namespace detail {
 
@@ -217,4 +217,4 @@ void write_bare_item(std::string& out, T const& value) {
   detail::bare_item_writer<D>::write(out, value);
 }
 
-}  // namespace tidegate::sf
+}  // namespace tidegate::TIDEGATE_ABI::sf

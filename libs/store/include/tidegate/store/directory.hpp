@@ -25,7 +25,7 @@
 /// directory runs each on a thread where it may wait, against one state, and makes what it wrote
 /// durable all at once. It knows resources as texts with entries in indexes; what they mean is the
 /// service's business.
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 template <class T>
 using directory_outcome = result<T, store_error>;
@@ -205,4 +205,4 @@ class directory {
                      write_answer answer) = 0;
 };
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

@@ -19,7 +19,7 @@
 /// Where records of idempotency keys live. The policy computes what to write and on which
 /// condition; a store makes it so, atomically and as durably as it promises, and says what it
 /// found.
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 /// What a record counts as, besides its response, where a store bounds its octets.
 inline constexpr std::size_t record_octets = 256;
@@ -130,4 +130,4 @@ class idempotency_store {
   [[nodiscard]] virtual auto used() const -> usage = 0;
 };
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

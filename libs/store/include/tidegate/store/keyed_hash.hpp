@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/version.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 /// Random numbers of a process that the hashes of keys depend on, so that no client can choose keys
 /// that collide. The caller brings the randomness.
@@ -87,4 +89,4 @@ namespace detail {
           detail::folded_multiply(a ^ seed[3], b ^ seed[0])};
 }
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

@@ -9,7 +9,7 @@
 #include <memory>
 #include <mutex>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 /// Records in memory, for as long as the process lives: nothing is known of a key after a restart.
 /// Answers before the call returns.
@@ -47,4 +47,4 @@ class memory_idempotency_store final : public idempotency_store {
   scope_counts scopes_;
 };
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

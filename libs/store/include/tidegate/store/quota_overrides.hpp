@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 /// Quotas that single partitions have for a while instead of that of their policy. For any number
 /// of threads.
@@ -77,4 +77,4 @@ class quota_overrides {
   std::atomic<std::size_t> size_{0};
 };
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

@@ -15,7 +15,7 @@
 #include <string_view>
 
 /// Quotas that several gateways share.
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 /// How a policy is counted where several gateways share it.
 enum class counting : std::uint8_t {
@@ -96,4 +96,4 @@ class quota_store {
   quota_store_status status_;  // kept up to date by the back end
 };
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

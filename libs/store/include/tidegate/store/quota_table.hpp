@@ -15,7 +15,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 /// What one policy is asked to let a request spend.
 struct charge {
@@ -141,4 +141,4 @@ class quota_table {
   std::unique_ptr<shard[]> shards_;
 };
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

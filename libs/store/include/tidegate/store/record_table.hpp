@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 /// Records by lookup key, packed: at most 200 octets each with the room around them, without
 /// responses; one whose outcome is unknown takes 64 more, and one that has an origin what that
@@ -113,4 +113,4 @@ class record_table {
 /// Names, values and body.
 [[nodiscard]] auto octets_of(idempotency::stored_response const& response) noexcept -> std::size_t;
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

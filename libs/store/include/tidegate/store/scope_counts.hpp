@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 /// How many keys each scope has. Takes memory for scopes that have any. Not for several threads at
 /// once.
@@ -34,4 +34,4 @@ class scope_counts {
   std::unordered_map<std::uint64_t, std::uint32_t> counts_;
 };
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

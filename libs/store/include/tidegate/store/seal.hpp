@@ -14,7 +14,7 @@
 #include <string_view>
 
 /// How stores that outlive the process keep responses from those who read the store.
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 /// A key of AES-256-GCM, by which responses are sealed.
 struct seal_key {
@@ -36,4 +36,4 @@ struct seal_place {
 [[nodiscard]] auto unseal(std::span<seal_key const> keys, seal_place const& place,
                           std::string_view sealed) -> result<std::string, store_error>;
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

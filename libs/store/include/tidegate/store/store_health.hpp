@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-namespace tidegate::store {
+namespace tidegate::TIDEGATE_ABI::store {
 
 /// Whether a store does what it should, by what requests and probes see of it. Any thread.
 class store_health {
@@ -46,4 +46,4 @@ class store_health {
   std::chrono::system_clock::time_point since_{};
 };
 
-}  // namespace tidegate::store
+}  // namespace tidegate::TIDEGATE_ABI::store

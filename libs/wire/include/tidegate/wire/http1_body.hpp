@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 /// What keeps a body from being taken. A server answers 400 to a request and 502 to a response, and
 /// closes the connection: where the next message begins is not known.
@@ -172,4 +172,4 @@ class body_decoder {
 };
 static_assert(sizeof(body_decoder) <= 32);
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

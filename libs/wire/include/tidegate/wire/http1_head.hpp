@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 /// Methods that callers tell apart. The text stays in the head.
 enum class method : std::uint8_t {
@@ -293,4 +293,4 @@ struct request_parts {
 /// quicker for the usual names.
 [[nodiscard]] auto is_authority(std::string_view text) noexcept -> bool;
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

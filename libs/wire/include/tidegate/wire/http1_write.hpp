@@ -14,7 +14,7 @@
 
 /// Everything here appends to the caller's text and allocates nothing when that has room: for a
 /// head, 256 octets more than the parts that it is made of.
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 namespace detail {
 
@@ -162,4 +162,4 @@ struct response_forwarding {
 void append_response_head(std::string& out, response_head const& head,
                           response_forwarding const& forwarding);
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 /// Why a stream or a connection ends (RFC 9113, section 7), as far as we say so ourselves.
 enum class http2_error : std::uint32_t {
@@ -202,4 +202,4 @@ class http2_session {
   std::unique_ptr<state> state_;
 };
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 /// The field names that a proxy looks at or meets all the time. Every other name is `other`.
 enum class known_field : std::uint8_t {
@@ -106,4 +106,4 @@ inline constexpr field_set connection_specific_fields = {
     known_field::http2_settings,
 };
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire

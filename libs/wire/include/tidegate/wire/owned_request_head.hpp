@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace tidegate::wire {
+namespace tidegate::TIDEGATE_ABI::wire {
 
 /// A request head that owns its text, for a request that has to wait: the copy says the same as the
 /// head it was made from, and lives when the buffer of that one is gone.
@@ -53,4 +53,4 @@ class owned_request_head {
   request_head head_;
 };
 
-}  // namespace tidegate::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire
