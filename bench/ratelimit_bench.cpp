@@ -9,7 +9,7 @@
 #include "support/allocations.hpp"
 
 #include <tidegate/ratelimit/write.hpp>
-#include <tidegate/store/quota_table.hpp>
+#include <tidegate/store_quota/quota_table.hpp>
 
 #include <algorithm>
 #include <barrier>

@@ -125,7 +125,7 @@ function(tidegate_test target)
   target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main)
   # Most tests do little themselves, and the compiler takes a third of the time without optimising them, with
   # sanitizers even less. These compare with references and models of their own.
-  set(busy sf_test ratelimit_test idempotency_test scim_test store_test store_sqlite_test store_postgres_test
+  set(busy sf_test ratelimit_test idempotency_test scim_test store_test store_quota_test store_sqlite_test store_postgres_test
            simulation_test)
   if(NOT target IN_LIST busy)
     target_compile_options(${target} PRIVATE -O0)

@@ -9,7 +9,7 @@
 
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/ratelimit/limiter.hpp>
-#include <tidegate/store/quota_table.hpp>
+#include <tidegate/store_quota/quota_table.hpp>
 
 #include <gtest/gtest.h>
 

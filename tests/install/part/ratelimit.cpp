@@ -8,8 +8,8 @@
 auto main() -> int {
   namespace ratelimit = tidegate::ratelimit;
   using namespace std::chrono_literals;
-  auto const policy =
-      ratelimit::policy::make({.quota = 2, .window = 60s, .algorithm = ratelimit::algorithm::fixed});
+  auto const policy = ratelimit::policy::make(
+      {.quota = 2, .window = 60s, .algorithm = ratelimit::algorithm::fixed});
   if (!policy) {
     return 1;
   }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tidegate/ratelimit/policy.hpp>
-#include <tidegate/store/keyed_hash.hpp>
 #include <tidegate/store/quota_store.hpp>
+#include <tidegate/store_quota/keyed_hash.hpp>
 
 #include <string>
 

@@ -3,7 +3,7 @@
 
 #include <tidegate/base/instant.hpp>
 #include <tidegate/ratelimit/limiter.hpp>
-#include <tidegate/store/keyed_hash.hpp>
+#include <tidegate/store_quota/keyed_hash.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -4,8 +4,8 @@
 #include <tidegate/base/instant.hpp>
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/ratelimit/policy.hpp>
-#include <tidegate/store/keyed_hash.hpp>
 #include <tidegate/store/quota_store.hpp>
+#include <tidegate/store_quota/keyed_hash.hpp>
 
 #include <cstdint>
 #include <functional>

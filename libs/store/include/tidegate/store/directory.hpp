@@ -27,6 +27,7 @@
 /// service's business.
 namespace tidegate::TIDEGATE_ABI::store {
 
+/// What a directory answers.
 template <class T>
 using directory_outcome = result<T, store_error>;
 
@@ -113,6 +114,7 @@ class directory_relations {
 /// transaction it is given to.
 class directory_reader : public directory_relations {
  public:
+  /// The resource of that type and id.
   [[nodiscard]] virtual auto find(scim::model_type const& type, std::string_view id)
       -> directory_outcome<std::optional<directory_resource>> = 0;
 
@@ -121,6 +123,7 @@ class directory_reader : public directory_relations {
     std::string type;
     directory_resource resource;
   };
+  /// The resource of that id, whatever its type.
   [[nodiscard]] virtual auto find_any(std::string_view id)
       -> directory_outcome<std::optional<any_resource>> = 0;
 
@@ -129,6 +132,7 @@ class directory_reader : public directory_relations {
                                          std::string_view key, std::string_view except_id)
       -> directory_outcome<std::optional<std::string>> = 0;
 
+  /// The resources that a query asks for, in its order.
   [[nodiscard]] virtual auto scan(directory_query const& query)
       -> directory_outcome<scim::scan_answer<directory_row>> = 0;
 
@@ -176,6 +180,7 @@ class directory_writer : public directory_reader {
 /// and writes.
 class directory {
  public:
+  /// Work that reads; it is given the reader, or the reason why there is none.
   using read_transaction = std::move_only_function<void(directory_outcome<directory_reader*>)>;
   /// True: keep what was written. It may be called more than once, after everything it wrote was
   /// undone.

@@ -36,6 +36,7 @@ enum class store_fault : std::uint8_t {
   in_doubt,     ///< the change was sent, and it is not known whether it was made
 };
 
+/// Why a store has no answer.
 struct store_error {
   store_fault fault{};
   std::string text;  ///< for logs
@@ -59,6 +60,7 @@ struct found_record {
   std::shared_ptr<idempotency::stored_response const> response;
 };
 
+/// The answer to `find`, and who gets it.
 using find_answer = result<std::optional<found_record>, store_error>;
 using find_callback = std::move_only_function<void(find_answer)>;
 
@@ -68,6 +70,7 @@ struct applied {
   std::optional<found_record> found;  ///< when it was not made: why not
 };
 
+/// The answer to `apply`, and who gets it.
 using apply_answer = result<applied, store_error>;
 using apply_callback = std::move_only_function<void(apply_answer)>;
 
@@ -77,6 +80,7 @@ struct listed_record {
   idempotency::record record;
 };
 
+/// The answer to `list_unknown`, and who gets it.
 using list_answer = result<std::vector<listed_record>, store_error>;
 using list_callback = std::move_only_function<void(list_answer)>;
 
@@ -115,6 +119,7 @@ class idempotency_store {
   /// Whether others change records too: then a caller that waits for a change has to look again.
   [[nodiscard]] virtual auto is_shared() const -> bool { return false; }
 
+  /// What a store takes.
   struct usage {
     std::size_t records = 0;
     std::size_t response_octets = 0;  ///< of the responses in memory
@@ -127,6 +132,7 @@ class idempotency_store {
     std::size_t stored_octets = 0;
     std::size_t stored_octets_max = 0;
   };
+  /// What the store takes now.
   [[nodiscard]] virtual auto used() const -> usage = 0;
 };
 

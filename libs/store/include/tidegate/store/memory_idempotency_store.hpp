@@ -15,6 +15,7 @@ namespace tidegate::TIDEGATE_ABI::store {
 /// Answers before the call returns.
 class memory_idempotency_store final : public idempotency_store {
  public:
+  /// How much it may hold.
   struct options {
     std::size_t records_max = 1'000'000;
     /// Of all records and responses together. When it is reached, no key is claimed any more;

@@ -22,6 +22,7 @@ namespace tidegate::TIDEGATE_ABI::store {
 /// Nearly always there are none, and a caller that decides asks `any` first, which is one load.
 class quota_overrides {
  public:
+  /// How many there may be.
   static constexpr std::size_t entries_max = 1'000;
   /// Of all partitions together.
   static constexpr std::size_t partition_octets_max = std::size_t{1} << 20;
@@ -33,6 +34,7 @@ class quota_overrides {
     auto operator==(standing const&) const -> bool = default;
   };
 
+  /// One partition of one policy, and what it has.
   struct entry {
     std::uint32_t policy_id = 0;
     std::string partition;
@@ -41,6 +43,7 @@ class quota_overrides {
     auto operator==(entry const&) const -> bool = default;
   };
 
+  /// Whether there is one at all.
   [[nodiscard]] auto any() const noexcept -> bool {
     return size_.load(std::memory_order_acquire) != 0;
   }

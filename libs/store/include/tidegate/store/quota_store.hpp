@@ -4,7 +4,7 @@
 #include <tidegate/base/instant.hpp>
 #include <tidegate/base/result.hpp>
 #include <tidegate/store/idempotency_store.hpp>
-#include <tidegate/store/quota_table.hpp>
+#include <tidegate/store_quota/quota_table.hpp>
 
 #include <array>
 #include <cstddef>
@@ -36,6 +36,7 @@ struct spent {
   std::array<charged, quota_table::charges_max> results{};
 };
 
+/// The answer to `spend`.
 using spend_answer = result<spent, store_error>;
 
 /// Who shares the quotas, and what was done so far.
@@ -90,6 +91,7 @@ class quota_store {
   [[nodiscard]] virtual auto look(shared_charge const& charge, instant now) const
       -> ratelimit::service = 0;
 
+  /// Who shares the quotas, and what was done.
   [[nodiscard]] auto status() const noexcept -> quota_store_status const& { return status_; }
 
  protected:

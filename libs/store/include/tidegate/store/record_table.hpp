@@ -30,6 +30,7 @@ class record_table {
     std::uint32_t stored = 0;  ///< octets of the response where the owner keeps it
   };
 
+  /// The record of a key, if there is one.
   [[nodiscard]] auto find(idempotency::lookup_key const& key) const -> std::optional<entry>;
   [[nodiscard]] auto contains(idempotency::lookup_key const& key) const noexcept -> bool {
     return place_of(key) != nowhere;
@@ -47,6 +48,7 @@ class record_table {
   /// How many there are.
   [[nodiscard]] auto unknown() const noexcept -> std::size_t { return unknown_.size(); }
 
+  /// How many records there are, and how many bytes they take.
   [[nodiscard]] auto size() const noexcept -> std::size_t { return places_ - free_.size(); }
   [[nodiscard]] auto memory() const noexcept -> std::size_t;
   /// Of all responses that are here: names, values and bodies.

@@ -13,10 +13,12 @@ namespace tidegate::TIDEGATE_ABI::store {
 /// once.
 class scope_counts {
  public:
+  /// How many keys the scope of this one has.
   [[nodiscard]] auto of(idempotency::lookup_key const& key) const -> std::size_t {
     auto const found = counts_.find(key.scope());
     return found == counts_.end() ? 0 : found->second;
   }
+  /// A key of a scope comes or goes.
   void add(idempotency::lookup_key const& key) { ++counts_[key.scope()]; }
   void remove(idempotency::lookup_key const& key) {
     auto const found = counts_.find(key.scope());
@@ -24,6 +26,7 @@ class scope_counts {
       counts_.erase(found);
     }
   }
+  /// How many bytes the counts take.
   [[nodiscard]] auto memory() const noexcept -> std::size_t {
     constexpr std::size_t node =
         4 * sizeof(void*);  // what a node takes here, with its place in the heap

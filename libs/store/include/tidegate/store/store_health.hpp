@@ -32,6 +32,7 @@ class store_health {
   /// least.
   void note(store_error const* error);
 
+  /// What is known of it now.
   [[nodiscard]] auto is_failing() const noexcept -> bool {
     return failing_.load(std::memory_order_relaxed);
   }

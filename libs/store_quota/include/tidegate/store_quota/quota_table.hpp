@@ -3,7 +3,7 @@
 
 #include <tidegate/base/instant.hpp>
 #include <tidegate/ratelimit/limiter.hpp>
-#include <tidegate/store/keyed_hash.hpp>
+#include <tidegate/store_quota/keyed_hash.hpp>
 
 #include <array>
 #include <bit>
@@ -40,8 +40,10 @@ struct charged {
 /// same policy, so that no partition is ever admitted more than its quota.
 class quota_table {
  public:
+  /// How many policies a request may have.
   static constexpr std::size_t charges_max = 16;
 
+  /// How large the table may get.
   struct options {
     std::size_t partitions_max = 1'000'000;
     std::array<std::uint64_t, 4> randomness{};  ///< for the hashes of keys; see `hash_seed`
@@ -72,6 +74,7 @@ class quota_table {
   /// Takes back what a partition has spent beyond its policy, as `ratelimit::forgiven` says.
   void forgive(charge const& charge, instant now);
 
+  /// How large a state of `update` may be.
   static constexpr std::size_t state_octets_max = 24;
 
   /// Changes another small state than a bucket that is kept for `key`: `fn(State&)` does it while

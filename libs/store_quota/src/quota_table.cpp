@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tidegate/store/quota_table.hpp>
+#include <tidegate/store_quota/quota_table.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,7 @@
 //
 // Requests that meet several policies at once, decided by the table and by a model that knows
 // nothing but the history of what was admitted.
-#include <tidegate/store/quota_table.hpp>
+#include <tidegate/store_quota/quota_table.hpp>
 
 #include "support/sanitized.hpp"
 
