@@ -1,4 +1,4 @@
-// expect: no matching function|constraints not satisfied|could not convert|conversion
+// expect: constant expression
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/sf.hpp>
 

@@ -92,8 +92,9 @@ TEST(sf_reader, finds_a_repeated_key_of_draft11_among_many) {
     text += (i == 0 ? "k" : ", k") + std::to_string(i) + "=1";
   }
   EXPECT_EQ(trace<dialect::draft11>(field_type::dictionary, text).back(), "end");
-  for (std::string again : {"k3", "k16", "k17", "k99"}) {
-    EXPECT_EQ(trace<dialect::draft11>(field_type::dictionary, text + ", " + again + "=1").back(),
+  for (int i = 0; i < 100; ++i) {
+    auto const again = text + ", k" + std::to_string(i) + "=1";
+    EXPECT_EQ(trace<dialect::draft11>(field_type::dictionary, again).back(),
               "the key was there before at offset " + std::to_string(text.size() + 2));
   }
 }

@@ -297,6 +297,20 @@ TEST(sf_ordered_map, is_reachable_by_index_and_by_key) {
   EXPECT_TRUE(map.contains("b"));
 }
 
+TEST(sf_ordered_map, takes_a_literal_as_a_key) {
+  dictionary map;
+  map.set("u", 1);
+  map.set("i", true);
+  map.set("u", item{2, {}});
+  map.set("l", inner_list{{item{1}, token_view("a")}, {}});
+  EXPECT_EQ(serialized(map), "u=2, i, l=(1 a)");
+}
+
+TEST(sf_integer, takes_a_constant_of_64_bits) {
+  EXPECT_EQ(integer(999'999'999'999'999).value(), integer::max);
+  EXPECT_EQ(integer(5'000'000'000U).value(), 5'000'000'000);
+}
+
 TEST(sf_ordered_map, gives_a_key_that_is_set_again_the_new_value_in_the_old_place) {
   for (int size : {3, 16, 17, 200}) {
     parameters map;

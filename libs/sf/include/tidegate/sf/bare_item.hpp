@@ -16,6 +16,10 @@
 
 namespace tidegate::TIDEGATE_ABI::sf {
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // g++ takes `bare_item_type::string` for the type
+
+/// What a bare item is (RFC 9651, section 3.3).
 enum class bare_item_type : std::uint8_t {
   integer,
   decimal,   ///< not in draft11
@@ -29,6 +33,8 @@ enum class bare_item_type : std::uint8_t {
   none,            ///< draft11 only: a parameter without a value; never in a `bare_item`
 };
 
+#pragma GCC diagnostic pop
+
 /// A bare item that owns its text: one of the types that dialect `D` knows.
 ///
 /// Made from checked values only, so that it can always be serialised. Each `as_` accessor is for
@@ -37,6 +43,7 @@ enum class bare_item_type : std::uint8_t {
 template <dialect D>
 class basic_bare_item {
  public:
+  /// Which types the dialect has besides those that all have.
   static constexpr bool has_decimal = D != dialect::draft11;
   static constexpr bool has_floating = D == dialect::draft11;
   static constexpr bool has_date = D == dialect::rfc9651;
@@ -97,6 +104,7 @@ class basic_bare_item {
       return *this;
     }
 
+    /// Which of the types it is.
     [[nodiscard]] auto type() const noexcept -> bare_item_type {
       return type_;
     }
@@ -104,6 +112,7 @@ class basic_bare_item {
       return type_ == type;
     }
 
+    /// The value, where the type is known to be this one. Views borrow from this item.
     [[nodiscard]] auto as_integer() const noexcept -> integer {
       assert(is(bare_item_type::integer));
       return {integer::unchecked{}, number_};
@@ -124,7 +133,6 @@ class basic_bare_item {
       assert(is(bare_item_type::date));
       return date(integer(integer::unchecked{}, number_));
     }
-    // The views borrow from this item.
     [[nodiscard]] auto as_string() const noexcept -> string_view {
       assert(is(bare_item_type::string));
       return {string_view::unchecked{}, text()};
@@ -143,7 +151,7 @@ class basic_bare_item {
       return {display_string_view::unchecked{}, text()};
     }
 
-    // The same for those who do not know the type: nothing when it is another.
+    /// The same for those who do not know the type: nothing when it is another.
     [[nodiscard]] auto get_integer() const noexcept -> std::optional<integer> {
       return is(bare_item_type::integer) ? std::optional(as_integer()) : std::nullopt;
     }
@@ -297,6 +305,7 @@ class basic_bare_item {
     };
 };
 
+/// A bare item of RFC 9651.
 using bare_item = basic_bare_item<dialect::rfc9651>;
 
 }  // namespace tidegate::TIDEGATE_ABI::sf

@@ -50,6 +50,7 @@ constexpr auto with_dialect(dialect d, F&& f) -> decltype(auto) {
   return "rfc9651";
 }
 
+/// The dialect of that name, or nothing.
 [[nodiscard]] constexpr auto dialect_named(std::string_view name) noexcept
     -> std::optional<dialect> {
   for (auto d : {dialect::rfc9651, dialect::rfc8941, dialect::draft11}) {
@@ -70,6 +71,7 @@ constexpr auto with_dialect(dialect d, F&& f) -> decltype(auto) {
   return "item";
 }
 
+/// The type of that name, or nothing.
 [[nodiscard]] constexpr auto field_type_named(std::string_view name) noexcept
     -> std::optional<field_type> {
   for (auto t : {field_type::item, field_type::list, field_type::dictionary}) {

@@ -63,6 +63,7 @@ struct make_error {
   auto operator==(make_error const&) const -> bool = default;
 };
 
+/// What is wrong, for people.
 [[nodiscard]] auto message(make_fault fault) noexcept -> std::string_view;
 
 }  // namespace tidegate::TIDEGATE_ABI::sf

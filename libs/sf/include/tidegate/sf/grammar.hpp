@@ -13,6 +13,7 @@
 /// the writers all take their rules.
 namespace tidegate::TIDEGATE_ABI::sf::grammar {
 
+/// What a character may be a part of.
 enum char_class : std::uint8_t {
   rfc_key_start = 1 << 0,      // lcalpha "*"
   rfc_key_char = 1 << 1,       // lcalpha DIGIT "_" "-" "." "*"
@@ -24,6 +25,7 @@ enum char_class : std::uint8_t {
   draft_token_char = 1 << 7,   // ALPHA DIGIT "_" "-" "." ":" "%" "*" "/"
 };
 
+/// The classes of each character.
 inline constexpr auto classes = [] {
   std::array<std::uint8_t, 256> table{};
   auto add = [&table](std::string_view characters, unsigned bits) {
@@ -46,6 +48,7 @@ inline constexpr auto classes = [] {
   return table;
 }();
 
+/// Whether `c` is of that class.
 [[nodiscard]] constexpr auto is(char c, unsigned bits) noexcept -> bool {
   return (classes[static_cast<unsigned char>(c)] & bits) != 0;
 }
@@ -71,6 +74,7 @@ inline constexpr auto classes = [] {
 /// Key: RFC 9651, section 3.1.2; draft11, section 3.1.
 template <bool IsDraft11>
 struct key {
+  /// How it begins and goes on, and what is wrong with a text that does not.
   static constexpr unsigned start = IsDraft11 ? draft_key_start : rfc_key_start;
   static constexpr unsigned rest = IsDraft11 ? draft_key_char : rfc_key_char;
   [[nodiscard]] static constexpr auto fault(std::string_view text) noexcept {
@@ -81,6 +85,7 @@ struct key {
 /// Token: RFC 9651, section 3.3.4; draft11, section 3.7.
 template <bool IsDraft11>
 struct token {
+  /// How it begins and goes on, and what is wrong with a text that does not.
   static constexpr unsigned start = IsDraft11 ? draft_token_start : rfc_token_start;
   static constexpr unsigned rest = IsDraft11 ? draft_token_char : rfc_token_char;
   [[nodiscard]] static constexpr auto fault(std::string_view text) noexcept {
@@ -90,6 +95,7 @@ struct token {
 
 /// String: printable ASCII in every dialect (RFC 9651, section 3.3.3).
 struct string {
+  /// The character that cannot stand in one, if there is one.
   [[nodiscard]] static constexpr auto fault(std::string_view text) noexcept
       -> std::optional<make_error> {
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -139,6 +145,7 @@ class utf8_checker {
 
 /// Display String: any Unicode text, held as UTF-8 (RFC 9651, section 3.3.8).
 struct display_string {
+  /// Where the text is not UTF-8, if it is not.
   [[nodiscard]] static constexpr auto fault(std::string_view text) noexcept
       -> std::optional<make_error> {
     utf8_checker utf8;

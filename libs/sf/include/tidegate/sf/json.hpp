@@ -17,6 +17,7 @@
 /// null.
 namespace tidegate::TIDEGATE_ABI::sf {
 
+/// The value as JSON.
 template <dialect D>
 [[nodiscard]] auto item_to_json(basic_item<D> const& value) -> std::string;
 template <dialect D>

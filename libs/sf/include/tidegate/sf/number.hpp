@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace tidegate::TIDEGATE_ABI::sf {
 
@@ -22,19 +23,37 @@ template <class T>
 concept small_integer = std::integral<T> && sizeof(T) <= 4 && !std::same_as<T, bool> &&
                         !character<T>;
 
+/// A whole number that an Integer may not be able to hold.
+template <class T>
+concept large_integer = std::integral<T> && sizeof(T) > 4;
+
+/// Has no definition that a constant expression may call: a wrong constant does not compile.
+void integer_is_out_of_range();
+
 }  // namespace detail
 
 /// Integer (RFC 9651, section 3.3.1; draft11, section 3.4): up to fifteen digits and a sign.
 class integer {
  public:
+  /// The largest; the smallest is the same below zero.
   static constexpr std::int64_t max = 999'999'999'999'999;
 
   constexpr integer() noexcept = default;
 
-  /// Types of up to 32 bits always fit; others go through `make`.
+  /// Types of up to 32 bits always fit.
   template <detail::small_integer T>
   constexpr integer(T value) noexcept : value_(value) {}  // NOLINT(google-explicit-constructor)
 
+  /// A constant of 64 bits, checked while compiling. Others go through `make` or `clamp`.
+  template <detail::large_integer T>
+  consteval integer(T value)  // NOLINT(google-explicit-constructor)
+      : value_(static_cast<std::int64_t>(value)) {
+    if (!std::in_range<std::int64_t>(value) || value_ < -max || value_ > max) {
+      detail::integer_is_out_of_range();
+    }
+  }
+
+  /// Checks the range.
   [[nodiscard]] static constexpr auto make(std::int64_t value) -> result<integer, make_error> {
     if (value < -max || value > max) {
       return failure(make_error{make_fault::out_of_range, 0});
@@ -47,6 +66,7 @@ class integer {
     return {unchecked{}, value < -max ? -max : value > max ? max : value};
   }
 
+  /// The number.
   [[nodiscard]] constexpr auto value() const noexcept -> std::int64_t { return value_; }
   auto operator<=>(integer const&) const = default;
 
@@ -63,10 +83,12 @@ class integer {
 /// Decimal (RFC 9651, section 3.3.2): twelve digits, a point and three digits; kept as thousandths.
 class decimal {
  public:
+  /// The largest; the smallest is the same below zero.
   static constexpr std::int64_t thousandths_max = 999'999'999'999'999;
 
   constexpr decimal() noexcept = default;
 
+  /// Checks the range.
   [[nodiscard]] static constexpr auto from_thousandths(std::int64_t thousandths)
       -> result<decimal, make_error> {
     if (thousandths < -thousandths_max || thousandths > thousandths_max) {
@@ -79,9 +101,11 @@ class decimal {
   /// three places, halves to even (RFC 9651, section 4.1.5, steps 2 and 3).
   [[nodiscard]] static auto from_text(std::string_view text) -> result<decimal, make_error>;
 
+  /// The number, in thousandths.
   [[nodiscard]] constexpr auto thousandths() const noexcept -> std::int64_t { return thousandths_; }
   auto operator<=>(decimal const&) const = default;
 
+  /// For code of this library that has checked the range already.
   struct unchecked {
     explicit unchecked() = default;
   };
@@ -97,13 +121,16 @@ class floating {
  public:
   constexpr floating() noexcept = default;
 
+  /// Checks that fifteen digits can carry it.
   [[nodiscard]] static auto make(double value) -> result<floating, make_error>;
   /// Reads `-12.3456` and the like; what needs more than fifteen digits is refused.
   [[nodiscard]] static auto from_text(std::string_view text) -> result<floating, make_error>;
 
+  /// The number.
   [[nodiscard]] constexpr auto value() const noexcept -> double { return value_; }
   auto operator<=>(floating const&) const = default;
 
+  /// For code of this library that has checked the number already.
   struct unchecked {
     explicit unchecked() = default;
   };
@@ -119,12 +146,17 @@ class date {
   constexpr date() noexcept = default;
   constexpr explicit date(integer seconds) noexcept : seconds_(seconds) {}
 
+  /// Checks the range.
   [[nodiscard]] static constexpr auto make(std::chrono::sys_seconds time)
       -> result<date, make_error> {
-    TIDEGATE_TRY(auto seconds, integer::make(time.time_since_epoch().count()));
-    return date(seconds);
+    auto const seconds = integer::make(time.time_since_epoch().count());
+    if (!seconds) {
+      return failure(seconds.error());
+    }
+    return date(*seconds);
   }
 
+  /// The date as seconds, or as a time of the C++ library.
   [[nodiscard]] constexpr auto seconds() const noexcept -> integer { return seconds_; }
   [[nodiscard]] constexpr auto time() const noexcept -> std::chrono::sys_seconds {
     return std::chrono::sys_seconds(std::chrono::seconds(seconds_.value()));

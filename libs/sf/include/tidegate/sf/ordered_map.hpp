@@ -24,6 +24,7 @@ namespace tidegate::TIDEGATE_ABI::sf {
 template <class Key, class Value>
 class ordered_map {
  public:
+  /// A key and its value.
   struct entry {
     Key key;
     Value value;
@@ -49,6 +50,7 @@ class ordered_map {
     return map;
   }
 
+  /// The entries in their order.
   [[nodiscard]] auto size() const noexcept -> std::size_t { return entries_.size(); }
   [[nodiscard]] auto empty() const noexcept -> bool { return entries_.empty(); }
   [[nodiscard]] auto begin() const noexcept { return entries_.cbegin(); }
@@ -60,41 +62,52 @@ class ordered_map {
     return entries_[position];
   }
 
-  /// The value of `key`, or null. Valid until the map changes.
-  [[nodiscard]] auto find(std::string_view key) const noexcept -> Value const* {
-    auto const position = position_of(key);
+  /// The value of the key `wanted`, or null. Valid until the map changes.
+  [[nodiscard]] auto find(std::string_view wanted) const noexcept -> Value const* {
+    auto const position = position_of(wanted);
     return position == npos ? nullptr : &entries_[position].value;
   }
-  [[nodiscard]] auto find(std::string_view key) noexcept -> Value* {
-    auto const position = position_of(key);
+  /// The same, to be changed.
+  [[nodiscard]] auto find(std::string_view wanted) noexcept -> Value* {
+    auto const position = position_of(wanted);
     return position == npos ? nullptr : &entries_[position].value;
   }
-  [[nodiscard]] auto contains(std::string_view key) const noexcept -> bool {
-    return position_of(key) != npos;
+  /// Whether there is the key `wanted`.
+  [[nodiscard]] auto contains(std::string_view wanted) const noexcept -> bool {
+    return position_of(wanted) != npos;
   }
 
-  /// Gives `key` the value: in its old position when it is there already, else at the end. To add
+  /// Gives a key the value: in its old position when it is there already, else at the end. To add
   /// very many, collect them for `from_entries`: one at a time, each moves a part of the index.
-  auto set(Key key, Value value) -> Value& {
-    if (auto* old = find(key.text())) {
+  auto set(Key added, Value value) -> Value& {
+    if (auto* old = find(added.text())) {
       return *old = std::move(value);
     }
     if (index_) {
       index_->reserve(entries_.size() + 1);
     }
-    entries_.push_back({std::move(key), std::move(value)});
+    entries_.push_back({std::move(added), std::move(value)});
     if (index_) {
-      auto const added = index_entry(entries_.size() - 1);
-      index_->insert(std::lower_bound(index_->begin(), index_->end(), added, before()), added);
+      auto const indexed = index_entry(entries_.size() - 1);
+      index_->insert(std::lower_bound(index_->begin(), index_->end(), indexed, before()), indexed);
     } else if (entries_.size() > linear_max) {
       build_index();
     }
     return entries_.back().value;
   }
 
-  /// Takes `key` out; false when it was not there.
-  auto erase(std::string_view key) -> bool {
-    auto const position = position_of(key);
+  /// The same with a borrowed key, or with a literal, which the compiler checks:
+  /// `set("u", sf::item{1})`.
+  auto set(typename Key::view added, Value value) -> Value& {
+    if (auto* old = find(added.text())) {
+      return *old = std::move(value);
+    }
+    return set(Key(added), std::move(value));
+  }
+
+  /// Takes the key `wanted` out; false when it was not there.
+  auto erase(std::string_view wanted) -> bool {
+    auto const position = position_of(wanted);
     if (position == npos) {
       return false;
     }
@@ -125,16 +138,16 @@ class ordered_map {
   }
 
   /// Spreads ordinary keys; keys chosen to collide cost comparisons of texts and nothing worse.
-  [[nodiscard]] static auto hash_of(std::string_view key) noexcept -> std::uint64_t {
+  [[nodiscard]] static auto hash_of(std::string_view text) noexcept -> std::uint64_t {
     constexpr std::uint64_t factor = 0x9e3779b97f4a7c15;
-    std::uint64_t hash = key.size();
-    while (!key.empty()) {
+    std::uint64_t hash = text.size();
+    while (!text.empty()) {
       std::uint64_t chunk = 0;
-      auto const size = std::min(key.size(), sizeof chunk);
-      std::memcpy(&chunk, key.data(), size);
+      auto const size = std::min(text.size(), sizeof chunk);
+      std::memcpy(&chunk, text.data(), size);
       hash = (hash ^ chunk) * factor;
       hash ^= hash >> 29;
-      key.remove_prefix(size);
+      text.remove_prefix(size);
     }
     return hash * factor >> 32;
   }
@@ -159,17 +172,18 @@ class ordered_map {
     };
   }
 
-  [[nodiscard]] auto position_of(std::string_view key) const noexcept -> std::size_t {
+  [[nodiscard]] auto position_of(std::string_view wanted) const noexcept -> std::size_t {
     if (index_) {
-      auto const hash = hash_of(key);
-      auto const found = std::lower_bound(
-          index_->begin(), index_->end(), key, [&](std::uint64_t indexed, std::string_view wanted) {
-            return indexed >> 32 != hash ? indexed >> 32 < hash : text_at(indexed) < wanted;
-          });
-      return found != index_->end() && text_at(*found) == key ? position_in(*found) : npos;
+      auto const hash = hash_of(wanted);
+      auto const found = std::lower_bound(index_->begin(), index_->end(), wanted,
+                                          [&](std::uint64_t indexed, std::string_view text) {
+                                            return indexed >> 32 != hash ? indexed >> 32 < hash
+                                                                         : text_at(indexed) < text;
+                                          });
+      return found != index_->end() && text_at(*found) == wanted ? position_in(*found) : npos;
     }
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].key.text() == key) {
+      if (entries_[i].key.text() == wanted) {
         return i;
       }
     }

@@ -11,11 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 /// The pull reader: members and parameters straight out of the input, without a tree.
 namespace tidegate::TIDEGATE_ABI::sf {
@@ -33,11 +33,13 @@ class bare_item_view {
  public:
   constexpr bare_item_view() noexcept = default;
 
+  /// Which of the types it is.
   [[nodiscard]] constexpr auto type() const noexcept -> bare_item_type { return type_; }
   [[nodiscard]] constexpr auto is(bare_item_type type) const noexcept -> bool {
     return type_ == type;
   }
 
+  /// The value, where the type is known to be this one.
   [[nodiscard]] constexpr auto as_integer() const noexcept -> integer {
     assert(is(bare_item_type::integer));
     return {integer::unchecked{}, number_};
@@ -60,7 +62,7 @@ class bare_item_view {
     return raw();
   }
 
-  // The same for those who do not know the type: nothing when it is another.
+  /// The same for those who do not know the type: nothing when it is another.
   [[nodiscard]] constexpr auto get_integer() const noexcept -> std::optional<integer> {
     return is(bare_item_type::integer) ? std::optional(as_integer()) : std::nullopt;
   }
@@ -106,6 +108,9 @@ class bare_item_view {
   std::uint8_t fraction_digits_ = 0;
 };
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // g++ takes `event::item` for the type
+
 /// What the reader came to.
 enum class event : std::uint8_t {
   item,        ///< the Item, or a member that is an Item: `value()`, in a Dictionary also `key()`
@@ -124,7 +129,7 @@ enum class event : std::uint8_t {
 
 namespace detail {
 
-/// The keys seen so far. Few are compared one by one; many live in a tree, which allocates.
+/// The keys seen so far. Few are compared one by one; many are searched for, and take memory.
 class key_set {
  public:
   void clear() noexcept;
@@ -132,10 +137,12 @@ class key_set {
   auto insert(std::string_view key) -> bool;
 
  private:
+  auto insert_into_many(std::string_view key) -> bool;
+
   static constexpr std::size_t few_max = 16;
   std::array<std::string_view, few_max> few_{};
   std::size_t few_size_ = 0;
-  std::set<std::string_view> many_;
+  std::vector<std::string_view> many_;
 };
 
 struct no_key_set {};
@@ -190,6 +197,9 @@ class basic_reader {
       keys_;
 };
 
+#pragma GCC diagnostic pop
+
+/// A reader of RFC 9651.
 using reader = basic_reader<dialect::rfc9651>;
 
 extern template class basic_reader<dialect::rfc9651>;

@@ -25,6 +25,9 @@ void literal_is_not_valid_here();
 template <class Grammar, class Storage>
 class checked_text {
  public:
+  /// The same text, borrowed.
+  using view = checked_text<Grammar, std::string_view>;
+
   /// Checks `text`; the error says which byte is not allowed.
   [[nodiscard]] static constexpr auto make(Storage text) -> result<checked_text, make_error> {
     if (auto fault = Grammar::fault(text)) {
@@ -49,6 +52,7 @@ class checked_text {
       checked_text(checked_text<Grammar, Other> const& other)  // NOLINT
       : text_(other.text()) {}
 
+  /// The text; of an object that is given up, the text itself.
   [[nodiscard]] constexpr auto text() const& noexcept -> std::string_view { return text_; }
   [[nodiscard]] constexpr auto text() && -> Storage { return std::move(text_); }
 
@@ -71,6 +75,7 @@ class checked_text {
   Storage text_;
 };
 
+/// Keys and Tokens of a dialect (RFC 9651, sections 3.1.2 and 3.3.4), owned or borrowed.
 template <dialect D>
 using basic_key = checked_text<grammar::key<D == dialect::draft11>, std::string>;
 template <dialect D>
@@ -80,11 +85,13 @@ using basic_token = checked_text<grammar::token<D == dialect::draft11>, std::str
 template <dialect D>
 using basic_token_view = checked_text<grammar::token<D == dialect::draft11>, std::string_view>;
 
+/// Strings (section 3.3.3) and Display Strings (section 3.3.8), owned or borrowed.
 using string = checked_text<grammar::string, std::string>;
 using string_view = checked_text<grammar::string, std::string_view>;
 using display_string = checked_text<grammar::display_string, std::string>;
 using display_string_view = checked_text<grammar::display_string, std::string_view>;
 
+/// Keys and Tokens of RFC 9651.
 using key = basic_key<dialect::rfc9651>;
 using key_view = basic_key_view<dialect::rfc9651>;
 using token = basic_token<dialect::rfc9651>;

@@ -6,9 +6,11 @@
 #include <tidegate/sf/ordered_map.hpp>
 #include <tidegate/sf/text.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,6 +30,7 @@ using basic_parameters = ordered_map<basic_key<D>, basic_parameter_value<D>>;
 template <dialect D>
 class no_parameters {
  public:
+  /// What parameters have.
   using entry = typename basic_parameters<D>::entry;
   [[nodiscard]] static constexpr auto size() noexcept -> std::size_t { return 0; }
   [[nodiscard]] static constexpr auto empty() noexcept -> bool { return true; }
@@ -36,9 +39,14 @@ class no_parameters {
   auto operator==(no_parameters const&) const -> bool = default;
 };
 
-/// A bare item with its parameters.
+/// A bare item with its parameters. What a bare item is made of makes an item without parameters.
 template <dialect D, class Parameters>
 struct item_with {
+  item_with() = default;
+  template <std::convertible_to<basic_bare_item<D>> T>
+  item_with(T&& from, Parameters with = {})  // NOLINT(google-explicit-constructor)
+      : value(std::forward<T>(from)), parameters(std::move(with)) {}
+
   basic_bare_item<D> value;
   [[no_unique_address]] Parameters parameters{};
   auto operator==(item_with const&) const -> bool = default;
@@ -49,6 +57,7 @@ template <dialect D>
 using basic_item_parameters =
     std::conditional_t<D == dialect::draft11, no_parameters<D>, basic_parameters<D>>;
 
+/// An Item (RFC 9651, section 3.3).
 template <dialect D>
 using basic_item = item_with<D, basic_item_parameters<D>>;
 
@@ -60,6 +69,7 @@ struct inner_list_with {
   auto operator==(inner_list_with const&) const -> bool = default;
 };
 
+/// An Inner List (RFC 9651, section 3.1.1).
 template <dialect D>
 using basic_inner_list = inner_list_with<D, basic_item_parameters<D>>;
 
@@ -71,11 +81,13 @@ template <dialect D>
 using basic_list_member =
     std::variant<item_with<D, basic_parameters<D>>, inner_list_with<D, basic_parameters<D>>>;
 
+/// Lists and Dictionaries (RFC 9651, sections 3.1 and 3.2).
 template <dialect D>
 using basic_list = std::vector<basic_list_member<D>>;
 template <dialect D>
 using basic_dictionary = ordered_map<basic_key<D>, basic_dictionary_member<D>>;
 
+/// The values of RFC 9651.
 using parameters = basic_parameters<dialect::rfc9651>;
 using item = basic_item<dialect::rfc9651>;
 using inner_list = basic_inner_list<dialect::rfc9651>;

@@ -73,9 +73,10 @@ template <class T>
 
 /// What can be written as a bare item in dialect `D`: `integer` and what converts to it, `decimal`
 /// or `floating`, `bool`, `string_view`, `token_view`, `byte_sequence_view`, `date`,
-/// `display_string_view`, their owning forms, and `bare_item`.
+/// `display_string_view`, their owning forms, and `bare_item`. A number of 64 bits is made an
+/// Integer first, by `integer::clamp` or `integer::make`.
 template <class T, dialect D>
-concept writable = requires(std::string& out, T const& value) {
+concept writable = !detail::large_integer<T> && requires(std::string & out, T const& value) {
   detail::bare_item_writer<D>::write(out, value);
 };
 
@@ -85,10 +86,10 @@ class basic_writer {
  public:
   /// A parameter of what was written last: of the item, the inner item or the inner list.
   template <writable<D> T>
-  void parameter(basic_key_view<D> key, T const& value) {
+  void parameter(basic_key_view<D> name, T const& value) {
     assert(takes_parameters_);
     out_.push_back(';');
-    out_.append(key.text());
+    out_.append(name.text());
     if constexpr (D != dialect::draft11) {
       if (detail::is_true(value)) {
         return;
@@ -99,10 +100,10 @@ class basic_writer {
   }
 
   /// A parameter without a value: true in the RFCs, null in draft11.
-  void parameter(basic_key_view<D> key) {
+  void parameter(basic_key_view<D> name) {
     assert(takes_parameters_);
     out_.push_back(';');
-    out_.append(key.text());
+    out_.append(name.text());
   }
 
   /// An item of the inner list that was begun.
@@ -119,6 +120,7 @@ class basic_writer {
     takes_parameters_ = D != dialect::draft11;
   }
 
+  /// Ends the inner list; its own parameters may follow.
   void end_inner_list() {
     assert(in_inner_list_);
     in_inner_list_ = false;
@@ -164,11 +166,13 @@ class basic_list_writer : public basic_writer<D> {
  public:
   explicit basic_list_writer(std::string& out) noexcept : basic_writer<D>(out) {}
 
+  /// A member that is an item.
   template <writable<D> T>
   void item(T const& value) {
     this->begin_member();
     detail::bare_item_writer<D>::write(this->out_, value);
   }
+  /// A member that is an inner list: its items follow.
   void begin_inner_list() {
     this->begin_member();
     this->open_inner_list();
@@ -181,10 +185,11 @@ class basic_dictionary_writer : public basic_writer<D> {
  public:
   explicit basic_dictionary_writer(std::string& out) noexcept : basic_writer<D>(out) {}
 
+  /// A member that is an item.
   template <writable<D> T>
-  void member(basic_key_view<D> key, T const& value) {
+  void member(basic_key_view<D> name, T const& value) {
     this->begin_member();
-    this->out_.append(key.text());
+    this->out_.append(name.text());
     if constexpr (D != dialect::draft11) {
       if (detail::is_true(value)) {
         return;
@@ -193,9 +198,10 @@ class basic_dictionary_writer : public basic_writer<D> {
     this->out_.push_back('=');
     detail::bare_item_writer<D>::write(this->out_, value);
   }
-  void begin_inner_list(basic_key_view<D> key) {
+  /// A member that is an inner list: its items follow.
+  void begin_inner_list(basic_key_view<D> name) {
     this->begin_member();
-    this->out_.append(key.text());
+    this->out_.append(name.text());
     this->out_.push_back('=');
     this->open_inner_list();
   }
@@ -203,11 +209,12 @@ class basic_dictionary_writer : public basic_writer<D> {
   /// draft11 has parameters in Lists only.
   template <class... Arguments>
     requires(D != dialect::draft11)
-  void parameter(basic_key_view<D> key, Arguments const&... value) {
-    basic_writer<D>::parameter(key, value...);
+  void parameter(basic_key_view<D> name, Arguments const&... value) {
+    basic_writer<D>::parameter(name, value...);
   }
 };
 
+/// Writers of RFC 9651.
 using list_writer = basic_list_writer<dialect::rfc9651>;
 using dictionary_writer = basic_dictionary_writer<dialect::rfc9651>;
 

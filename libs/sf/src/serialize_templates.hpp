@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+
 #include <tidegate/sf/serialize.hpp>
 
 #include <tidegate/sf/writer.hpp>
 
+/// The templates of serialize.hpp; dialects/ has one object for each dialect.
 namespace tidegate::TIDEGATE_ABI::sf {
 
-namespace {
+namespace detail {
 
 /// RFC 9651, section 4.1.1.2.
 template <dialect D, class Writer>
@@ -37,7 +40,7 @@ void write_inner_list(Writer& writer, InnerList const& inner) {
   write_parameters<D>(writer, inner.parameters);
 }
 
-}  // namespace
+}  // namespace detail
 
 template <dialect D>
 void serialize(basic_list<D> const& list, std::string& out) {
@@ -45,10 +48,10 @@ void serialize(basic_list<D> const& list, std::string& out) {
   for (auto const& member : list) {
     if (auto const* item = std::get_if<0>(&member)) {
       writer.item(item->value);
-      write_parameters<D>(writer, item->parameters);
+      detail::write_parameters<D>(writer, item->parameters);
     } else {
       writer.begin_inner_list();
-      write_inner_list<D>(writer, std::get<1>(member));
+      detail::write_inner_list<D>(writer, std::get<1>(member));
     }
   }
 }
@@ -59,10 +62,10 @@ void serialize(basic_dictionary<D> const& dictionary, std::string& out) {
   for (auto const& [key, member] : dictionary) {
     if (auto const* item = std::get_if<0>(&member)) {
       writer.member(key, item->value);
-      write_parameters<D>(writer, item->parameters);
+      detail::write_parameters<D>(writer, item->parameters);
     } else {
       writer.begin_inner_list(key);
-      write_inner_list<D>(writer, std::get<1>(member));
+      detail::write_inner_list<D>(writer, std::get<1>(member));
     }
   }
 }
@@ -71,16 +74,7 @@ template <dialect D>
 void serialize(basic_item<D> const& item, std::string& out) {
   basic_list_writer<D> writer(out);  // an Item is written as the only member of a List would be
   writer.item(item.value);
-  write_parameters<D>(writer, item.parameters);
+  detail::write_parameters<D>(writer, item.parameters);
 }
-
-#define TIDEGATE_SF_SERIALIZE(D)                                        \
-  template void serialize<D>(basic_list<D> const&, std::string&);       \
-  template void serialize<D>(basic_dictionary<D> const&, std::string&); \
-  template void serialize<D>(basic_item<D> const&, std::string&);
-TIDEGATE_SF_SERIALIZE(dialect::rfc9651)
-TIDEGATE_SF_SERIALIZE(dialect::rfc8941)
-TIDEGATE_SF_SERIALIZE(dialect::draft11)
-#undef TIDEGATE_SF_SERIALIZE
 
 }  // namespace tidegate::TIDEGATE_ABI::sf

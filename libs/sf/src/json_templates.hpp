@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+
 #include <tidegate/sf/json.hpp>
 
 #include <tidegate/json/string.hpp>
@@ -9,13 +11,14 @@
 
 #include <charconv>
 
+/// The templates of json.hpp; dialects/ has one object for each dialect.
 namespace tidegate::TIDEGATE_ABI::sf {
 
-namespace {
+namespace detail {
 
 // ---- writing ----
 
-void append_typed(std::string& out, std::string_view type, std::string_view text) {
+inline void append_typed(std::string& out, std::string_view type, std::string_view text) {
   out.append(R"({"__type":")").append(type).append(R"(","value":)");
   json::append_string(out, text);
   out.push_back('}');
@@ -105,13 +108,11 @@ void append_json(std::string& out, inner_list_with<D, Parameters> const& inner) 
 
 // ---- reading ----
 
-using detail::json_type;
-using detail::json_value;
-
-[[nodiscard]] auto wrong(json_value const& json, std::string what) {
+[[nodiscard]] inline auto wrong(json_value const& json, std::string what) {
   return failure(json_error{std::move(what), json.offset});
 }
-[[nodiscard]] auto wrong(json_value const& json, std::string_view type, make_error const& error) {
+[[nodiscard]] inline auto wrong(json_value const& json, std::string_view type,
+                                make_error const& error) {
   return wrong(json, std::string(type) + " " + std::string(message(error.fault)));
 }
 
@@ -125,7 +126,8 @@ auto made(json_value const& json, std::string_view type, Make make) -> result<T,
   return *std::move(value);
 }
 
-auto integer_from(json_value const& json, std::string_view type) -> result<integer, json_error> {
+inline auto integer_from(json_value const& json, std::string_view type)
+    -> result<integer, json_error> {
   if (json.type != json_type::number || json.text.find_first_of(".eE") != std::string::npos) {
     return wrong(json, std::string(type) + " must be a number without a point");
   }
@@ -200,7 +202,7 @@ auto bare_from(json_value const& json) -> result<basic_bare_item<D>, json_error>
 }
 
 /// The elements of an array of `size`, or an error that says what was expected.
-auto array_of(json_value const& json, std::size_t size, std::string_view what)
+inline auto array_of(json_value const& json, std::size_t size, std::string_view what)
     -> result<void, json_error> {
   if (json.type != json_type::array || json.elements.size() != size) {
     return wrong(json, std::string("expected ").append(what));
@@ -273,20 +275,20 @@ auto member_from(json_value const& json, std::variant<Item, InnerList>& member)
   return parameters_from<D>(json.elements[1], inner.parameters);
 }
 
-}  // namespace
+}  // namespace detail
 
 template <dialect D>
 auto item_to_json(basic_item<D> const& value) -> std::string {
   std::string out;
-  append_json(out, value);
+  detail::append_json(out, value);
   return out;
 }
 
 template <dialect D>
 auto list_to_json(basic_list<D> const& value) -> std::string {
   std::string out;
-  append_array(out, value, [&out](auto const& member) {
-    std::visit([&out](auto const& alternative) { append_json(out, alternative); }, member);
+  detail::append_array(out, value, [&out](auto const& member) {
+    std::visit([&out](auto const& alternative) { detail::append_json(out, alternative); }, member);
   });
   return out;
 }
@@ -294,11 +296,12 @@ auto list_to_json(basic_list<D> const& value) -> std::string {
 template <dialect D>
 auto dictionary_to_json(basic_dictionary<D> const& value) -> std::string {
   std::string out;
-  append_array(out, value, [&out](auto const& entry) {
+  detail::append_array(out, value, [&out](auto const& entry) {
     out.push_back('[');
     json::append_string(out, entry.key.text());
     out.push_back(',');
-    std::visit([&out](auto const& alternative) { append_json(out, alternative); }, entry.value);
+    std::visit([&out](auto const& alternative) { detail::append_json(out, alternative); },
+               entry.value);
     out.push_back(']');
   });
   return out;
@@ -362,22 +365,5 @@ auto dictionary_from_json(std::string_view json) -> result<basic_dictionary<D>, 
   TIDEGATE_TRY(auto parsed, detail::parse_json(json));
   return detail::dictionary_from_json<D>(parsed);
 }
-
-#define TIDEGATE_SF_JSON(D)                                                                      \
-  template auto item_to_json<D>(basic_item<D> const&)->std::string;                              \
-  template auto list_to_json<D>(basic_list<D> const&)->std::string;                              \
-  template auto dictionary_to_json<D>(basic_dictionary<D> const&)->std::string;                  \
-  template auto item_from_json<D>(std::string_view)->result<basic_item<D>, json_error>;          \
-  template auto list_from_json<D>(std::string_view)->result<basic_list<D>, json_error>;          \
-  template auto dictionary_from_json<D>(std::string_view)                                        \
-      ->result<basic_dictionary<D>, json_error>;                                                 \
-  template auto detail::item_from_json<D>(json_value const&)->result<basic_item<D>, json_error>; \
-  template auto detail::list_from_json<D>(json_value const&)->result<basic_list<D>, json_error>; \
-  template auto detail::dictionary_from_json<D>(json_value const&)                               \
-      ->result<basic_dictionary<D>, json_error>;
-TIDEGATE_SF_JSON(dialect::rfc9651)
-TIDEGATE_SF_JSON(dialect::rfc8941)
-TIDEGATE_SF_JSON(dialect::draft11)
-#undef TIDEGATE_SF_JSON
 
 }  // namespace tidegate::TIDEGATE_ABI::sf

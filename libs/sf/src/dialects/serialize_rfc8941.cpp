@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serialize_templates.hpp"
+
+namespace tidegate::TIDEGATE_ABI::sf {
+
+template void serialize<dialect::rfc8941>(basic_list<dialect::rfc8941> const&, std::string&);
+template void serialize<dialect::rfc8941>(basic_dictionary<dialect::rfc8941> const&, std::string&);
+template void serialize<dialect::rfc8941>(basic_item<dialect::rfc8941> const&, std::string&);
+
+}  // namespace tidegate::TIDEGATE_ABI::sf
