@@ -5,6 +5,9 @@
 #include "services/wall_clock.hpp"
 #include "serving_worker.hpp"
 
+#include <set>
+#include <string>
+
 namespace tidegate::gateway {
 
 namespace {

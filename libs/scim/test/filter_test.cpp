@@ -11,8 +11,7 @@ namespace {
 using enum filter_fault;
 
 auto users() -> resource_definition const& {
-  static auto const d = *resource_definition::make(builtin_resource_types()[0], builtin_schemas());
-  return d;
+  return user_definition();
 }
 
 /// Attributes of the types that a User lacks.

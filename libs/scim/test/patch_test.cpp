@@ -13,13 +13,11 @@ constexpr std::string_view enterprise =
     "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
 auto users() -> resource_definition const& {
-  static auto const d = *resource_definition::make(builtin_resource_types()[0], builtin_schemas());
-  return d;
+  return user_definition();
 }
 
 auto groups() -> resource_definition const& {
-  static auto const d = *resource_definition::make(builtin_resource_types()[1], builtin_schemas());
-  return d;
+  return group_definition();
 }
 
 /// What the built-in schemas lack: immutable and required things, several plain values, a required

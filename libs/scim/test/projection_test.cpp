@@ -13,8 +13,7 @@ namespace tidegate::TIDEGATE_ABI::scim {
 namespace {
 
 auto users() -> resource_definition const& {
-  static auto const d = *resource_definition::make(builtin_resource_types()[0], builtin_schemas());
-  return d;
+  return user_definition();
 }
 
 /// A resource type with every kind of `returned`, at every level.

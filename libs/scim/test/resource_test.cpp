@@ -12,8 +12,7 @@ namespace {
 using enum resource_fault;
 
 auto users() -> resource_definition const& {
-  static auto const d = *resource_definition::make(builtin_resource_types()[0], builtin_schemas());
-  return d;
+  return user_definition();
 }
 
 /// A resource type with an attribute of every kind, and a required extension.
@@ -224,8 +223,7 @@ TEST(scim_resource, tells_what_was_ignored) {
 TEST(scim_resource, may_have_schemas_that_its_type_lacks_where_they_are_ignored) {
   constexpr std::string_view adscim =
       "http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/Group";
-  static auto const groups =
-      *resource_definition::make(builtin_resource_types()[1], builtin_schemas());
+  auto const& groups = group_definition();
   auto const text = R"({"schemas":["urn:ietf:params:scim:schemas:core:2.0:Group",")" +
                     std::string(adscim) + R"("],"displayName":"G"})";
   EXPECT_EQ(read(text, groups, unknown_attributes::ignore),

@@ -32,6 +32,14 @@ TEST(scim_schema, has_the_attributes_of_rfc7643) {
             attribute_mutability::immutable);
 }
 
+TEST(scim_schema, has_users_and_groups_ready_for_use) {
+  EXPECT_EQ(user_definition().type(), builtin_resource_types()[0]);
+  EXPECT_EQ(user_definition().extensions().size(), 1U);
+  EXPECT_EQ(user_definition().resolve("manager.displayName")->leaf()->name, "displayName");
+  EXPECT_EQ(group_definition().type().endpoint, "/Groups");
+  EXPECT_EQ(&group_definition(), &group_definition());
+}
+
 TEST(scim_schema, writes_what_it_reads) {
   for (auto const& s : builtin_schemas()) {
     EXPECT_EQ(*read_schema(*json::parse(to_string(to_json(s)))), s);

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace tidegate::TIDEGATE_ABI::scim {

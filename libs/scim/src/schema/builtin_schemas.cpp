@@ -242,4 +242,16 @@ auto builtin_resource_types() -> std::span<resource_type const> {
   return types;
 }
 
+auto user_definition() -> resource_definition const& {
+  static auto const made =
+      resource_definition::make(builtin_resource_types()[0], builtin_schemas()).value();
+  return made;
+}
+
+auto group_definition() -> resource_definition const& {
+  static auto const made =
+      resource_definition::make(builtin_resource_types()[1], builtin_schemas()).value();
+  return made;
+}
+
 }  // namespace tidegate::TIDEGATE_ABI::scim

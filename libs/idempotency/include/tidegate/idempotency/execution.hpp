@@ -26,6 +26,7 @@ enum class rule : std::uint8_t { r1, r2, r3, r4, r5, r6, r7, r8 };
 
 /// What ships: every rule is kept, and asking costs nothing.
 struct all_rules {
+  /// Every rule is kept.
   [[nodiscard]] static constexpr auto keeps(rule /*any*/) noexcept -> bool { return true; }
   auto operator==(all_rules const&) const -> bool = default;
 };
@@ -162,6 +163,7 @@ class basic_execution {
 
   // ---- the content ----
 
+  /// The body of the request is there, and with it all that is known of it.
   [[nodiscard]] auto content_complete(request_facts facts) -> action;
   /// It is too large, not what its digest says, or could not be kept.
   [[nodiscard]] auto content_refused(problem_code code, std::string_view detail = {}) -> action;
@@ -180,6 +182,7 @@ class basic_execution {
 
   // ---- the run ----
 
+  /// The limits of the route have admitted the request.
   [[nodiscard]] auto admitted(request_origin origin, wall_time now) -> action;
   /// By the quotas; the client has its answer.
   void refused() { stage_ = stage::over; }
@@ -202,6 +205,7 @@ class basic_execution {
   /// `finish` or `detach`.
   [[nodiscard]] auto client_gone(wall_time now) -> action;
 
+  /// Where the request is.
   [[nodiscard]] auto at() const noexcept -> stage { return stage_; }
   /// Whether its claim was made, and the record as it was claimed.
   [[nodiscard]] auto is_claimed() const noexcept -> bool { return is_claimed_; }

@@ -20,6 +20,7 @@
 /// that has the same key.
 namespace tidegate::TIDEGATE_ABI::idempotency {
 
+/// The parts of a request that a retry has in common with the first one.
 enum class request_part : std::uint8_t { method, path, query, body };
 inline constexpr std::array<request_part, 4> all_request_parts = {
     request_part::method, request_part::path, request_part::query, request_part::body};
@@ -27,11 +28,13 @@ inline constexpr std::array<request_part, 4> all_request_parts = {
 /// `method`, `path`, `query`, `body`.
 [[nodiscard]] auto name_of(request_part part) noexcept -> std::string_view;
 
+/// Some of the parts.
 using request_parts = enum_set<request_part>;
 
 /// What of the content counts. Method, path and query always do.
 class fingerprint_rule {
  public:
+  /// How many values of a body a rule may name.
   static constexpr std::size_t pointers_max = 32;
 
   /// Exact bytes.
@@ -96,6 +99,7 @@ struct fingerprint {
 /// The method, path and query that came last, with their digests: most requests have the same
 /// again. Of one secret, and not for several threads at once.
 struct part_memo {
+  /// One part, and the digest that was made of it.
   struct known_part {
     std::string text;
     part_digest digest{};

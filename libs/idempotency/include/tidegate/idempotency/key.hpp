@@ -29,6 +29,7 @@ enum class key_format : std::uint8_t {
 /// `any`, `uuid`, `uuidv7`.
 [[nodiscard]] auto name_of(key_format format) noexcept -> std::string_view;
 
+/// What a route says of its keys.
 struct key_options {
   key_format format = key_format::any;
   std::size_t length_max = 255;  ///< characters of the key itself, without quotes and escapes

@@ -27,6 +27,7 @@ enum class record_state : std::uint8_t {
   tombstone,   ///< it was answered, and the answer is not kept any more
 };
 
+/// Some of the states.
 using record_states = enum_set<record_state>;
 
 /// `dispatched`, `completed`, `unknown`, `tombstone`.
@@ -58,6 +59,7 @@ struct request_origin {
   std::string method;
   std::string host;
   std::string path;
+  /// Whether nothing is known of the request.
   [[nodiscard]] auto empty() const noexcept -> bool {
     return route.empty() && principal.empty() && method.empty() && host.empty() && path.empty();
   }
@@ -97,9 +99,11 @@ struct record {
 /// The response to a request that ran: all that a replay is made from.
 struct stored_response {
   std::uint16_t status = 200;
-  std::vector<http::field> fields;  ///< in the order of the message
-  std::string body;                 ///< empty when it was left out
-  std::uint64_t body_size = 0;      ///< of the response, also when the body was left out
+  // NOLINTBEGIN(readability-redundant-member-init): so that they may be left out
+  std::vector<http::field> fields{};  ///< in the order of the message
+  std::string body{};                 ///< empty when it was left out
+  // NOLINTEND(readability-redundant-member-init)
+  std::uint64_t body_size = 0;  ///< of the response, also when the body was left out
   bool body_kept = true;
   auto operator==(stored_response const&) const -> bool = default;
 };
@@ -121,6 +125,7 @@ class response_recorder {
   response_recorder(std::uint16_t status, std::span<http::field const> fields,
                     std::size_t body_max);
 
+  /// Takes the next piece of the body.
   void add(std::string_view piece);
   /// False once the body is left out.
   [[nodiscard]] auto keeps_body() const noexcept -> bool { return response_.body_kept; }
@@ -153,6 +158,7 @@ struct format_error {
 /// One line for people.
 [[nodiscard]] auto to_string(format_error const& error) -> std::string;
 
+/// How many fields a stored response may have.
 inline constexpr std::size_t stored_fields_max = 1024;
 
 /// Append the stored form: its version, then numbers as LEB128 and texts with their sizes. A record

@@ -51,6 +51,7 @@ struct retry_rules {
   std::chrono::nanoseconds retry_after_max = std::chrono::minutes(10);
 };
 
+/// Whether to send again, and when.
 struct retry_verdict {
   bool again = false;                ///< send it once more; else the outcome is final
   std::chrono::nanoseconds wait{0};  ///< when `again`: not earlier than this from now

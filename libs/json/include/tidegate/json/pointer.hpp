@@ -33,8 +33,10 @@ struct pointer_error {
 /// A JSON pointer (RFC 6901): names one value in a JSON text.
 class pointer {
  public:
+  /// How long the text of a pointer may be.
   static constexpr std::size_t octets_max = 256;
 
+  /// Reads `/a/b/0`; the error says what is wrong with it.
   [[nodiscard]] static auto parse(std::string_view text) -> result<pointer, pointer_error>;
 
   /// As it was written.

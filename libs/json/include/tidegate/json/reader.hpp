@@ -16,6 +16,7 @@ namespace tidegate::TIDEGATE_ABI::json {
 /// the offset of the error: that of a number is where the number begins.
 class scanner {
  public:
+  /// How many octets were read.
   [[nodiscard]] auto position() const noexcept -> std::size_t { return position_; }
 
  protected:

@@ -20,6 +20,7 @@ namespace tidegate::TIDEGATE_ABI::json {
 class value;
 struct member;
 
+/// Values in their order.
 using array = std::vector<value>;
 
 /// The members of an object in the order in which they came.
@@ -50,6 +51,7 @@ class object {
   /// Takes the member of that name out. False when there is none.
   auto erase(std::string_view name) -> bool;
 
+  /// The members in the order in which they came.
   [[nodiscard]] auto members() const noexcept -> std::vector<member> const& { return members_; }
   [[nodiscard]] auto members() noexcept -> std::vector<member>& { return members_; }
   [[nodiscard]] auto empty() const noexcept -> bool { return members_.empty(); }
@@ -66,16 +68,17 @@ class value {
  public:
   value() = default;
   value(std::nullptr_t /*null*/) {}
-  value(bool value) : value_(value) {}
-  value(int value) : value_(std::int64_t{value}) {}
-  value(std::int64_t value) : value_(value) {}
-  value(double value) : value_(value) {}
-  value(char const* value) : value_(std::string(value)) {}
-  value(std::string_view value) : value_(std::string(value)) {}
-  value(std::string value) : value_(std::move(value)) {}
-  value(array value) : value_(std::move(value)) {}
-  value(object value) : value_(std::move(value)) {}
+  value(bool from) : value_(from) {}
+  value(int from) : value_(std::int64_t{from}) {}
+  value(std::int64_t from) : value_(from) {}
+  value(double from) : value_(from) {}
+  value(char const* from) : value_(std::string(from)) {}
+  value(std::string_view from) : value_(std::string(from)) {}
+  value(std::string from) : value_(std::move(from)) {}
+  value(array from) : value_(std::move(from)) {}
+  value(object from) : value_(std::move(from)) {}
 
+  /// Whether it is null; the functions below ask for the other types.
   [[nodiscard]] auto is_null() const noexcept -> bool { return value_.index() == 0; }
 
   /// Makes it a value of that kind, made of `arguments`, and returns that.
@@ -122,6 +125,7 @@ class value {
   std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, array, object> value_;
 };
 
+/// A name and its value.
 struct member {
   std::string name;
   json::value value;

@@ -18,6 +18,7 @@ class writer {
   /// `out` outlives it; what is in it already is the beginning of the same JSON.
   explicit writer(std::string& out) : out_(out) {}
 
+  /// Objects and arrays; with a name, as the member of an object.
   auto begin_object() -> writer& { return raw("{"); }
   auto begin_object(std::string_view name) -> writer& { return key(name).raw("{"); }
   auto end_object() -> writer& { return end("}"); }
@@ -25,6 +26,7 @@ class writer {
   auto begin_array(std::string_view name) -> writer& { return key(name).raw("["); }
   auto end_array() -> writer& { return end("]"); }
 
+  /// A value, where an element of an array is expected.
   auto value(std::string_view text) -> writer& {
     separate();
     append_string(out_, text);
@@ -47,6 +49,7 @@ class writer {
     return *this;
   }
 
+  /// A member of an object.
   template <class Value>
   auto member(std::string_view name, Value const& its) -> writer& {
     return key(name).value(its);

@@ -32,6 +32,7 @@ struct refusal_state {
   auto operator==(refusal_state const&) const -> bool = default;
 };
 
+/// What a refusal means for its partition.
 struct refusal_verdict {
   bool blocks = false;  ///< this refusal is the one that blocks the partition
   refusal_state next;
@@ -83,6 +84,7 @@ struct pattern_state {
   auto operator==(pattern_state const&) const -> bool = default;
 };
 
+/// What a request means for its partition.
 struct pattern_verdict {
   bool blocked = false;  ///< the request is to be refused
   bool breaks = false;   ///< it is the one that broke the pattern

@@ -23,11 +23,13 @@ enum class rate_fault : std::uint8_t {
   duration_out_of_range,  ///< above 0, up to 366 days
 };
 
+/// What is wrong, for people.
 [[nodiscard]] auto message(rate_fault fault) noexcept -> std::string_view;
 
 /// So many units in each such duration: `10/s` is ten in one second.
 class rate {
  public:
+  /// So many units in so much time; the error says what is wrong.
   [[nodiscard]] static auto make(std::int64_t units, std::chrono::nanoseconds duration)
       -> result<rate, rate_fault>;
 

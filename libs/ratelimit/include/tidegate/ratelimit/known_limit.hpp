@@ -53,6 +53,7 @@ struct known_limit {
   bool alone = false;       ///< all that was spent lately was spent by this client
   burst_knowledge burst;
 
+  /// Units of a request, and requests from units, by what was seen.
   [[nodiscard]] auto cost_of_one() const noexcept -> double {
     return per_request > 0 ? per_request : 1;
   }
@@ -60,6 +61,7 @@ struct known_limit {
     return units / cost_of_one();
   }
 
+  /// Measures from a response on that was made at `made`; with it a window may begin.
   void measure_from(instant made) noexcept;
   void begin_window(instant made) noexcept;
 

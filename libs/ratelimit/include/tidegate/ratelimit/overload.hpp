@@ -47,6 +47,7 @@ class overload_guard {
   void answered(std::chrono::nanoseconds latency, bool well, std::int64_t in_flight,
                 instant now) noexcept;
 
+  /// How many requests may be in flight now.
   [[nodiscard]] auto limit() const noexcept -> std::int64_t {
     return static_cast<std::int64_t>(limit_);
   }

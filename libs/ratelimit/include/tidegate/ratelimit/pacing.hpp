@@ -121,6 +121,7 @@ class pacer {
     std::optional<std::int64_t> allowance;  ///< of the tightest limit: what may go before its reset
     auto operator==(state const&) const -> bool = default;
   };
+  /// What the pacer knows now.
   [[nodiscard]] auto current() const -> state;
 
  private:

@@ -90,6 +90,7 @@ class partition_rule {
   explicit partition_rule(std::vector<partition_source> sources,
                           partition_key_form form = partition_key_form::none);
 
+  /// What the rule was made of.
   [[nodiscard]] auto sources() const noexcept -> std::span<partition_source const> {
     return sources_;
   }

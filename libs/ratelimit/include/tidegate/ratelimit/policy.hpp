@@ -19,7 +19,8 @@ struct policy_settings {
   std::chrono::seconds window{0};  ///< none for concurrent requests
   quota_unit unit = quota_unit::requests;
   ratelimit::algorithm algorithm = ratelimit::algorithm::sliding;
-  std::optional<std::int64_t> burst;  ///< gcra only; the quota when it is missing
+  // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
+  std::optional<std::int64_t> burst{};  ///< gcra only; the quota when it is missing
 };
 
 /// Why settings make no policy.
@@ -32,13 +33,16 @@ enum class policy_fault : std::uint8_t {
   burst_out_of_range,   ///< 1 to the quota times 1,000, as long as it drains within ten years
 };
 
+/// What is wrong, for people.
 [[nodiscard]] auto message(policy_fault fault) noexcept -> std::string_view;
 
 /// Settings that were checked.
 class policy {
  public:
+  /// Checks the settings; the error says which cannot be.
   [[nodiscard]] static auto make(policy_settings const& settings) -> result<policy, policy_fault>;
 
+  /// What the settings said; a burst that they left out is the quota.
   [[nodiscard]] auto quota() const noexcept -> std::int64_t { return quota_; }
   [[nodiscard]] auto window() const noexcept -> std::chrono::seconds {
     return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::nanoseconds(window_));

@@ -111,6 +111,7 @@ class prepared_fields {
   /// RateLimit. A field without a value is left out.
   void append_lines(std::string& out, std::span<service_limit_view const> limits) const;
 
+  /// The draft that the fields are written by.
   [[nodiscard]] auto version() const noexcept -> draft { return version_; }
   /// How many policies there are.
   [[nodiscard]] auto size() const noexcept -> std::size_t { return parts_.size(); }

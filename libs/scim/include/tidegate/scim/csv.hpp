@@ -97,6 +97,7 @@ enum class csv_fault : std::uint8_t {
 /// What the columns of a table mean.
 class csv_header {
  public:
+  /// The columns that a header row names; the error says which is wrong.
   [[nodiscard]] static auto of(std::vector<std::string> const& names)
       -> result<csv_header, csv_fault>;
 

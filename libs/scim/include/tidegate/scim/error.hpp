@@ -21,6 +21,7 @@ inline constexpr std::string_view scim_json = "application/scim+json";
          http::is_json(content_type);
 }
 
+/// The schema of error responses.
 inline constexpr std::string_view error_schema = "urn:ietf:params:scim:api:messages:2.0:Error";
 
 /// Whether `schemas` of a message name `schema`.

@@ -13,6 +13,7 @@
 /// Filters as conditions of SQL over the indexes of a directory.
 namespace tidegate::TIDEGATE_ABI::scim {
 
+/// The database that the SQL is for.
 enum class sql_dialect : std::uint8_t { sqlite, postgresql };
 
 /// What stands for a placeholder of the condition, in order.

@@ -16,9 +16,11 @@
 /// 2).
 namespace tidegate::TIDEGATE_ABI::scim {
 
+/// The schema of a search by POST.
 inline constexpr std::string_view search_request_schema =
     "urn:ietf:params:scim:api:messages:2.0:SearchRequest";
 
+/// How a list is paged.
 enum class pagination_method : std::uint8_t { index, cursor };
 
 /// What a server offers. `default_method` must be one that it does.

@@ -15,6 +15,7 @@
 /// Lists of resources (RFC 7644, section 3.4.2; RFC 9865, section 2).
 namespace tidegate::TIDEGATE_ABI::scim {
 
+/// The schema of lists.
 inline constexpr std::string_view list_response_schema =
     "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 

@@ -72,6 +72,7 @@ class model {
                                  std::span<std::string const> indexes)
       -> result<model, model_error>;
 
+  /// The resource types, and the schemas of all of them.
   [[nodiscard]] auto types() const noexcept -> std::span<model_type const> { return types_; }
   [[nodiscard]] auto schemas() const noexcept -> std::span<schema const> { return schemas_; }
 

@@ -16,8 +16,10 @@
 /// PATCH (RFC 7644, section 3.5.2), with the forms that deployed clients send.
 namespace tidegate::TIDEGATE_ABI::scim {
 
+/// The schema of PATCH.
 inline constexpr std::string_view patch_op_schema = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
 
+/// What an operation of PATCH does.
 enum class patch_kind : std::uint8_t { add, remove, replace };
 
 /// One operation, its path resolved against the definition that it points into.
@@ -101,6 +103,7 @@ struct group_patch {
   std::vector<patch_operation> rest;
   std::vector<member_change> members;
 };
+/// Divides operations so.
 [[nodiscard]] auto split_members(std::vector<patch_operation> operations,
                                  resource_definition const& definition)
     -> result<group_patch, error>;

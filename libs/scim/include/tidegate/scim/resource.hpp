@@ -51,6 +51,7 @@ enum class unknown_attributes : std::uint8_t { refuse, ignore };
 /// What was ignored, since a resource type lacks it. What has no value is not counted: it says
 /// nothing.
 struct ignored_names {
+  /// How many names are kept of one request.
   static constexpr std::size_t names_max = 8;
   static constexpr std::size_t name_octets_max = 128;
 
@@ -58,6 +59,7 @@ struct ignored_names {
   std::uint64_t schemas = 0;
   std::vector<std::string> names;  ///< of the first few: `roles.displayName`, printable and cut off
 
+  /// Takes note of a name that no schema has, or of names noted elsewhere.
   void note_attribute(std::string_view owner, std::string_view name);
   void note_schema(std::string_view urn);
   void add(ignored_names const& others);

@@ -13,6 +13,7 @@
 /// Schemas and resource types (RFC 7643, sections 6 and 7).
 namespace tidegate::TIDEGATE_ABI::scim {
 
+/// The URNs of the schemas that RFC 7643 defines.
 inline constexpr std::string_view schema_schema = "urn:ietf:params:scim:schemas:core:2.0:Schema";
 inline constexpr std::string_view resource_type_schema =
     "urn:ietf:params:scim:schemas:core:2.0:ResourceType";
@@ -33,6 +34,7 @@ enum class attribute_type : std::uint8_t {
   complex,
 };
 
+/// The characteristics of section 7 by their names there.
 enum class attribute_mutability : std::uint8_t { read_only, read_write, immutable, write_only };
 enum class attribute_returned : std::uint8_t { always, never, by_default, request };
 enum class attribute_uniqueness : std::uint8_t { none, server, global };
@@ -76,6 +78,7 @@ struct schema {
   auto operator==(schema const&) const -> bool = default;
 };
 
+/// An extension that resources of a type may have.
 struct schema_extension {
   std::string schema;
   bool required = false;
@@ -165,6 +168,7 @@ enum class path_fault : std::uint8_t {
   unknown_sub_attribute,
 };
 
+/// Why, and where.
 struct path_error {
   path_fault fault{};
   std::size_t offset{};
@@ -183,6 +187,7 @@ class resource_definition {
   [[nodiscard]] static auto make(resource_type type, std::span<schema const> schemas)
       -> result<resource_definition, schema_error>;
 
+  /// The resource type it was made of.
   [[nodiscard]] auto type() const noexcept -> resource_type const& { return type_; }
 
   /// The common attributes and those of the base schema.
@@ -207,6 +212,11 @@ class resource_definition {
   schema base_;
   std::vector<schema> extensions_;
 };
+
+/// Users with the enterprise extension, and Groups, as the RFC defines them (`builtin_schemas`).
+/// Made at the first call, and there until the program ends.
+[[nodiscard]] auto user_definition() -> resource_definition const&;
+[[nodiscard]] auto group_definition() -> resource_definition const&;
 
 /// The one spelling of what `path` means, in lower case, with the URN of an extension.
 [[nodiscard]] auto canonical_name(attribute_path const& path) -> std::string;

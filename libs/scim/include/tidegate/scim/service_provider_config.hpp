@@ -14,9 +14,11 @@
 /// What a server says that it can do (RFC 7643, section 5; RFC 9865, section 4).
 namespace tidegate::TIDEGATE_ABI::scim {
 
+/// The schema of the configuration.
 inline constexpr std::string_view service_provider_config_schema =
     "urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig";
 
+/// What a server can do (RFC 7643, section 5).
 struct service_provider_config {
   pagination_options pagination{};
   std::uint64_t bulk_max_operations = 1000;

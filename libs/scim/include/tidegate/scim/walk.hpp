@@ -34,6 +34,7 @@ struct gap {
   auto operator==(gap const&) const -> bool = default;
 };
 
+/// Which way a page is read from its cursor.
 enum class direction : std::uint8_t { forward, backward };
 
 /// Where a page begins and which way it goes.
