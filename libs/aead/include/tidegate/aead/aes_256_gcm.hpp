@@ -11,6 +11,7 @@
 /// Authenticated encryption with associated data (RFC 5116), by AES-256-GCM.
 namespace tidegate::TIDEGATE_ABI::aead {
 
+/// How many octets a nonce has, and the tag that is appended.
 inline constexpr std::size_t nonce_size = 12;
 inline constexpr std::size_t tag_size = 16;
 

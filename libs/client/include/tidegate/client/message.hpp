@@ -36,6 +36,7 @@ struct request {
 /// A header section, in the order and spelling in which it came.
 class header_section {
  public:
+  /// How many lines there are.
   [[nodiscard]] auto size() const noexcept -> std::size_t { return lines_.size(); }
   [[nodiscard]] auto empty() const noexcept -> bool { return lines_.empty(); }
   /// The views last as long as the section stays where it is and as it is.
@@ -43,6 +44,7 @@ class header_section {
   /// The value of the first line of this name, in any case.
   [[nodiscard]] auto find(std::string_view name) const noexcept -> std::optional<std::string_view>;
 
+  /// Adds a line, or takes all away.
   void add(std::string_view name, std::string_view value);
   void clear() noexcept;
   /// Of all names and values together.

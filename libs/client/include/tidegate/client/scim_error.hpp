@@ -23,6 +23,7 @@ enum class scim_fault : std::uint8_t {
 /// `no-answer`, `refused` and so on, for programs.
 [[nodiscard]] auto name_of(scim_fault fault) noexcept -> std::string_view;
 
+/// Why, and what the server said.
 struct scim_error {
   scim_fault fault{};
   int status = 0;

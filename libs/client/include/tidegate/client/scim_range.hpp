@@ -57,6 +57,7 @@ class scim_range {
     scim_range* of_ = nullptr;
     std::optional<value_type> value_;
   };
+  /// For a range-based `for`: each resource comes once.
   [[nodiscard]] auto begin() -> iterator { return iterator(*this); }
   [[nodiscard]] auto end() const -> std::default_sentinel_t { return {}; }
 

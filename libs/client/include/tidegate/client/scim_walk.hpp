@@ -80,6 +80,7 @@ class seen_ids {
  public:
   explicit seen_ids(std::size_t count_max) : count_max_(count_max) {}
 
+  /// Takes note of an id.
   void add(std::string_view id);
   /// Adds the id of a resource. False when it was there.
   [[nodiscard]] auto add_new(json::value const& resource) -> bool;

@@ -90,6 +90,7 @@ class session {
   /// request under way may have been carried out.
   void cancel(request_id id);
 
+  /// What the session is doing now.
   [[nodiscard]] auto activity() const -> session_activity;
 
  private:

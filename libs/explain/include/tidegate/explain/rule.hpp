@@ -22,6 +22,7 @@ enum class severity : std::uint8_t {
 
 /// The specifications that rules are taken from, by the names that findings have.
 namespace specification {
+/// The specifications that rules are of, as findings name them.
 inline constexpr std::string_view ratelimit_09 = "draft-ietf-httpapi-ratelimit-headers-09";
 inline constexpr std::string_view ratelimit_07 = "draft-ietf-httpapi-ratelimit-headers-07";
 inline constexpr std::string_view idempotency_key = "draft-ietf-httpapi-idempotency-key-header-07";

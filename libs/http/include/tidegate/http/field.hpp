@@ -28,6 +28,7 @@ struct field_view {
   return is_letter_or_digit(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
 }
 
+/// Whether `text` is a token (RFC 9110, section 5.6.2), as names of fields and methods are.
 [[nodiscard]] constexpr auto is_token(std::string_view text) noexcept -> bool {
   return !text.empty() && std::ranges::all_of(text, is_token_character);
 }

@@ -43,6 +43,7 @@ struct forwarded_client {
   std::string_view host{};
 };
 
+/// The client by Forwarded lines, and how it asked.
 [[nodiscard]] auto read_forwarded(ip_address const& peer, std::span<std::string_view const> lines,
                                   cidr_set const& trusted) noexcept -> forwarded_client;
 

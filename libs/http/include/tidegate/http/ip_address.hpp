@@ -29,6 +29,7 @@ class ip_address {
   [[nodiscard]] static auto from_v4(std::span<std::uint8_t const, 4> bytes) noexcept -> ip_address;
   [[nodiscard]] static auto from_v6(std::span<std::uint8_t const, 16> bytes) noexcept -> ip_address;
 
+  /// Whether it is an address of IPv4.
   [[nodiscard]] constexpr auto is_v4() const noexcept -> bool { return size_ == 4; }
   /// 32 or 128.
   [[nodiscard]] constexpr auto bits() const noexcept -> unsigned { return size_ * 8U; }
@@ -119,6 +120,7 @@ class cidr_set {
   cidr_set() = default;
   explicit cidr_set(std::span<cidr const> networks);
 
+  /// Whether one of the blocks has the address.
   [[nodiscard]] auto contains(ip_address const& address) const noexcept -> bool;
   [[nodiscard]] auto empty() const noexcept -> bool { return ranges_.empty(); }
 

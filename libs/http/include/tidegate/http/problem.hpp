@@ -59,6 +59,7 @@ void extension_name_is_not_valid_here();
 /// three characters or more. "-" is taken too, as `violated-policies` has it. Borrows its text.
 class extension_name {
  public:
+  /// Checks `text`; the error says why it cannot be the name of an extension.
   [[nodiscard]] static constexpr auto make(std::string_view text)
       -> result<extension_name, extension_name_error> {
     if (auto const fault = find_fault(text)) {
@@ -76,6 +77,7 @@ class extension_name {
     }
   }
 
+  /// The name itself.
   [[nodiscard]] constexpr auto text() const noexcept -> std::string_view { return text_; }
 
  private:

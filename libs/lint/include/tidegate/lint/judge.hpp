@@ -48,6 +48,7 @@ struct judgement {
   outcome result = outcome::not_seen;
   std::vector<broken_rule> findings{};
 };
+/// How many breaches of one rule are listed.
 inline constexpr std::size_t broken_max = 5;
 
 /// Judges all rules, in the order of `rules`.

@@ -21,6 +21,7 @@ enum class scim_choice : std::uint8_t {
   never,
 };
 
+/// What to probe, and what the prober may do.
 struct probe_settings {
   std::string url;  ///< http or https
   std::vector<http::field> fields{};
@@ -47,6 +48,7 @@ class prober {
   [[nodiscard]] auto next() -> std::vector<planned_request>;
   void record(exchange what);
 
+  /// What was recorded so far.
   [[nodiscard]] auto exchanges() const noexcept -> std::vector<exchange> const& {
     return exchanges_;
   }

@@ -124,6 +124,7 @@ class body_decoder {
   [[nodiscard]] auto pass(std::string_view bytes, std::string& rewritten,
                           body_limits const& limits = {}) -> raw_progress;
 
+  /// Whether the body has ended.
   [[nodiscard]] auto done() const noexcept -> bool { return state_ == state::done; }
   /// True when the peer may close the connection now: the body is complete, or ends so.
   [[nodiscard]] auto may_end_here() const noexcept -> bool {

@@ -118,6 +118,7 @@ struct body_framing {
 /// keep one for each loop and read every message into it.
 class message_head {
  public:
+  /// The fields in the order in which they came.
   [[nodiscard]] auto fields() const noexcept -> std::span<field_view const> {
     return {fields_.data(), fields_count_};
   }
@@ -183,6 +184,7 @@ class message_head {
 /// The head of a request (RFC 9112, section 3).
 class request_head : public message_head {
  public:
+  /// The method of the request.
   [[nodiscard]] auto method() const noexcept -> wire::method { return method_; }
   [[nodiscard]] auto method_text() const noexcept -> std::string_view { return method_text_; }
   /// As it came.
@@ -218,6 +220,7 @@ class request_head : public message_head {
 /// The head of a response (RFC 9112, section 4).
 class response_head : public message_head {
  public:
+  /// What the status line says.
   [[nodiscard]] auto status() const noexcept -> int { return status_; }
   [[nodiscard]] auto reason() const noexcept -> std::string_view { return reason_; }
   /// True for 1xx but 101: another head follows.

@@ -51,6 +51,7 @@ class http2_session;
 /// One request and its response. Belongs to the session, which says when it is over.
 class http2_stream {
  public:
+  /// The number of the stream.
   [[nodiscard]] auto id() const noexcept -> std::int32_t { return id_; }
   /// When its head began to come.
   [[nodiscard]] auto opened_at() const noexcept -> instant { return opened_at_; }

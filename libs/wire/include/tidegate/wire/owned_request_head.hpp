@@ -46,6 +46,7 @@ class owned_request_head {
   owned_request_head(owned_request_head const&) = delete;
   auto operator=(owned_request_head const&) -> owned_request_head& = delete;
 
+  /// The head itself.
   [[nodiscard]] auto head() const noexcept -> request_head const& { return head_; }
 
  private:
