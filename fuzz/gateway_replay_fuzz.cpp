@@ -132,7 +132,7 @@ class server final : public wire::http2_events {
   auto content(wire::http2_stream& /*on*/, std::string_view /*bytes*/) -> bool override {
     return true;
   }
-  void end_of_request(wire::http2_stream& /*on*/) override {}
+  void end_of_request(wire::http2_stream& /*on*/, std::string_view /*trailers*/) override {}
   void closed(wire::http2_stream& /*on*/) override {}
 
  private:

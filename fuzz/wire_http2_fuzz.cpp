@@ -13,6 +13,7 @@
 //   after the end.
 #include "check.hpp"
 
+#include <tidegate/wire/http1_body.hpp>
 #include <tidegate/wire/http1_write.hpp>
 #include <tidegate/wire/http2_session.hpp>
 
@@ -50,7 +51,7 @@ class answers final : public http2_events {
           session.send_interim(stream, 103, "Link: a\r\n");
           session.send_head(stream, 200, "Content-Type: text/plain\r\n", false);
           session.send_content(stream, "hello");
-          session.send_end(stream);
+          session.send_end(stream, stream.id() % 4 == 3 ? "X-Sum: 1\r\n" : "");
           break;
         case 2:
           session.send_head(stream, 200, "", false);
@@ -95,8 +96,14 @@ class answers final : public http2_events {
     check(state.content <= state.content_max, "no more than its length");
     return state.content % 2 == 0;
   }
-  void end_of_request(http2_stream& on) override {
+  void end_of_request(http2_stream& on, std::string_view trailers) override {
     check(!std::exchange(streams_.at(on.id()).ended, true), "one end");
+    body_decoder again(body_framing{.kind = body_kind::chunked});
+    std::string text("0\r\n");
+    text.append(trailers).append("\r\n");
+    std::string rewritten;
+    auto const passed = again.pass(text, rewritten, {4096, 1U << 20U, 1U << 20U});
+    check(passed.state == body_state::done && passed.send == text, "trailers that go on");
   }
   void closed(http2_stream& on) override { streams_.erase(on.id()); }
 

@@ -26,20 +26,15 @@ auto to_string(body_fault fault) noexcept -> std::string_view {
     case body_fault::trailers_too_large: return "trailers_too_large";
     case body_fault::too_many_trailers: return "too_many_trailers";
     case body_fault::invalid_trailer: return "invalid_trailer";
-    case body_fault::forbidden_trailer: return "forbidden_trailer";
   }
   return "";
 }
 
-auto use_of_trailer(field_view const& trailer) noexcept -> trailer_use {
+auto is_forwarded_trailer(field_view const& trailer) noexcept -> bool {
   auto const known = trailer.known != known_field::other
                          ? trailer.known
                          : find_known_field_by_any_spelling(trailer.name);
-  if (fields_forbidden_in_trailers.contains(known)) {
-    return trailer_use::forbidden;
-  }
-  return fields_left_out_of_trailers.contains(known) ? trailer_use::left_out
-                                                     : trailer_use::forwarded;
+  return !(fields_forbidden_in_trailers | fields_left_out_of_trailers).contains(known);
 }
 
 /// Nothing is copied until something is left out.
@@ -84,8 +79,7 @@ class body_decoder::rewriting {
   bool changed_ = false;
 };
 
-body_decoder::body_decoder(body_framing framing, forbidden_trailers forbidden) noexcept
-    : forbidden_(forbidden) {
+body_decoder::body_decoder(body_framing framing) noexcept {
   switch (framing.kind) {
     case body_kind::none: break;
     case body_kind::content_length:
@@ -319,10 +313,6 @@ void body_decoder::read_trailer(std::string_view bytes, body_limits const& limit
                                                  : body_fault::invalid_trailer,
                   progress);
   }
-  auto const use = use_of_trailer(progress.trailer);
-  if (use == trailer_use::forbidden && forbidden_ == forbidden_trailers::refused) {
-    return refuse(body_fault::forbidden_trailer, progress);
-  }
   if (trailers_ == limits.trailers_max) {
     return refuse(body_fault::too_many_trailers, progress);
   }
@@ -330,7 +320,7 @@ void body_decoder::read_trailer(std::string_view bytes, body_limits const& limit
   trailer_octets_ += static_cast<std::uint32_t>(size);
   auto const line_begin = progress.consumed;
   progress.consumed += size;
-  if (use == trailer_use::forwarded) {
+  if (is_forwarded_trailer(progress.trailer)) {
     progress.state = body_state::trailer;
     return;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/wire/http1_head.hpp>
+#include <tidegate/wire/http1_write.hpp>
 
 #include "field_line.hpp"
 #include "grammar.hpp"
@@ -63,8 +64,24 @@ class head_reader : head_scanner {
     out.expects_continue_ = false;
     out.accepts_trailers_ = false;
     out.minor_version_ = 1;
-    if (take_request_line(parts, limits, out) && take_fields(parts, out)) {
+    if (take_request_line(parts, limits, out) && take_fields(parts.fields, out, &out)) {
       finish_request(out);
+    }
+    return status_.fault;
+  }
+
+  [[nodiscard]] auto take_response(int status, field_parts const& parts, method asked,
+                                   bool without_content, response_head& out) noexcept
+      -> head_fault {
+    begin_message(out);
+    out.minor_version_ = 1;
+    out.status_ = status;
+    out.reason_ = reason_phrase(status);
+    if (take_fields(parts, out, nullptr)) {
+      finish_response(asked, out);
+      if (without_content && out.body_.kind == body_kind::until_close) {
+        out.body_ = {};
+      }
     }
     return status_.fault;
   }
@@ -335,7 +352,8 @@ class head_reader : head_scanner {
   }
 
   /// The lines are told apart already.
-  [[nodiscard]] auto take_fields(request_parts const& parts, request_head& out) noexcept -> bool {
+  [[nodiscard]] auto take_fields(field_parts const& parts, message_head& out,
+                                 request_head* request) noexcept -> bool {
     if (parts.lines.size() > fields_max_) {
       return refuse_at_once(head_fault::too_many_fields, begin_);
     }
@@ -347,7 +365,7 @@ class head_reader : head_scanner {
       next->name = {line, name_size};
       next->value = {value, value_size};
       next->known = detail::find_known(line, name_size, static_cast<std::size_t>(end - line));
-      if (auto const fault = judge_.take(*next, out, &out); fault != head_fault::none)
+      if (auto const fault = judge_.take(*next, out, request); fault != head_fault::none)
           [[unlikely]] {
         return refuse_at_once(fault, value);
       }
@@ -418,7 +436,14 @@ auto parse_request_head(std::string_view bytes, std::size_t already_seen, head_l
 
 auto take_request_head(request_parts const& parts, head_limits const& limits,
                        request_head& out) noexcept -> head_fault {
-  return head_reader(parts.field_lines, limits).take_request(parts, limits, out);
+  return head_reader(parts.fields.field_lines, limits).take_request(parts, limits, out);
+}
+
+auto take_response_head(int status, field_parts const& parts, head_limits const& limits,
+                        method asked, bool without_content, response_head& out) noexcept
+    -> head_fault {
+  return head_reader(parts.field_lines, limits)
+      .take_response(status, parts, asked, without_content, out);
 }
 
 auto parse_response_head(std::string_view bytes, std::size_t already_seen,

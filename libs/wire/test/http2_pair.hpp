@@ -236,6 +236,7 @@ class http2_pair final : private http2_events {
   std::map<std::int32_t, std::string> content_of;
   std::map<std::int32_t, std::string> head_of;  // as it would be sent on
   std::map<std::int32_t, body_framing> body_of;
+  std::map<std::int32_t, std::string> trailers_of;
 
  private:
   void request(http2_stream& on, request_head const& head) override {
@@ -254,8 +255,9 @@ class http2_pair final : private http2_events {
     content_of[on.id()].append(bytes);
     return takes_content;
   }
-  void end_of_request(http2_stream& on) override {
+  void end_of_request(http2_stream& on, std::string_view trailers) override {
     log.push_back("end " + std::to_string(on.id()));
+    trailers_of[on.id()] = trailers;
   }
   void closed(http2_stream& on) override { log.push_back("closed " + std::to_string(on.id())); }
 

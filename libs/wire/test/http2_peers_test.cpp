@@ -273,7 +273,7 @@ class conversation final : private http2_events {
   void request(http2_stream& on, request_head const& /*head*/) override {
     auto& all = expected_[on.id()];
     EXPECT_FALSE(std::exchange(all.asked, true));
-    all.request_ended = on.request_is_complete();
+    all.request_ended = on.is_received();
     if (below(3) == 0) {
       answer(on);
     }
@@ -287,7 +287,7 @@ class conversation final : private http2_events {
     all.received.append(bytes);
     return takes_content_;
   }
-  void end_of_request(http2_stream& on) override {
+  void end_of_request(http2_stream& on, std::string_view /*trailers*/) override {
     auto& all = expected_[on.id()];
     EXPECT_FALSE(std::exchange(all.request_ended, true));
     EXPECT_TRUE(all.received == all.request) << on.id();

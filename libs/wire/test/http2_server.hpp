@@ -182,7 +182,7 @@ class server final : private http2_events {
     received.append(bytes);
     return takes_content;
   }
-  void end_of_request(http2_stream& on) override {
+  void end_of_request(http2_stream& on, std::string_view /*trailers*/) override {
     log.push_back("end " + std::to_string(on.id()));
   }
   void closed(http2_stream& on) override {

@@ -32,7 +32,7 @@ TEST(wire_http2, shows_a_request_as_http_1_1_would_have_it) {
   EXPECT_THAT(pair.log, ElementsAre("request 1"));
   EXPECT_EQ(pair.head_of[id], "GET /a?b=c\nhost: api.example\naccept: */*\nte: trailers\n");
   EXPECT_EQ(pair.body_of[id], body_framing{});
-  EXPECT_TRUE(pair.stream(id).request_is_complete());
+  EXPECT_TRUE(pair.stream(id).is_received());
 }
 
 TEST(wire_http2, joins_the_crumbs_of_a_cookie) {
@@ -292,14 +292,55 @@ TEST(wire_http2, resets_a_stream_with_a_name_in_upper_case) {
   EXPECT_THAT(out, testing::EndsWith("\0\0\4\3\0\0\0\0\1\0\0\0\1"s));  // RST_STREAM, PROTOCOL_ERROR
 }
 
-TEST(wire_http2, drops_trailers_and_takes_them_for_the_end) {
+TEST(wire_http2, tells_trailers_with_the_end) {
   http2_pair pair;
   pair.client.trailer_name = "x-sum";
   auto const id = pair.client.ask(post_request, "hello");
   pair.talk();
   EXPECT_THAT(pair.log, ElementsAre("request 1", "end 1"));
   EXPECT_EQ(pair.content_of[id], "hello");
-  EXPECT_TRUE(pair.stream(id).request_is_complete());
+  EXPECT_EQ(pair.trailers_of[id], "x-sum: x-sum\r\n");
+  EXPECT_TRUE(pair.stream(id).is_received());
+}
+
+TEST(wire_http2, leaves_out_trailers_that_frame_route_or_authenticate) {
+  for (auto const* const name :
+       {"content-length", "host", "authorization", "ratelimit", "ratelimit-policy", "trailer"}) {
+    SCOPED_TRACE(name);
+    http2_pair pair;
+    pair.client.trailer_name = name;
+    auto const id = pair.client.ask(post_request, "hello");
+    pair.talk();
+    EXPECT_THAT(pair.log, ElementsAre("request 1", "end 1"));
+    EXPECT_EQ(pair.trailers_of[id], "");
+  }
+}
+
+TEST(wire_http2, sends_trailers_behind_all_content) {
+  http2_pair pair({}, 1000);  // so that content has to wait
+  auto const id = pair.client.ask(get_request);
+  auto const empty = pair.client.ask(get_request);
+  pair.talk();
+  for (auto const each : {id, empty}) {
+    pair.session.send_head(pair.stream(each), 200, "A: 1\r\n", false);
+    if (each == id) {
+      pair.session.send_content(pair.stream(each), std::string(3000, 'x'));
+    }
+    pair.session.send_end(pair.stream(each), "Grpc-Status: 0\r\nX-Sum: 1\r\n");
+  }
+  pair.talk();
+  EXPECT_FALSE(pair.client.responses[id].complete);
+  EXPECT_EQ(pair.client.responses[id].field("x-sum"), "(none)");
+  EXPECT_TRUE(pair.client.responses[empty].complete);
+  nghttp2_submit_window_update(pair.client.session, NGHTTP2_FLAG_NONE, id, 10'000);
+  pair.talk();
+  EXPECT_EQ(pair.client.responses[id].content, std::string(3000, 'x'));
+  for (auto const each : {id, empty}) {
+    EXPECT_TRUE(pair.client.responses[each].complete);
+    EXPECT_EQ(pair.client.responses[each].field("grpc-status"), "0");
+    EXPECT_EQ(pair.client.responses[each].field("x-sum"), "1");
+  }
+  EXPECT_EQ(pair.session.streams_count(), 0U);
 }
 
 // ---- limits ----
@@ -505,7 +546,7 @@ TEST(wire_http2, lets_a_client_send_no_more_than_its_window_until_it_may_go_on) 
   pair.session.let_send(pair.stream(id));
   pair.talk();
   EXPECT_EQ(pair.content_of[id].size(), 1'000'000U);
-  EXPECT_TRUE(pair.stream(id).request_is_complete());
+  EXPECT_TRUE(pair.stream(id).is_received());
 }
 
 TEST(wire_http2, lets_a_short_body_come_to_its_end_after_an_early_response) {

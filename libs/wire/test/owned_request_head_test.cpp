@@ -56,9 +56,9 @@ TEST(wire_owned_request_head, takes_a_head_whose_parts_lie_apart) {
   std::string method = "POST";
   std::string target = "/x?y";
   std::string lines = "host: a.example\r\nname: value\r\n";
-  std::vector<request_parts::line> const sizes = {{4, 9}, {4, 5}};
+  std::vector<field_parts::line> const sizes = {{4, 9}, {4, 5}};
   request_head read;
-  ASSERT_EQ(take_request_head({method, target, lines, sizes}, {}, read), head_fault::none);
+  ASSERT_EQ(take_request_head({method, target, {lines, sizes}}, {}, read), head_fault::none);
   owned_request_head const copy(read);
   method.assign(4, '#');
   target.assign(4, '#');

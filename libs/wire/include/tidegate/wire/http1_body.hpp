@@ -24,8 +24,7 @@ enum class body_fault : std::uint8_t {
   missing_chunk_end,  ///< no end of line behind the content of a chunk
   trailers_too_large,
   too_many_trailers,
-  invalid_trailer,    ///< no field line
-  forbidden_trailer,  ///< one that `trailer_use` says is forbidden
+  invalid_trailer,  ///< no field line
 };
 
 /// The name of the fault as it stands above.
@@ -46,22 +45,10 @@ inline constexpr field_set fields_forbidden_in_trailers =
 inline constexpr field_set fields_left_out_of_trailers = {known_field::ratelimit,
                                                           known_field::ratelimit_policy};
 
-/// What becomes of a trailer field on its way through a proxy.
-enum class trailer_use : std::uint8_t {
-  forwarded,
-  left_out,   ///< the message goes on without it
-  forbidden,  ///< left out of a response; a request with it is refused
-};
-
-/// The one place that says which trailer fields go on. A name that has `_` in the place of `-`
-/// counts as the one that it is read as by some (see `find_known_field_by_any_spelling`).
-[[nodiscard]] auto use_of_trailer(field_view const& trailer) noexcept -> trailer_use;
-
-/// What becomes of a body with a trailer that is `forbidden`.
-enum class forbidden_trailers : std::uint8_t {
-  refused,   ///< of a request: it may be meant for a reader that takes trailers for fields
-  left_out,  ///< of a response (RFC 9110, section 6.5.1)
-};
+/// Whether a trailer field goes on through a proxy; the message goes on without the others. The one
+/// place that says so. A name that has `_` in the place of `-` counts as the one that it is read as
+/// by some (see `find_known_field_by_any_spelling`).
+[[nodiscard]] auto is_forwarded_trailer(field_view const& trailer) noexcept -> bool;
 
 /// What is too large.
 struct body_limits {
@@ -108,8 +95,7 @@ class body_decoder {
  public:
   /// A body that is done.
   body_decoder() = default;
-  explicit body_decoder(body_framing framing,
-                        forbidden_trailers forbidden = forbidden_trailers::refused) noexcept;
+  explicit body_decoder(body_framing framing) noexcept;
 
   /// Goes on to the end of one span of content and the framing around it. Call again while the
   /// state is `more` or `trailer`, `consumed` is above 0 and bytes are left. Trailers that do not
@@ -168,7 +154,6 @@ class body_decoder {
   std::uint8_t size_digits_ = 0;
   state state_ = state::done;
   body_fault fault_ = body_fault::none;
-  forbidden_trailers forbidden_ = forbidden_trailers::refused;
   bool zero_is_held_ = false;  // the bytes ended behind it: it may be one in front of other digits
 };
 static_assert(sizeof(body_decoder) <= 32);

@@ -264,18 +264,23 @@ struct head_status {
                                       head_limits const& limits, request_head& out) noexcept
     -> head_status;
 
-/// The head of a request that came in parts, as those of HTTP/2 do. Borrows its texts.
-struct request_parts {
+/// The fields of a head that came one by one, as those of HTTP/2 do. Borrows its texts.
+struct field_parts {
   /// How long name and value of a line are, which is `name: value` and CRLF.
   struct line {
     std::uint32_t name_size;
     std::uint32_t value_size;
   };
 
-  std::string_view method;
-  std::string_view target;
   std::string_view field_lines;  ///< with nothing in it that may not stand in a field line
   std::span<line const> lines;   ///< all of `field_lines`
+};
+
+/// The head of a request in parts.
+struct request_parts {
+  std::string_view method;
+  std::string_view target;
+  field_parts fields;
 };
 
 /// Judges a head in parts as `parse_request_head` does one of HTTP/1.1. `out` borrows from the
@@ -288,6 +293,13 @@ struct request_parts {
 [[nodiscard]] auto parse_response_head(std::string_view bytes, std::size_t already_seen,
                                        head_limits const& limits, method asked,
                                        response_head& out) noexcept -> head_status;
+
+/// Judges the fields of a response in parts, as `parse_response_head` does. A response whose
+/// Content-Length is not there ends as HTTP/2 says (`until_close`), or is `without_content`.
+/// `status` is 100 to 599. `out` borrows from the parts and holds a message only after `none`.
+[[nodiscard]] auto take_response_head(int status, field_parts const& parts,
+                                      head_limits const& limits, method asked, bool without_content,
+                                      response_head& out) noexcept -> head_fault;
 
 /// What a method's text means; methods are case-sensitive.
 [[nodiscard]] auto find_method(std::string_view text) noexcept -> method;

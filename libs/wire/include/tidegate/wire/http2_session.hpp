@@ -1,107 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/base/instant.hpp>
-#include <tidegate/wire/http1_head.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
+#include <tidegate/wire/http2_stream.hpp>
 
 namespace tidegate::TIDEGATE_ABI::wire {
-
-/// Why a stream or a connection ends (RFC 9113, section 7), as far as we say so ourselves.
-enum class http2_error : std::uint32_t {
-  no_error = 0x0,
-  protocol_error = 0x1,
-  internal_error = 0x2,
-  flow_control_error = 0x3,
-  stream_closed = 0x5,
-  frame_size_error = 0x6,
-  refused_stream = 0x7,
-  cancel = 0x8,
-  compression_error = 0x9,
-  enhance_your_calm = 0xb,
-};
-
-/// So many at once, and so many more each second.
-struct http2_rate {
-  std::uint32_t burst = 0;
-  std::uint32_t per_second = 0;
-};
-
-/// What a client may ask for.
-struct http2_limits {
-  std::uint32_t concurrent_streams_max = 128;
-  /// As for HTTP/1.1: the head of a request is judged in the form in which it is sent on.
-  head_limits head{};
-  /// What a client may send of a body before we have passed it on.
-  std::uint32_t stream_window_octets = 128 * 1024;
-  std::uint32_t connection_window_octets = 1024 * 1024;
-  /// Streams that the client resets, or makes us reset: each has cost us a request.
-  http2_rate resets{256, 32};
-  /// SETTINGS and PING, which want an answer, and DATA without content.
-  http2_rate control_frames{1024, 128};
-};
-
-class http2_session;
-
-/// One request and its response. Belongs to the session, which says when it is over.
-class http2_stream {
- public:
-  /// The number of the stream.
-  [[nodiscard]] auto id() const noexcept -> std::int32_t { return id_; }
-  /// When its head began to come.
-  [[nodiscard]] auto opened_at() const noexcept -> instant { return opened_at_; }
-  /// True when all of the request has come.
-  [[nodiscard]] auto request_is_complete() const noexcept -> bool { return request_complete_; }
-  /// True when nothing more is received or sent: at most its output waits to be taken.
-  [[nodiscard]] auto is_over() const noexcept -> bool { return queue_ >= queue::leaving; }
-  /// How much of the response's content waits for the client to take it.
-  [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t {
-    return out_.own.size() - out_.sent + out_.shared.size();
-  }
-
-  /// For the handler of events.
-  void* user = nullptr;
-
- private:
-  friend class http2_session;
-
-  /// Where it waits. A stream that is `leaving` is over, and is closed when the last of its output
-  /// is taken; one that is `closed` waits nowhere any more.
-  enum class queue : std::uint8_t { none, ready, leaving, closed };
-
-  /// Content of the response that waits for its turn or for a window.
-  struct outgoing_content {
-    std::string own;
-    std::size_t sent = 0;               // of `own`
-    std::string_view shared;            // content behind `own`, which others may send as well
-    std::shared_ptr<void const> owner;  // of `shared`
-  };
-
-  std::int32_t id_ = 0;
-  std::int32_t send_window_ = 0;  // less than nothing after some changes of settings
-  instant opened_at_{};
-  std::size_t position_ = 0;  // among the streams of the session
-  http2_stream* next_ = nullptr;
-  http2_stream* previous_ = nullptr;
-  std::uint64_t leaves_at_ = 0;  // which octet of the output comes after its last one
-  queue queue_ = queue::none;
-  std::uint8_t urgency_ = 3;
-  bool incremental_ = false;
-  bool request_complete_ = false;
-  bool response_complete_ = false;    // all of it is known here
-  bool response_sent_ = false;        // and is in the output
-  bool length_is_known_ = false;      // by Content-Length
-  std::uint64_t missing_octets_ = 0;  // of that length
-  std::size_t taken_octets_ = 0;      // of the client's window
-  std::size_t held_octets_ = 0;       // of these: content that was not passed on
-  std::size_t discarded_octets_ = 0;  // content after the end of the response
-  outgoing_content out_;
-};
 
 /// All of the content of a response.
 struct http2_content {
@@ -122,8 +24,9 @@ class http2_events {
   /// A part of the request's content. False: it was taken, but the client is to send no more than
   /// its window until `let_send`.
   [[nodiscard]] virtual auto content(http2_stream& on, std::string_view bytes) -> bool = 0;
-  /// The end of a request that was not complete with its head.
-  virtual void end_of_request(http2_stream& on) = 0;
+  /// The end of a request that was not complete with its head. `trailers` are the field lines that
+  /// go on, as HTTP/1.1 has them.
+  virtual void end_of_request(http2_stream& on, std::string_view trailers) = 0;
   /// The stream is over, by its end or by a reset, and is destroyed after this call.
   virtual void closed(http2_stream& on) = 0;
 
@@ -136,7 +39,7 @@ class http2_events {
 ///
 /// A request is shown as HTTP/1.1 would have it, so that one judge is enough for both: the fields
 /// that begin with a colon become the request line and Host, the crumbs of Cookie become one field
-/// (section 8.2.3). Trailers of requests are checked and dropped.
+/// (section 8.2.3).
 ///
 /// A session stays on the thread that made it, and may be destroyed on another one.
 class http2_session {
@@ -184,7 +87,8 @@ class http2_session {
     send_whole(on, status, field_lines, http2_content{.rest = content});
   }
   void send_content(http2_stream& on, std::string_view bytes);
-  void send_end(http2_stream& on);
+  /// Ends the response, perhaps with trailers: complete lines of HTTP/1.1.
+  void send_end(http2_stream& on, std::string_view trailers = {});
   void reset(http2_stream& on, http2_error why);
   /// What was not taken of the request's content is gone by now.
   void let_send(http2_stream& on);
@@ -197,8 +101,6 @@ class http2_session {
   void terminate(http2_error why);
 
  private:
-  struct stream_table;
-  struct sender;
   struct state;
   std::unique_ptr<state> state_;
 };

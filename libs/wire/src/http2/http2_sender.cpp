@@ -5,9 +5,7 @@
 #include <cassert>
 #include <utility>
 
-namespace tidegate::TIDEGATE_ABI::wire {
-
-using namespace http2;
+namespace tidegate::TIDEGATE_ABI::wire::http2 {
 
 namespace {
 
@@ -22,16 +20,24 @@ constexpr std::size_t waiting_octets_max = 2 * 1024 * 1024;
 
 }  // namespace
 
-auto http2_session::sender::may_send(http2_stream const& stream) const -> bool {
+auto sender::may_send(http2_stream const& stream) const -> bool {
   return !terminated && !stream.is_over();
 }
 
 /// Blocks are written in the order in which they are sent, at once: no window holds them up.
-void http2_session::sender::append_block(std::int32_t id, int status, std::string_view field_lines,
-                                         bool last) {
+void sender::append_block(std::int32_t id, int status, std::string_view field_lines, bool last) {
+  auto const at = begin_block();
+  encoder.append(pending, status, field_lines);
+  frame_block(at, id, last);
+}
+
+auto sender::begin_block() -> std::size_t {
   auto const at = pending.size();
   pending.append(frame_head_octets, '\0');
-  encoder.append(pending, status, field_lines);
+  return at;
+}
+
+void sender::frame_block(std::size_t at, std::int32_t id, bool last) {
   auto const size = pending.size() - at - frame_head_octets;
   std::uint8_t const end_stream = last ? flag::end_stream : flag::none;
   if (size <= frame_octets_max) [[likely]] {
@@ -52,28 +58,27 @@ void http2_session::sender::append_block(std::int32_t id, int status, std::strin
   } while (rest.size() > frame_octets_max);
 }
 
-void http2_session::sender::send_head(http2_stream& stream, int status,
-                                      std::string_view field_lines, bool last) {
+void sender::send_head(http2_stream& stream, int status, std::string_view field_lines, bool last) {
   if (!may_send(stream)) {
     return;
   }
   append_block(stream.id_, status, field_lines, last);
   if (last) {
-    stream.response_complete_ = true;
+    stream.all_is_known_ = true;
     finish(stream);
   }
   check_pending();  // there may be any number of interim ones
 }
 
-void http2_session::sender::send_whole(http2_stream& stream, int status,
-                                       std::string_view field_lines, http2_content const& content) {
+void sender::send_whole(http2_stream& stream, int status, std::string_view field_lines,
+                        http2_content const& content) {
   if (!may_send(stream)) {
     return;
   }
   auto const& rest = content.rest;
   bool const is_empty = content.begin.empty() && rest.empty();
   append_block(stream.id_, status, field_lines, is_empty);
-  stream.response_complete_ = true;
+  stream.all_is_known_ = true;
   auto const size = static_cast<std::int32_t>(std::min(rest.size(), pending_octets_max));
   if (is_empty) {
     finish(stream);
@@ -96,12 +101,12 @@ void http2_session::sender::send_whole(http2_stream& stream, int status,
       shared_waiting += rest.size();
     }
     schedule(stream);
-    let_send(stream);
+    want_no_more(stream);
   }
 }
 
-void http2_session::sender::send_content(http2_stream& stream, std::string_view bytes) {
-  assert(!stream.response_complete_);
+void sender::send_content(http2_stream& stream, std::string_view bytes) {
+  assert(!stream.all_is_known_);
   if (!may_send(stream)) {
     return;
   }
@@ -112,12 +117,12 @@ void http2_session::sender::send_content(http2_stream& stream, std::string_view 
   schedule(stream);
 }
 
-void http2_session::sender::append_content(http2_stream& stream, std::string_view bytes) {
+void sender::append_content(http2_stream& stream, std::string_view bytes) {
   stream.out_.own.append(bytes);
   content_waiting += bytes.size();
 }
 
-void http2_session::sender::drop_content(http2_stream& stream) {
+void sender::drop_content(http2_stream& stream) {
   content_waiting -= stream.waiting_octets();
   shared_waiting -= stream.out_.shared.size();
   stream.out_.own.clear();
@@ -126,19 +131,29 @@ void http2_session::sender::drop_content(http2_stream& stream) {
   stream.out_.owner.reset();
 }
 
-void http2_session::sender::send_end(http2_stream& stream) {
-  if (!may_send(stream) || std::exchange(stream.response_complete_, true)) {
+void sender::send_end(http2_stream& stream, std::string_view trailers) {
+  if (!may_send(stream) || std::exchange(stream.all_is_known_, true)) {
     return;
   }
-  if (stream.waiting_octets() == 0) {
+  stream.out_.trailers.assign(trailers);
+  if (stream.waiting_octets() > 0) {
+    want_no_more(stream);
+  } else if (!trailers.empty()) {
+    send_trailers(stream);
+  } else {
     append_frame(pending, frame_type::data, flag::end_stream, stream.id_);
     finish(stream);
-  } else {
-    let_send(stream);
   }
 }
 
-void http2_session::sender::reset(http2_stream& stream, http2_error why) {
+void sender::send_trailers(http2_stream& stream) {
+  append_block(stream.id_, 0, stream.out_.trailers, true);
+  stream.out_.trailers.clear();
+  finish(stream);
+  check_pending();
+}
+
+void sender::reset(http2_stream& stream, http2_error why) {
   if (!may_send(stream)) {
     return;
   }
@@ -148,27 +163,27 @@ void http2_session::sender::reset(http2_stream& stream, http2_error why) {
   leave(stream);
 }
 
-void http2_session::sender::finish_early(http2_stream& stream) {
+void sender::finish_early(http2_stream& stream) {
   stream.leaves_at_ = pending_begin + pending.size();
-  let_send(stream);
+  want_no_more(stream);
 }
 
-void http2_session::sender::let_send(http2_stream& stream) {
+void sender::let_send(http2_stream& stream) {
   if (std::exchange(stream.held_octets_, 0) != 0) {
     open_window(stream);
   }
 }
 
-void http2_session::sender::open_window(http2_stream& stream) {
+void sender::open_window(http2_stream& stream) {
   auto const passed_on = stream.taken_octets_ - stream.held_octets_;
-  if (passed_on > 0 && passed_on >= limits.stream_window_octets / 2 && !stream.request_complete_ &&
+  if (passed_on > 0 && passed_on >= limits.stream_window_octets / 2 && !stream.received_ &&
       may_send(stream)) {
     append_frame(pending, frame_type::window_update, flag::none, stream.id_, passed_on);
     stream.taken_octets_ = stream.held_octets_;
   }
 }
 
-void http2_session::sender::leave(http2_stream& stream) {
+void sender::leave(http2_stream& stream) {
   if (current == &stream) {
     current = nullptr;
   }
@@ -177,9 +192,9 @@ void http2_session::sender::leave(http2_stream& stream) {
   enter(stream, http2_stream::queue::leaving);
 }
 
-/// For the client it is over already, so that it is not to be counted longer than its output is
+/// For the peer it is over already, so that it is not to be counted longer than its output is
 /// there.
-void http2_session::sender::leave_answered(http2_stream& stream) {
+void sender::leave_answered(http2_stream& stream) {
   current = nullptr;
   if (stream.leaves_at_ <= pending_begin + pending_taken) {
     close(stream);
@@ -193,16 +208,16 @@ void http2_session::sender::leave_answered(http2_stream& stream) {
   enter(stream, http2_stream::queue::leaving, before);
 }
 
-void http2_session::sender::close(http2_stream& stream) {
+void sender::close(http2_stream& stream) {
   assert(current != &stream);
   remove(stream);
   drop_content(stream);
   stream.queue_ = http2_stream::queue::closed;
-  events.closed(stream);
+  closed(stream);
   release(stream);
 }
 
-void http2_session::sender::drain() {
+void sender::drain() {
   if (!terminated) {
     goaway_sent = true;
     append_frame(pending, frame_type::goaway, flag::none, 0, last_accepted_id,
@@ -210,19 +225,19 @@ void http2_session::sender::drain() {
   }
 }
 
-void http2_session::sender::terminate(http2_error why) {
+void sender::terminate(http2_error why) {
   if (!std::exchange(terminated, true)) {
     append_frame(pending, frame_type::goaway, flag::none, 0, last_accepted_id, why);
   }
 }
 
-void http2_session::sender::count_answer() {
+void sender::count_answer() {
   if (++answers_waiting > answers_waiting_max) {
     terminate(http2_error::enhance_your_calm);
   }
 }
 
-void http2_session::sender::check_pending() {
+void sender::check_pending() {
   if (pending.size() - pending_taken > waiting_octets_max) [[unlikely]] {
     terminate(http2_error::enhance_your_calm);
   }
@@ -230,13 +245,14 @@ void http2_session::sender::check_pending() {
 
 /// The most urgent first, and those that are as urgent in the order in which they come (RFC 9218,
 /// section 10).
-void http2_session::sender::schedule(http2_stream& stream) {
+void sender::schedule(http2_stream& stream) {
   if (stream.queue_ != http2_stream::queue::none || stream.waiting_octets() == 0 ||
       stream.send_window_ <= 0) {
     return;
   }
   http2_stream* before = nullptr;
-  for (auto* each = ready.last; each != nullptr && each->urgency_ > stream.urgency_;
+  for (auto* each = ready.last;
+       each != nullptr && each->priority_.urgency > stream.priority_.urgency;
        each = each->previous_) {
     before = each;
   }
@@ -244,7 +260,7 @@ void http2_session::sender::schedule(http2_stream& stream) {
 }
 
 /// One frame of whose turn it is.
-void http2_session::sender::send_data(std::string& out) {
+void sender::send_data(std::string& out) {
   auto& stream = *ready.first;
   auto const waiting = stream.waiting_octets();
   auto const own = std::string_view(stream.out_.own).substr(stream.out_.sent);
@@ -253,7 +269,8 @@ void http2_session::sender::send_data(std::string& out) {
       std::min({static_cast<std::int64_t>(source.size()), send_window,
                 std::int64_t{stream.send_window_}, std::int64_t{frame_octets_max}}));
   bool const is_all = size == waiting;
-  bool const last = is_all && stream.response_complete_;
+  bool const has_trailers = !stream.out_.trailers.empty();
+  bool const last = is_all && stream.all_is_known_ && !has_trailers;
   append_frame_of(out, frame_type::data, last ? flag::end_stream : flag::none, stream.id_,
                   source.substr(0, size));
   content_sent += size;
@@ -271,15 +288,17 @@ void http2_session::sender::send_data(std::string& out) {
   }
   if (last) {
     finish(stream);
+  } else if (is_all && has_trailers) {
+    send_trailers(stream);
   }
   if (stream.queue_ == http2_stream::queue::ready &&
-      (is_all || stream.incremental_ || stream.send_window_ <= 0)) {
+      (is_all || stream.priority_.incremental || stream.send_window_ <= 0)) {
     remove(stream);  // and lets others have their turn
     schedule(stream);
   }
 }
 
-void http2_session::sender::take_pending(std::string& out, std::size_t octets_max) {
+void sender::take_pending(std::string& out, std::size_t octets_max) {
   if (pending_taken < pending.size() && out.size() < octets_max) {
     auto const room = octets_max - out.size();
     auto size = pending.size() - pending_taken;
@@ -311,7 +330,7 @@ void http2_session::sender::take_pending(std::string& out, std::size_t octets_ma
   }
 }
 
-void http2_session::sender::take_output(std::string& out, std::size_t octets_max) {
+void sender::take_output(std::string& out, std::size_t octets_max) {
   take_pending(out, octets_max);
   while (pending.empty() && out.size() < octets_max && ready.first != nullptr && send_window > 0 &&
          !terminated) {
@@ -320,13 +339,13 @@ void http2_session::sender::take_output(std::string& out, std::size_t octets_max
   }
 }
 
-auto http2_session::sender::wants_output() const -> bool {
+auto sender::wants_output() const -> bool {
   return !pending.empty() || leaving.first != nullptr ||
          (ready.first != nullptr && send_window > 0 && !terminated);
 }
 
-auto http2_session::sender::is_over() const -> bool {
+auto sender::is_over() const -> bool {
   return !wants_output() && (terminated || ((goaway_sent || goaway_received) && streams.empty()));
 }
 
-}  // namespace tidegate::TIDEGATE_ABI::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire::http2

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/wire/http2_session.hpp>
+#include <tidegate/wire/http2_stream.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,8 @@ enum class setting : std::uint16_t {
   initial_window_size = 0x4,
   max_frame_size = 0x5,
   max_header_list_size = 0x6,
-  no_rfc7540_priorities = 0x9,  // RFC 9218, section 2.1
+  enable_connect_protocol = 0x8,  // RFC 8441, section 3
+  no_rfc7540_priorities = 0x9,    // RFC 9218, section 2.1
 };
 
 inline constexpr std::size_t frame_head_octets = 9;

@@ -1,32 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http2_state.hpp"
+#include "http2_receiver.hpp"
+
+#include <tidegate/wire/http1_body.hpp>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-namespace tidegate::TIDEGATE_ABI::wire {
-
-using namespace http2;
+namespace tidegate::TIDEGATE_ABI::wire::http2 {
 
 namespace {
 
 /// As many as nghttp2 takes; there are seven that mean something to us.
 constexpr std::uint32_t settings_max = 32;
+/// Frames of a block after the first. More than the largest head needs, so that a peer cannot
+/// send them for ever.
+constexpr std::size_t continuations_max = 8;
 
 }  // namespace
 
-http2_session::state::state(http2_limits const& given, http2_events& events_to,
-                            request_head& head_for)
-    : sender(given, events_to),
-      request(head_for),
+receiver::receiver(http2_limits const& given, role as)
+    : sender(given, as),
       resets(given.resets),
       control_frames(given.control_frames),
-      receive_window(std::max(given.connection_window_octets, http2::default_window_octets)) {}
+      receive_window(std::max(given.connection_window_octets, default_window_octets)) {}
+
+void receiver::send_settings(std::string_view payload) {
+  append_frame_of(pending, frame_type::settings, flag::none, 0, payload);
+  if (auto const more = receive_window - default_window_octets; more > 0) {
+    append_frame(pending, frame_type::window_update, flag::none, 0, more);
+  }
+}
+
+auto receiver::receive(std::string_view bytes, instant at) -> bool {
+  now = at;
+  check_pending();
+  while (!terminated && advance(bytes)) {
+  }
+  return !terminated;
+}
 
 // ── octets ───────────────────────────────────────────────────────────────────────────────────────
 
-auto http2_session::state::gather(std::string_view& in, std::size_t count) -> char const* {
+auto receiver::gather(std::string_view& in, std::size_t count) -> char const* {
   if (gathered_octets == 0 && in.size() >= count) [[likely]] {
     auto const* const out = in.data();
     in.remove_prefix(count);
@@ -43,7 +59,7 @@ auto http2_session::state::gather(std::string_view& in, std::size_t count) -> ch
   return gathered.data();
 }
 
-auto http2_session::state::advance(std::string_view& in) -> bool {
+auto receiver::advance(std::string_view& in) -> bool {
   switch (awaited) {
     case step::preface: {
       auto const* const at = gather(in, preface.size());
@@ -112,18 +128,18 @@ auto http2_session::state::advance(std::string_view& in) -> bool {
 }
 
 /// `take_fixed` is called with the next octets of the payload, of which there are as many at least.
-void http2_session::state::expect_fixed(std::size_t octets) {
+void receiver::expect_fixed(std::size_t octets) {
   awaited = step::fixed;
   fixed_octets = static_cast<std::uint8_t>(octets);
 }
 
-void http2_session::state::skip_rest() {
+void receiver::skip_rest() {
   awaited = step::skipped;
 }
 
 // ── frames begin ─────────────────────────────────────────────────────────────────────────────────
 
-void http2_session::state::begin_frame() {
+void receiver::begin_frame() {
   auto const length = frame.length;
   left_octets = length;
   padding_octets = 0;
@@ -184,7 +200,7 @@ void http2_session::state::begin_frame() {
   }
 }
 
-void http2_session::state::begin_settings() {
+void receiver::begin_settings() {
   if (frame.stream != 0) {
     return terminate(http2_error::protocol_error);
   }
@@ -203,9 +219,160 @@ void http2_session::state::begin_settings() {
   }
 }
 
+// ── blocks of fields ─────────────────────────────────────────────────────────────────────────────
+
+void receiver::begin_headers() {
+  if (frame.stream % 2 == 0) {  // section 5.1.1
+    return terminate(http2_error::protocol_error);
+  }
+  auto const fixed = (frame.has(flag::padded) ? 1U : 0U) + (frame.has(flag::priority) ? 5U : 0U);
+  if (frame.length < fixed) {
+    return terminate(http2_error::frame_size_error);
+  }
+  block.stream = frame.stream;
+  block.is_last = frame.has(flag::end_stream);
+  block.continuations = 0;
+  block.use = field_block::purpose::none;
+  open_block();
+  if (terminated) {
+    return;
+  }
+  if (fixed != 0) {
+    expect_fixed(fixed);
+  } else {
+    awaited = step::block;
+  }
+}
+
+void receiver::begin_continuation() {
+  if (frame.type != frame_type::continuation || frame.stream != block.stream ||
+      block.stream == 0) {  // section 6.10
+    return terminate(http2_error::protocol_error);
+  }
+  if (++block.continuations > continuations_max + limits.head.head_octets_max / frame_octets_max) {
+    return terminate(http2_error::enhance_your_calm);
+  }
+  awaited = step::block;
+}
+
+void receiver::expect_trailers(http2_stream& stream) {
+  current = &stream;
+  block.use = field_block::purpose::trailers;
+  block.trailers_are_malformed = false;
+  block.trailer_octets = 0;
+  block.trailers.clear();
+}
+
+void receiver::take_block(std::string_view piece) {
+  bool const last = left_octets == 0 && frame.has(flag::end_headers);
+  bool const decoded =
+      decoder.take(piece, last, [&](std::string_view name, std::string_view value) {
+        if (block.use == field_block::purpose::head) {
+          take_head_field(name, value);
+        } else if (block.use == field_block::purpose::trailers && !block.trailers_are_malformed) {
+          take_trailer(name, value);
+        }
+      });
+  if (!decoded) {
+    terminate(http2_error::compression_error);
+  }
+}
+
+void receiver::take_trailer(std::string_view name, std::string_view value) {
+  // Some octets may stand for many fields, so that there is a bound to what is looked at.
+  block.trailer_octets += name.size() + value.size() + 4;
+  block.trailers_are_malformed =
+      block.trailer_octets > limits.head.head_octets_max || is_malformed_field(name, value);
+  if (!block.trailers_are_malformed &&
+      is_forwarded_trailer({{name, value}, find_known_field(name)})) {
+    block.trailers.append(name).append(": ").append(value).append("\r\n");
+  }
+}
+
+void receiver::end_block() {
+  block.stream = 0;
+  if (current == nullptr) {
+    return;
+  }
+  if (block.use == field_block::purpose::head) {
+    end_of_head(*current, block.is_last);
+  } else if (!block.is_last || block.trailers_are_malformed) {  // section 8.1
+    refuse(*current, http2_error::protocol_error);
+  } else {
+    end_of_message(*current, block.trailers);
+  }
+}
+
+// ── content ──────────────────────────────────────────────────────────────────────────────────────
+
+void receiver::begin_data() {
+  if (is_idle(frame.stream)) {  // 0 is such a number too
+    return terminate(http2_error::protocol_error);
+  }
+  if (auto* const stream = find(frame.stream); stream != nullptr) {
+    // A client that does not know our window yet has the default one.
+    std::size_t const window = settings_acknowledged
+                                   ? limits.stream_window_octets
+                                   : std::max(limits.stream_window_octets, default_window_octets);
+    if (stream->received_) {  // section 5.1
+      refuse(*stream, http2_error::stream_closed);
+    } else if (stream->taken_octets_ + frame.length > window) {
+      refuse(*stream, http2_error::flow_control_error);
+    } else {
+      current = stream;
+    }
+  } else if (!(goaway_sent && frame.stream > last_accepted_id) &&
+             std::ranges::find(was_reset, frame.stream) == was_reset.end()) {  // section 6.1
+    append_frame(pending, frame_type::rst_stream, flag::none, frame.stream,
+                 http2_error::stream_closed);
+    note_reset(frame.stream);
+    count_answer();
+    note(resets);
+  }
+  if (!frame.has(flag::padded)) {
+    if (frame.length == 0 && !frame.has(flag::end_stream)) {
+      note(control_frames);
+    }
+    awaited = step::content;
+  } else if (frame.length == 0) {
+    terminate(http2_error::frame_size_error);
+  } else {
+    expect_fixed(1);
+  }
+}
+
+void receiver::take_padding(char const* at) {
+  padding_octets = static_cast<std::uint8_t>(*at);
+  if (padding_octets > left_octets) {  // sections 6.1 and 6.2
+    return terminate(http2_error::protocol_error);
+  }
+  left_octets -= padding_octets;
+}
+
+auto receiver::fits_length(http2_stream& stream, std::string_view piece) -> bool {
+  if (stream.length_is_known_) {
+    if (piece.size() > stream.missing_octets_) {
+      refuse(stream, http2_error::protocol_error);
+      return false;
+    }
+    stream.missing_octets_ -= piece.size();
+  }
+  return true;
+}
+
+/// It is opened before half of it is used, which is more than a frame, so that no client overruns
+/// it: what waits is bounded by the windows of the streams.
+void receiver::count_received(std::size_t octets) {
+  received_octets += static_cast<std::uint32_t>(octets);
+  if (received_octets >= receive_window / 2) {
+    append_frame(pending, frame_type::window_update, flag::none, 0,
+                 std::exchange(received_octets, 0));
+  }
+}
+
 // ── what they say ────────────────────────────────────────────────────────────────────────────────
 
-void http2_session::state::take_fixed(char const* at) {
+void receiver::take_fixed(char const* at) {
   switch (frame.type) {
     case frame_type::data:
       count_received(1);
@@ -229,12 +396,8 @@ void http2_session::state::take_fixed(char const* at) {
       return;
     case frame_type::priority: take_dependency(at); break;
     case frame_type::rst_stream:
-      note(resets);
-      // Also one of which output is left: for the client it is over now, and so it may open another
-      // one.
-      if (auto* const stream = find_any(frame.stream); stream != nullptr && !terminated) {
-        close(*stream);
-      }
+      // Also one of which output is left: for the peer it is over now.
+      take_reset(find_any(frame.stream), static_cast<http2_error>(read_number<4>(at)));
       break;
     case frame_type::settings:
       take_setting(at);
@@ -249,7 +412,10 @@ void http2_session::state::take_fixed(char const* at) {
         note(control_frames);
       }
       break;
-    case frame_type::goaway: goaway_received = true; break;
+    case frame_type::goaway:
+      goaway_received = true;
+      take_goaway(read_31_bits(at));
+      break;
     case frame_type::window_update:
       take_window_update(static_cast<std::uint32_t>(read_31_bits(at)));
       break;
@@ -260,22 +426,26 @@ void http2_session::state::take_fixed(char const* at) {
 
 /// Dependencies mean nothing any more (section 5.3.2), but none was ever on itself (RFC 7540,
 /// section 5.3.1).
-void http2_session::state::take_dependency(char const* at) {
+void receiver::take_dependency(char const* at) {
   if (read_31_bits(at) == frame.stream) {
     refuse(frame.stream, http2_error::protocol_error);
   }
 }
 
-void http2_session::state::take_setting(char const* at) {  // section 6.5.2
+void receiver::take_setting(char const* at) {  // section 6.5.2
   auto const value = read_number<4>(at + 2);
-  switch (static_cast<setting>(read_number<2>(at))) {
+  auto const which = static_cast<setting>(read_number<2>(at));
+  switch (which) {
     case setting::header_table_size: encoder.set_table_octets_max(value); break;
     case setting::enable_push:
+    case setting::enable_connect_protocol:
     case setting::no_rfc7540_priorities:
       if (value > 1) {
         terminate(http2_error::protocol_error);
       }
+      take_setting_of_end(which, value);
       break;
+    case setting::max_concurrent_streams: take_setting_of_end(which, value); break;
     case setting::initial_window_size:
       if (value > window_octets_max) {
         terminate(http2_error::flow_control_error);
@@ -291,21 +461,22 @@ void http2_session::state::take_setting(char const* at) {  // section 6.5.2
   }
 }
 
-void http2_session::state::take_priority_update(std::string_view payload) {
-  auto const id = read_31_bits(payload.data());
-  if (id % 2 == 0) {
-    return terminate(http2_error::protocol_error);
-  }
-  // One that is longer than any use of it sets nothing.
-  auto const said = left_octets == 0 ? priority_of(payload.substr(4)) : priority{};
-  if (is_idle(id)) {
-    early = {id, said};
-  } else if (auto* const stream = find(id); stream != nullptr) {
-    set_priority(*stream, said);
+void receiver::take_priority_update(std::string_view /*payload*/) {
+  terminate(http2_error::protocol_error);
+}
+
+void receiver::take_reset(http2_stream* stream, http2_error /*why*/) {
+  note(resets);
+  if (stream != nullptr && !terminated) {
+    close(*stream);
   }
 }
 
-void http2_session::state::take_window_update(std::uint32_t increment) {  // section 6.9
+void receiver::take_goaway(std::int32_t /*last_stream*/) {}
+
+void receiver::take_setting_of_end(setting /*which*/, std::uint32_t /*value*/) {}
+
+void receiver::take_window_update(std::uint32_t increment) {  // section 6.9
   auto* const stream = frame.stream != 0 ? find(frame.stream) : nullptr;
   if (frame.stream != 0 && stream == nullptr) {
     return;
@@ -325,7 +496,7 @@ void http2_session::state::take_window_update(std::uint32_t increment) {  // sec
 
 // ── frames end ───────────────────────────────────────────────────────────────────────────────────
 
-void http2_session::state::end_frame() {
+void receiver::end_frame() {
   if (terminated) {
     return;
   }
@@ -335,7 +506,7 @@ void http2_session::state::end_frame() {
         return;
       }
       if (frame.has(flag::end_stream)) {
-        end_of_request(*current);
+        end_of_message(*current, {});
       } else {
         open_window(*current);
       }
@@ -351,7 +522,7 @@ void http2_session::state::end_frame() {
   }
 }
 
-void http2_session::state::end_settings() {
+void receiver::end_settings() {
   if (frame.has(flag::ack)) {
     settings_acknowledged = true;
     return;
@@ -365,7 +536,7 @@ void http2_session::state::end_settings() {
 // ── windows, priorities, limits ──────────────────────────────────────────────────────────────────
 
 /// Of streams, those that are open as well (section 6.9.2).
-void http2_session::state::set_initial_window(std::uint32_t octets) {
+void receiver::set_initial_window(std::uint32_t octets) {
   auto const more = std::int64_t{octets} - std::int64_t{initial_send_window};
   initial_send_window = octets;
   if (more == 0) {
@@ -383,27 +554,19 @@ void http2_session::state::set_initial_window(std::uint32_t octets) {
   }
 }
 
-void http2_session::state::set_priority(http2_stream& stream, priority to) {
-  stream.incremental_ = to.incremental;
-  if (std::exchange(stream.urgency_, to.urgency) != to.urgency &&
-      stream.queue_ == http2_stream::queue::ready) {
-    remove(stream);
-    schedule(stream);
-  }
-}
-
-void http2_session::state::note(allowance& of) {
+void receiver::note(allowance& of) {
   if (!of.spend(now)) {
     terminate(http2_error::enhance_your_calm);
   }
 }
 
-void http2_session::state::refuse(http2_stream& stream, http2_error why) {
+void receiver::refuse(http2_stream& stream, http2_error why) {
+  stream.response_.end = http2_stream_end::malformed;
   reset(stream, why);
   note(resets);
 }
 
-void http2_session::state::refuse(std::int32_t id, http2_error why) {
+void receiver::refuse(std::int32_t id, http2_error why) {
   if (auto* const stream = find(id); stream != nullptr) {
     refuse(*stream, why);
   } else if (is_idle(id)) {
@@ -411,4 +574,4 @@ void http2_session::state::refuse(std::int32_t id, http2_error why) {
   }
 }
 
-}  // namespace tidegate::TIDEGATE_ABI::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire::http2

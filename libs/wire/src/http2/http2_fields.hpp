@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/version.hpp>
+#include <tidegate/wire/http2_client_session.hpp>
 
 #include <nghttp2/nghttp2.h>
 
@@ -68,10 +68,15 @@ class field_decoder {
 /// block is kept while it would be written again octet by octet.
 class field_encoder {
  public:
-  field_encoder();
+  /// `table_octets_max` is what we want the peer to keep for us.
+  explicit field_encoder(std::size_t table_octets_max);
 
-  /// Appends the block of a response. `field_lines` are complete lines of HTTP/1.1.
+  /// Appends the block of a response, or of trailers when `status` is 0. `field_lines` are complete
+  /// lines of HTTP/1.1.
   void append(std::string& out, int status, std::string_view field_lines);
+  /// Appends the block of a request, without the lines that HTTP/2 does not have. Says where the
+  /// body ends by these lines.
+  [[nodiscard]] auto append_request(std::string& out, http2_request const& request) -> body_framing;
   /// What the peer keeps for us (SETTINGS_HEADER_TABLE_SIZE). We use less when we need less.
   void set_table_octets_max(std::uint32_t octets);
   /// Forgets the last block.
@@ -82,7 +87,11 @@ class field_encoder {
     void operator()(nghttp2_hd_deflater* which) const { nghttp2_hd_deflate_del(which); }
   };
   std::unique_ptr<nghttp2_hd_deflater, deleter> deflater_;
-  int last_status_ = 0;  // none
+  /// Appends what the list of the thread has.
+  void append_list(std::string& out);
+
+  static constexpr int no_status = -1;
+  int last_status_ = no_status;
   std::string last_lines_;
   std::string last_block_;
 };

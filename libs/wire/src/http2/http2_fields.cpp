@@ -4,6 +4,7 @@
 #include "scan.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -12,8 +13,6 @@ namespace tidegate::TIDEGATE_ABI::wire::http2 {
 
 namespace {
 
-/// What changes all the time is not worth remembering for long.
-constexpr std::size_t table_octets_max = 1024;
 /// A block that is larger is not remembered.
 constexpr std::size_t last_lines_octets_max = 1024;
 
@@ -56,13 +55,82 @@ class field_list {
  public:
   void read(int status, std::string_view field_lines) {
     text_.assign(field_lines);
-    text_.append(":status");
-    text_.append({static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
-                  static_cast<char>('0' + status % 10)});
-    auto* const begin = text_.data();
-    auto* const end = begin + field_lines.size();
     fields_.clear();
-    add(end, end + 7, end + 7, end + 10, NGHTTP2_NV_FLAG_NONE);
+    if (status != 0) {
+      text_.append(":status");
+      text_.append({static_cast<char>('0' + status / 100),
+                    static_cast<char>('0' + status / 10 % 10),
+                    static_cast<char>('0' + status % 10)});
+      auto* const end = text_.data() + field_lines.size();
+      add(end, end + 7, end + 7, end + 10, NGHTTP2_NV_FLAG_NONE);
+    }
+    read_lines(field_lines.size(), [&](line const& each) {
+      // Who is served is told another one each time.
+      bool const changes = status < 400 && each.name_is("ratelimit");
+      add(each.name, each.name_end, each.value, each.value_end,
+          changes ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE);
+    });
+  }
+
+  /// Says where the body ends by the lines.
+  [[nodiscard]] auto read(http2_request const& request) -> body_framing {
+    text_.assign(request.field_lines);
+    fields_.clear();
+    add_pseudo(":method", request.method);
+    if (!request.protocol.empty()) {
+      add_pseudo(":protocol", request.protocol);  // RFC 8441, section 4
+    }
+    add_pseudo(":scheme", request.scheme);
+    if (!request.authority.empty()) {
+      add_pseudo(":authority", request.authority);
+    }
+    add_pseudo(":path", request.path);
+    body_framing body;
+    read_lines(text_.size(), [&](line const& each) {
+      if (each.name_is("transfer-encoding")) {
+        body.kind = body_kind::chunked;
+        return;
+      }
+      if (each.name_is("connection") || each.name_is("host") || each.name_is("upgrade")) {
+        return;
+      }
+      if (each.name_is("content-length")) {
+        std::from_chars(each.value, each.value_end, body.length);
+        body.kind = body.length == 0 ? body_kind::none : body_kind::content_length;
+      }
+      // What clients prove who they are with is in no table that others' requests are written by.
+      bool const is_secret = each.name_is("authorization") || each.name_is("cookie") ||
+                             each.name_is("proxy-authorization") || each.name_is("x-api-key") ||
+                             each.name_is("idempotency-key");
+      add(each.name, each.name_end, each.value, each.value_end,
+          is_secret ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE);
+    });
+    return body;
+  }
+
+  [[nodiscard]] auto data() const -> nghttp2_nv const* { return fields_.data(); }
+  [[nodiscard]] auto size() const -> std::size_t { return fields_.size(); }
+
+ private:
+  /// A line in the text, its name in lower case and its value without white space around it.
+  struct line {
+    char* name;
+    char* name_end;
+    char* value;
+    char* value_end;
+
+    template <std::size_t Size>
+    [[nodiscard]] auto name_is(char const (&known)[Size]) const -> bool {  // NOLINT
+      return static_cast<std::size_t>(name_end - name) == Size - 1 &&
+             std::memcmp(name, known, Size - 1) == 0;
+    }
+  };
+
+  /// Tells `each` the lines in the first `size` octets of the text.
+  template <class Each>
+  void read_lines(std::size_t size, Each each) {
+    auto* const begin = text_.data();
+    auto* const end = begin + size;
     for (auto* at = begin; at != end;) {
       auto* const colon = find<':'>(begin, at, end);
       auto* line_end = find<'\r'>(begin, colon, end);
@@ -75,18 +143,17 @@ class field_list {
       while (value != line_end && is_space(line_end[-1])) {
         --line_end;
       }
-      // Who is served is told another one each time.
-      bool const changes =
-          status < 400 && std::string_view(at, static_cast<std::size_t>(colon - at)) == "ratelimit";
-      add(at, colon, value, line_end, changes ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE);
+      each(line{at, colon, value, line_end});
       at = next;
     }
   }
 
-  [[nodiscard]] auto data() const -> nghttp2_nv const* { return fields_.data(); }
-  [[nodiscard]] auto size() const -> std::size_t { return fields_.size(); }
-
- private:
+  void add_pseudo(std::string_view name, std::string_view value) {
+    // nghttp2 does not write to what it is given.
+    auto* const from = const_cast<char*>(name.data());         // NOLINT
+    auto* const value_from = const_cast<char*>(value.data());  // NOLINT
+    add(from, from + name.size(), value_from, value_from + value.size(), NGHTTP2_NV_FLAG_NONE);
+  }
   void add(char* name, char* name_end, char* value, char* value_end, std::uint8_t flags) {
     // nghttp2 does not write to what it is given.
     fields_.push_back({reinterpret_cast<std::uint8_t*>(name),
@@ -146,7 +213,7 @@ field_decoder::field_decoder() {
   inflater_.reset(made);
 }
 
-field_encoder::field_encoder() {
+field_encoder::field_encoder(std::size_t table_octets_max) {
   nghttp2_hd_deflater* made = nullptr;
   if (nghttp2_hd_deflate_new(&made, table_octets_max) != 0) {
     throw std::bad_alloc();
@@ -159,8 +226,27 @@ void field_encoder::append(std::string& out, int status, std::string_view field_
     out.append(last_block_);
     return;
   }
-  auto& fields = fields_of_thread();
-  fields.read(status, field_lines);
+  auto const at = out.size();
+  fields_of_thread().read(status, field_lines);
+  append_list(out);
+  auto const block = std::string_view(out).substr(at);
+  if (field_lines.size() <= last_lines_octets_max && changes_no_table(block)) {
+    last_status_ = status;
+    last_lines_.assign(field_lines);
+    last_block_.assign(block);
+  } else {
+    last_status_ = no_status;
+  }
+}
+
+auto field_encoder::append_request(std::string& out, http2_request const& request) -> body_framing {
+  auto const body = fields_of_thread().read(request);
+  append_list(out);
+  return body;
+}
+
+void field_encoder::append_list(std::string& out) {
+  auto const& fields = fields_of_thread();
   auto const at = out.size();
   auto const room = nghttp2_hd_deflate_bound(deflater_.get(), fields.data(), fields.size());
   ssize_t size = 0;
@@ -172,25 +258,17 @@ void field_encoder::append(std::string& out, int status, std::string_view field_
   if (size < 0) {
     throw std::bad_alloc();
   }
-  auto const block = std::string_view(out).substr(at);
-  if (field_lines.size() <= last_lines_octets_max && changes_no_table(block)) {
-    last_status_ = status;
-    last_lines_.assign(field_lines);
-    last_block_.assign(block);
-  } else {
-    last_status_ = 0;
-  }
 }
 
 void field_encoder::set_table_octets_max(std::uint32_t octets) {
-  last_status_ = 0;
+  last_status_ = no_status;
   if (nghttp2_hd_deflate_change_table_size(deflater_.get(), octets) != 0) {
     throw std::bad_alloc();
   }
 }
 
 void field_encoder::rest() {
-  last_status_ = 0;
+  last_status_ = no_status;
   (void)std::exchange(last_lines_, {});  // with its buffer
   (void)std::exchange(last_block_, {});
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tidegate::TIDEGATE_ABI::wire {
+namespace tidegate::TIDEGATE_ABI::wire::http2 {
 
 namespace {
 
@@ -23,7 +23,7 @@ auto spare_streams() -> std::vector<std::unique_ptr<http2_stream>>& {
 
 }  // namespace
 
-auto http2_session::stream_table::find_any(std::int32_t id) const -> http2_stream* {
+auto stream_table::find_any(std::int32_t id) const -> http2_stream* {
   for (auto i = streams.size(); i-- > 0;) {
     if (streams[i].id == id) {
       return streams[i].stream.get();
@@ -32,32 +32,32 @@ auto http2_session::stream_table::find_any(std::int32_t id) const -> http2_strea
   return nullptr;
 }
 
-auto http2_session::stream_table::find(std::int32_t id) const -> http2_stream* {
+auto stream_table::find(std::int32_t id) const -> http2_stream* {
   auto* const found = find_any(id);
   return found == nullptr || found->is_over() ? nullptr : found;
 }
 
-auto http2_session::stream_table::is_skipped(std::int32_t id) const -> bool {
+auto stream_table::is_skipped(std::int32_t id) const -> bool {
   return std::ranges::any_of(skipped,
                              [&](auto const& row) { return id >= row.first && id <= row.second; });
 }
 
 /// Those between the highest one until now and the one that comes.
-void http2_session::stream_table::note_skipped(std::int32_t before) {
+void stream_table::note_skipped(std::int32_t before) {
   if (skipped.size() == skipped_rows_max) {
     skipped.erase(skipped.begin());
   }
   skipped.emplace_back(last_id + 2, before - 2);
 }
 
-void http2_session::stream_table::note_reset(std::int32_t id) {
+void stream_table::note_reset(std::int32_t id) {
   if (was_reset.size() == was_reset_max) {
     was_reset.erase(was_reset.begin());
   }
   was_reset.push_back(id);
 }
 
-auto http2_session::stream_table::open(std::int32_t id, instant now, std::uint32_t window_octets)
+auto stream_table::open(std::int32_t id, instant now, std::uint32_t window_octets)
     -> http2_stream& {
   auto& spare = spare_streams();
   std::unique_ptr<http2_stream> made;
@@ -76,7 +76,7 @@ auto http2_session::stream_table::open(std::int32_t id, instant now, std::uint32
   return stream;
 }
 
-void http2_session::stream_table::release(http2_stream& stream) {
+void stream_table::release(http2_stream& stream) {
   auto& place = streams[stream.position_];
   auto done = std::move(place.stream);
   if (auto& last = streams.back(); &last != &place) {
@@ -97,8 +97,7 @@ void http2_session::stream_table::release(http2_stream& stream) {
   spare.push_back(std::move(done));
 }
 
-void http2_session::stream_table::enter(http2_stream& stream, http2_stream::queue which,
-                                        http2_stream* before) {
+void stream_table::enter(http2_stream& stream, http2_stream::queue which, http2_stream* before) {
   auto& [first, last] = queue_of(which);
   stream.queue_ = which;
   stream.next_ = before;
@@ -107,7 +106,7 @@ void http2_session::stream_table::enter(http2_stream& stream, http2_stream::queu
   (before != nullptr ? before->previous_ : last) = &stream;
 }
 
-void http2_session::stream_table::remove(http2_stream& stream) {
+void stream_table::remove(http2_stream& stream) {
   if (stream.queue_ == http2_stream::queue::none) {
     return;
   }
@@ -117,4 +116,4 @@ void http2_session::stream_table::remove(http2_stream& stream) {
   stream.queue_ = http2_stream::queue::none;
 }
 
-}  // namespace tidegate::TIDEGATE_ABI::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire::http2

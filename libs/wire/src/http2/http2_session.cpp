@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/wire/http2_session.hpp>
 
-#include "http2_state.hpp"
+#include "http2_server_state.hpp"
 
 #include <array>
 #include <cassert>
@@ -24,23 +24,13 @@ http2_session::http2_session(http2_limits const& limits, http2_events& events, r
     at = http2::write_number<2>(at, static_cast<std::uint32_t>(which));
     at = http2::write_number<4>(at, value);
   }
-  auto& out = state_->pending;
-  http2::append_frame_of(out, http2::frame_type::settings, http2::flag::none, 0,
-                         {payload.data(), payload.size()});
-  if (auto const more = state_->receive_window - http2::default_window_octets; more > 0) {
-    http2::append_frame(out, http2::frame_type::window_update, http2::flag::none, 0, more);
-  }
+  state_->send_settings({payload.data(), payload.size()});
 }
 
 http2_session::~http2_session() = default;
 
 auto http2_session::receive(std::string_view bytes, instant now) -> bool {
-  auto& self = *state_;
-  self.now = now;
-  self.check_pending();
-  while (!self.terminated && self.advance(bytes)) {
-  }
-  return !self.terminated;
+  return state_->receive(bytes, now);
 }
 
 auto http2_session::take_output(std::string& out, std::size_t octets_max) -> bool {
@@ -102,8 +92,8 @@ void http2_session::send_content(http2_stream& on, std::string_view bytes) {
   state_->send_content(on, bytes);
 }
 
-void http2_session::send_end(http2_stream& on) {
-  state_->send_end(on);
+void http2_session::send_end(http2_stream& on, std::string_view trailers) {
+  state_->send_end(on, trailers);
 }
 
 void http2_session::reset(http2_stream& on, http2_error why) {

@@ -82,7 +82,7 @@ auto priority_of(std::string_view value) -> priority {
   return e == sf::event::failure ? priority{} : said;
 }
 
-auto is_malformed_trailer(std::string_view name, std::string_view value) -> bool {
+auto is_malformed_field(std::string_view name, std::string_view value) -> bool {
   // Pseudo-header fields do not count as names.
   return !is_name(name.data(), name) || !is_value(value.data(), value) ||
          is_connection_specific(name, value);
@@ -134,7 +134,7 @@ auto incoming_head::parts(bool last) -> request_parts {
     add_line("transfer-encoding", "chunked");
   }
   auto const method = text_of(method_);
-  return {method, text_of(method == "CONNECT" ? authority_ : path_), lines_, sizes_};
+  return {method, text_of(method == "CONNECT" ? authority_ : path_), {lines_, sizes_}};
 }
 
 void incoming_head::clear() {

@@ -24,8 +24,8 @@ struct priority {
 /// Reads a Priority field; what is not understood says nothing.
 [[nodiscard]] auto priority_of(std::string_view value) -> priority;
 
-/// True when the field may not stand among the trailers of a request (section 8.1).
-[[nodiscard]] auto is_malformed_trailer(std::string_view name, std::string_view value) -> bool;
+/// True when the field may not stand among trailers (section 8.1), nor in a response.
+[[nodiscard]] auto is_malformed_field(std::string_view name, std::string_view value) -> bool;
 
 /// The head that is being read, kept as HTTP/1.1 would have it. Those of one connection follow each
 /// other, they never mix.
@@ -70,7 +70,7 @@ class incoming_head {
   part path_;
   part authority_;
   std::string lines_;
-  std::vector<request_parts::line> sizes_;
+  std::vector<field_parts::line> sizes_;
   std::string cookie_;
   std::size_t octets_ = 0;
   std::optional<priority> priority_;

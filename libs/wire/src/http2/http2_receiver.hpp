@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tidegate/wire/http2_session.hpp>
+#include <tidegate/version.hpp>
 
-#include "http2_fields.hpp"
-#include "http2_frame.hpp"
 #include "http2_request.hpp"
 #include "http2_sender.hpp"
 
@@ -13,11 +11,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
-namespace tidegate::TIDEGATE_ABI::wire {
-
-namespace http2 {
+namespace tidegate::TIDEGATE_ABI::wire::http2 {
 
 /// What is left of a rate.
 class allowance {
@@ -48,30 +45,21 @@ class allowance {
 /// A block of fields, in HEADERS and the CONTINUATIONs behind it.
 struct field_block {
   /// What becomes of it. All are decoded, or those after them could not be.
-  enum class purpose : std::uint8_t { request, trailers, none };
+  enum class purpose : std::uint8_t { head, trailers, none };
 
   purpose use = purpose::none;
-  bool is_last = false;                 // it ends the request
+  bool is_last = false;                 // it ends the message
   bool trailers_are_malformed = false;  // as far as they are read
   std::int32_t stream = 0;              // whose block is to be continued; 0: none is
   std::uint32_t continuations = 0;
   std::size_t trailer_octets = 0;  // names and values, each with four octets besides
+  std::string trailers;            // the lines that go on, as HTTP/1.1 has them
 };
 
-/// A priority that came before its stream (RFC 9218, section 7.1). One is enough: it comes right
-/// before.
-struct early_priority {
-  std::int32_t stream = 0;
-  priority value{};
-};
-
-}  // namespace http2
-
-/// A session: what comes, on top of what goes. http2_receive.cpp has the frames,
-/// http2_receive_request.cpp those that make requests; http2_sender.cpp has what goes, and
-/// http2_stream_table.cpp the streams.
-struct http2_session::state : sender {
-  state(http2_limits const& given, http2_events& events_to, request_head& head_for);
+/// What comes, on top of what goes: frames, windows, settings and limits, which are the same at
+/// both ends of a connection. What a head is and what a message leads to is left to the end.
+struct receiver : sender {
+  receiver(http2_limits const& given, role as);
 
   /// What is awaited.
   enum class step : std::uint8_t {
@@ -83,6 +71,24 @@ struct http2_session::state : sender {
     skipped,  // padding, and what is ignored
   };
 
+  // For the end of the connection that this is.
+
+  /// HEADERS begin on a stream: says what its block is for, and sets `current`.
+  virtual void open_block() = 0;
+  virtual void take_head_field(std::string_view name, std::string_view value) = 0;
+  virtual void end_of_head(http2_stream& stream, bool last) = 0;
+  virtual void take_content(http2_stream& stream, std::string_view piece) = 0;
+  /// All of a message has come, with `trailers` behind it.
+  virtual void end_of_message(http2_stream& stream, std::string_view trailers) = 0;
+  /// `stream` is null when it is not open any more.
+  virtual void take_reset(http2_stream* stream, http2_error why);
+  virtual void take_goaway(std::int32_t last_stream);
+  virtual void take_setting_of_end(setting which, std::uint32_t value);
+  /// Only clients send it (RFC 9218, section 7.1).
+  virtual void take_priority_update(std::string_view payload);
+
+  /// Takes what came. False when the connection is over.
+  [[nodiscard]] auto receive(std::string_view bytes, instant at) -> bool;
   /// False when there is not enough of `in`.
   [[nodiscard]] auto advance(std::string_view& in) -> bool;
   /// Null until there are so many octets.
@@ -99,33 +105,35 @@ struct http2_session::state : sender {
   void take_padding(char const* at);
   void take_dependency(char const* at);
   void take_setting(char const* at);
-  void take_priority_update(std::string_view payload);
   void take_window_update(std::uint32_t increment);
   void take_block(std::string_view piece);
-  void take_content(http2_stream& stream, std::string_view piece);
+  void take_trailer(std::string_view name, std::string_view value);
   void end_frame();
   void end_block();
   void end_settings();
-  void end_of_head(http2_stream& stream, bool last);
-  void end_of_request(http2_stream& stream);
+  /// The block that begins is that of the trailers of `stream`.
+  void expect_trailers(http2_stream& stream);
+  /// Counts content against the length that its head gave. False when there is too much of it, and
+  /// the stream was reset.
+  [[nodiscard]] auto fits_length(http2_stream& stream, std::string_view piece) -> bool;
+  /// Says how our settings are, and how large the window of the connection is.
+  void send_settings(std::string_view payload);
 
   /// Octets of a DATA frame have come, for which the window of the connection is opened again.
   void count_received(std::size_t octets);
   void set_initial_window(std::uint32_t octets);
-  void set_priority(http2_stream& stream, http2::priority to);
 
   /// Ends the connection when there is nothing left.
-  void note(http2::allowance& of);
-  /// Resets a stream for what the client did.
+  void note(allowance& of);
+  /// Resets a stream for what the peer did.
   void refuse(http2_stream& stream, http2_error why);
   /// As that, for a number that perhaps has no stream.
   void refuse(std::int32_t id, http2_error why);
 
-  request_head& request;
   instant now{};
-  http2::allowance resets;
-  http2::allowance control_frames;
-  http2::field_decoder decoder;
+  allowance resets;
+  allowance control_frames;
+  field_decoder decoder;
 
   // The frame that is being read.
   step awaited = step::preface;
@@ -134,17 +142,15 @@ struct http2_session::state : sender {
   std::uint8_t padding_octets = 0;
   std::uint8_t gathered_octets = 0;
   std::uint8_t fixed_octets = 0;
-  http2::frame_head frame{};
+  frame_head frame{};
   std::uint32_t left_octets = 0;         // of what is awaited
   std::uint32_t new_initial_window = 0;  // of the settings that are being read
   std::array<char, 80> gathered{};       // what has come of something that is read in one piece
-  http2::field_block block;
-  http2::incoming_head head;
-  http2::early_priority early;
+  field_block block;
 
   // Our window.
   std::uint32_t receive_window = 0;
   std::uint32_t received_octets = 0;  // of that window
 };
 
-}  // namespace tidegate::TIDEGATE_ABI::wire
+}  // namespace tidegate::TIDEGATE_ABI::wire::http2
