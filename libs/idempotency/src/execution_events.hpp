@@ -282,6 +282,10 @@ auto basic_execution<Rules>::upstream_failed(upstream_fault why, wall_time now) 
     case stage::connecting: fault_ = why; return record_end(exchange_end::not_sent, now);
     case stage::claiming: lost_connection_ = true; return {};
     case stage::running:
+      if (why == upstream_fault::refused && !recorder_) {
+        fault_ = why;
+        return record_end(exchange_end::not_sent, now);
+      }
       if (why == upstream_fault::timed_out) {
         return record_end(exchange_end::timed_out, now);
       }
@@ -312,6 +316,13 @@ void basic_execution<Rules>::answer_head(std::uint16_t status,
                                          std::span<http::field const> fields) {
   status_ = status;
   recorder_.emplace(status, fields, options_.body_max);
+}
+
+template <class Rules>
+void basic_execution<Rules>::answer_trailers(std::span<http::field const> trailers) {
+  if (stage_ == stage::running && recorder_) {
+    recorder_->set_trailers(trailers);
+  }
 }
 
 template <class Rules>

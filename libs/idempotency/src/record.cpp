@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint8_t record_version = 1;
 constexpr std::uint8_t record_version_with_origin = 2;
 constexpr std::uint8_t response_version = 1;
+constexpr std::uint8_t response_version_with_trailers = 2;
 
 /// `time + duration`, or the last moment there is.
 [[nodiscard]] auto later(wall_time time, std::chrono::seconds duration) noexcept -> wall_time {
@@ -271,6 +272,11 @@ void response_recorder::add(std::string_view piece) {
   response_.body = {};
 }
 
+void response_recorder::set_trailers(std::span<http::field const> trailers) {
+  auto const kept = trailers.first(std::min(trailers.size(), stored_fields_max));
+  response_.trailers.assign(kept.begin(), kept.end());
+}
+
 auto to_string(format_error const& error) -> std::string {
   auto const what = [&]() -> std::string_view {
     switch (error.fault) {
@@ -355,13 +361,36 @@ auto read_record(std::string_view octets) -> result<record, format_error> {
   return r;
 }
 
-void append_response(std::string& out, stored_response const& response) {
-  out.push_back(static_cast<char>(response_version));
-  append_number(out, response.status);
-  append_number(out, response.fields.size());
-  for (auto const& field : response.fields) {
+namespace {
+
+void append_fields(std::string& out, std::span<http::field const> fields) {
+  append_number(out, fields.size());
+  for (auto const& field : fields) {
     append_text(out, field.name);
     append_text(out, field.value);
+  }
+}
+
+void read_fields(octet_reader& in, std::vector<http::field>& fields) {
+  for (auto left = in.number(stored_fields_max); left > 0 && !in.failed(); --left) {
+    auto const begin = in.position();
+    auto const name = in.text();
+    auto const value = in.text();
+    in.require(http::is_token(name) && http::is_field_value(value), begin);
+    fields.push_back({std::string(name), std::string(value)});
+  }
+}
+
+}  // namespace
+
+void append_response(std::string& out, stored_response const& response) {
+  bool const has_trailers = !response.trailers.empty();
+  out.push_back(
+      static_cast<char>(has_trailers ? response_version_with_trailers : response_version));
+  append_number(out, response.status);
+  append_fields(out, response.fields);
+  if (has_trailers) {
+    append_fields(out, response.trailers);
   }
   append_number(out, response.body_kept ? 1 : 0);
   append_number(out, response.body_size);
@@ -370,17 +399,18 @@ void append_response(std::string& out, stored_response const& response) {
 
 auto read_response(std::string_view octets) -> result<stored_response, format_error> {
   octet_reader in(octets);
-  in.version(response_version);
+  bool const has_trailers =
+      !octets.empty() && static_cast<std::uint8_t>(octets[0]) == response_version_with_trailers;
+  in.version(has_trailers ? response_version_with_trailers : response_version);
   stored_response r;
   auto const status = in.position();
   r.status = static_cast<std::uint16_t>(in.number(599));
   in.require(is_status(r.status), status);
-  for (auto left = in.number(stored_fields_max); left > 0 && !in.failed(); --left) {
+  read_fields(in, r.fields);
+  if (has_trailers) {
     auto const begin = in.position();
-    auto const name = in.text();
-    auto const value = in.text();
-    in.require(http::is_token(name) && http::is_field_value(value), begin);
-    r.fields.push_back({std::string(name), std::string(value)});
+    read_fields(in, r.trailers);
+    in.require(!r.trailers.empty(), begin);  // else the first version would say it
   }
   r.body_kept = in.number(1) == 1;
   r.body_size = in.number();

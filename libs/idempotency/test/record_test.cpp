@@ -203,7 +203,9 @@ TEST(idempotency_response, is_read_as_it_was_written) {
       4,
       true};
   stored_response const left_out{200, {{"ETag", "\"1\""}}, "", 1ULL << 40, false};
-  for (auto const& r : {empty, full, left_out}) {
+  stored_response const with_trailers{200, {{"a", "b"}}, "abc",
+                                      3,   true,         {{"grpc-status", "0"}, {"x-sum", ""}}};
+  for (auto const& r : {empty, full, left_out, with_trailers}) {
     auto const read = read_response(octets_of(r));
     ASSERT_TRUE(read.has_value()) << r.status << ": " << to_string(read.error());
     EXPECT_EQ(*read, r) << r.status;

@@ -27,8 +27,10 @@ constexpr std::size_t unknown_octets = 64;
 
 auto octets_of(idempotency::stored_response const& response) noexcept -> std::size_t {
   auto octets = response.body.size();
-  for (auto const& field : response.fields) {
-    octets += field.name.size() + field.value.size();
+  for (auto const* const all : {&response.fields, &response.trailers}) {
+    for (auto const& field : *all) {
+      octets += field.name.size() + field.value.size();
+    }
   }
   return octets;
 }

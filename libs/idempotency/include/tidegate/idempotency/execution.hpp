@@ -84,6 +84,7 @@ enum class store_failure : std::uint8_t {
 /// Why the upstream does not answer.
 enum class upstream_fault : std::uint8_t {
   not_connected,  ///< nothing was sent
+  refused,        ///< the server has said that it did nothing with the request
   no_connection,  ///< nothing was sent: there are as many connections as there may be
   stale,          ///< a connection that was used before ended without a byte of an answer
   closed,         ///< or no HTTP
@@ -198,6 +199,8 @@ class basic_execution {
 
   /// `fields` are those that the client gets and Connection: `is_kept_field` says what is stored.
   void answer_head(std::uint16_t status, std::span<http::field const> fields);
+  /// Those behind the body, before its last part is told.
+  void answer_trailers(std::span<http::field const> trailers);
   [[nodiscard]] auto answer_body(std::string_view piece, body_part part, wall_time now) -> action;
   /// When it was not made: `known` is why not.
   [[nodiscard]] auto record_applied(bool made, lookup_result const& known, wall_time now) -> action;

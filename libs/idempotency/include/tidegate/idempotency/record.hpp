@@ -105,6 +105,7 @@ struct stored_response {
   // NOLINTEND(readability-redundant-member-init)
   std::uint64_t body_size = 0;  ///< of the response, also when the body was left out
   bool body_kept = true;
+  std::vector<http::field> trailers = {};  ///< behind the body
   auto operator==(stored_response const&) const -> bool = default;
 };
 
@@ -127,6 +128,8 @@ class response_recorder {
 
   /// Takes the next piece of the body.
   void add(std::string_view piece);
+  /// What came behind the body, in the order of the message.
+  void set_trailers(std::span<http::field const> trailers);
   /// False once the body is left out.
   [[nodiscard]] auto keeps_body() const noexcept -> bool { return response_.body_kept; }
 
