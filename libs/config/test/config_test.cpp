@@ -82,7 +82,7 @@ upstreams:
     idle-timeout: 5m
     retries: 0
     tls: {verify: false, ca: ca.pem, server-name: B.example}
-    http2: false
+    http2: auto
     overload: {max-in-flight: 200, target-latency: 250ms}
 policies:
   burst: {quota: 100, window: 1m, algorithm: sliding, partition: [header:X-Api-Key]}
@@ -229,6 +229,7 @@ TEST(gateway_config, reads_every_part_of_an_example) {
                              .timeout = 5s,
                              .idle_timeout = 5min,
                              .retries = 0,
+                             .http2 = upstream_http2::by_alpn,
                              .tls = {false, "dir/ca.pem", "b.example"},
                              .overload = overload_config{200, 250ms}}));
 
@@ -680,8 +681,8 @@ auto const fault_rows = std::vector<fault_row>{
      with("access-log: {query: true}\n"),
      {"2:13: \"file\" is missing"}},
     {"http2_towards_upstreams",
-     with("upstreams: {u: {servers: ['http://a'], http2: true}}\n"),
-     {"2:47: http2: \"true\" is not available in this version (expected false"}},
+     with("upstreams: {u: {servers: ['http://a'], http2: yes}}\n"),
+     {"2:47: http2: unknown value \"yes\" (expected false, true or auto"}},
     {"a_relative_socket",
      with("listen: unix:x\n"),
      {"2:9: listen: invalid address \"unix:x\": the path must begin with / and have at most 107 "

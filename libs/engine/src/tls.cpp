@@ -19,6 +19,7 @@ namespace {
 
 // Protocol names with their lengths before them (RFC 7301, section 3.1), the one we like best
 // first.
+constexpr std::string_view h2_only = "\x02h2";
 constexpr std::string_view h2_and_http1 = "\x02h2\x08http/1.1";
 constexpr std::string_view http1_only = "\x08http/1.1";
 
@@ -120,9 +121,11 @@ auto tls_context::for_client(tls_client_options const& options)
     -> result<tls_context, std::string> {
   ERR_clear_error();
   auto context = make_context(TLS_client_method());
-  if (context == nullptr ||
-      SSL_CTX_set_alpn_protos(context.get(), octets(http1_only),
-                              static_cast<unsigned>(http1_only.size())) != 0) {
+  auto const offered = options.offer == alpn_offer::http1   ? http1_only
+                       : options.offer == alpn_offer::http2 ? h2_only
+                                                            : h2_and_http1;
+  if (context == nullptr || SSL_CTX_set_alpn_protos(context.get(), octets(offered),
+                                                    static_cast<unsigned>(offered.size())) != 0) {
     return failure("TLS cannot be set up: " + take_error());
   }
   if (options.verify) {

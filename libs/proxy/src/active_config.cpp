@@ -119,6 +119,14 @@ auto head_limits_of(http_config const& settings) -> wire::head_limits {
           static_cast<std::size_t>(settings.max_headers)};
 }
 
+auto offer_of(upstream_http2 wanted) -> engine::alpn_offer {
+  switch (wanted) {
+    case upstream_http2::always: return engine::alpn_offer::http2;
+    case upstream_http2::by_alpn: return engine::alpn_offer::both;
+    default: return engine::alpn_offer::http1;
+  }
+}
+
 auto resolve(upstream_server const& server, upstream_tls const& tls)
     -> result<upstream::server, std::string> {
   addrinfo hints{};
@@ -174,8 +182,9 @@ auto active_config::make(gateway::config config, policy_ids& ids, upstream_loads
       made.servers.push_back(std::move(resolved));
     }
     if (std::ranges::any_of(upstream_settings.servers, &upstream_server::tls)) {
-      TIDEGATE_TRY(made.tls, engine::tls_context::for_client(
-                                 {upstream_settings.tls.verify, upstream_settings.tls.ca}));
+      TIDEGATE_TRY(made.tls, engine::tls_context::for_client({upstream_settings.tls.verify,
+                                                              upstream_settings.tls.ca,
+                                                              offer_of(upstream_settings.http2)}));
     }
   }
   for (auto const& route_settings : out->config.routes) {

@@ -54,7 +54,6 @@ auto read_upstream(option_reader& in, section const& top, yaml_node::member cons
     }
   }
   in.fill(from, upstream);
-  (void)in.take(from, "http2", read_choice);  // checked only: HTTP/1.1 is all there is so far
   check_tls_and_overload(in, from, upstream);
   return upstream;
 }

@@ -161,7 +161,11 @@ constexpr auto rows_until_idempotency = std::to_array<option>({
                                       host().left_out("the host of the URL"),
                                       "The name to send in SNI and to verify in the certificate. "
                                       "Set it if the URL has an IP address."),
-    row("upstreams.http2", choice("false", "false").not_yet("true"), "Use HTTP/2 to the servers."),
+    field<&upstream_config::http2>(
+        "upstreams.http2", choice("false", "false|true|auto"),
+        "Use HTTP/2 to the servers. `true`: with TLS by ALPN, and a server that does not agree is "
+        "not used; without TLS by prior knowledge. `auto`: with TLS where the server agrees, else "
+        "HTTP/1.1. gRPC needs it."),
     later("upstreams.tls.certificate", "A certificate to show to the servers."),
     later("upstreams.tls.key", "Its key."),
     later("upstreams.balance", "How a server is chosen."),

@@ -234,6 +234,7 @@ void http1_connection::become_http2(std::string_view bytes) {
 
 void http1_connection::respond_to_malformed(int status) {
   worker_.metrics->requests_malformed.add();
+  auto const grpc = exchange_ ? exchange_->context().grpc : grpc_kind::none;
   if (exchange_) {
     exchange_->abandon(status);
     worker_.exchanges->recycle(std::move(exchange_));
@@ -248,7 +249,13 @@ void http1_connection::respond_to_malformed(int status) {
   minor_version_ = 1;
   is_head_request_ = false;
   phase_ = phase::waiting;
-  send_whole({.status = status, .content = worker_.text, .closes = true}, worker_.date_line());
+  local_reply reply{.status = status, .content = worker_.text, .closes = true};
+  worker_.field_lines.assign(worker_.date_line());
+  if (grpc != grpc_kind::none) {
+    become_grpc(reply, grpc, worker_.grpc_lines);
+    worker_.field_lines.append(reply.field_lines);
+  }
+  send_whole(reply, worker_.field_lines);
   if (taking_) {
     next_request();
   }
@@ -276,14 +283,14 @@ auto http1_connection::waiting_since(instant now) const -> instant {
   return phase_ == phase::head || phase_ == phase::body ? came_at_ : now;
 }
 
-void http1_connection::send_end(bool is_cut) {
-  if (is_cut) {
+void http1_connection::send_end(response_end const& how) {
+  if (how.is_cut) {
     response_done_ = true;  // as far as the exchange goes, which has ended
     close();
     return;
   }
   if (chunks_) {
-    worker_.to_client.append(wire::last_chunk_and_end);
+    wire::append_parts(worker_.to_client, wire::last_chunk, how.trailers, "\r\n");
   }
   response_is_complete();
 }

@@ -34,7 +34,7 @@ class http1_connection final : public engine::watched,
   void time_is_up();
 
   // For the exchange.
-  void send_end(bool is_cut) override;
+  void send_end(response_end const& how) override;
   void give_up() override { out_of_memory(); }
   void resume() override;
 

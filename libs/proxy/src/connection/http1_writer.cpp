@@ -30,6 +30,10 @@ void http1_writer::send_head(wire::response_head const& head, wire::field_set co
   wire::response_forwarding how;
   how.drop = drop;
   how.body = head.body();
+  if (how.body.kind == wire::body_kind::none && !is_head_request_ && head.status() != 204 &&
+      head.status() != 304 && !head.has(wire::known_field::content_length)) {
+    how.body.kind = wire::body_kind::content_length;  // an end that only HTTP/2 has said
+  }
   if (phase_ == phase::body) {
     keep_alive_ = false;  // an answer before the end of the request: the rest is not waited for
   }

@@ -61,10 +61,18 @@ auto http2_client_stream::take(std::string_view bytes) -> bool {
   return !exchange_ || !exchange_->is_above_high_watermark();
 }
 
-void http2_client_stream::take_end() {
-  if (exchange_) {
-    exchange_->body(chunks_ ? wire::last_chunk_and_end : std::string_view(), 0, true);
+void http2_client_stream::take_end(std::string_view trailers) {
+  if (!exchange_) {
+    return;
   }
+  if (!chunks_ || trailers.empty()) {
+    exchange_->body(chunks_ ? wire::last_chunk_and_end : std::string_view(), 0, true);
+    return;
+  }
+  auto& out = connection_.worker_.http2_text;
+  out.clear();
+  wire::append_parts(out, wire::last_chunk, trailers, "\r\n");
+  exchange_->body(out, 0, true);
 }
 
 void http2_client_stream::refuse(int status) {
@@ -75,6 +83,7 @@ void http2_client_stream::refuse(int status) {
   if (exchange_ || !head_sent_) {  // else it is one that was answered before
     on.metrics->requests_malformed.add();
   }
+  auto const grpc = exchange_ ? exchange_->context().grpc : grpc_kind::none;
   abandon(status);
   if (head_sent_) {
     connection_.session_.reset(*stream_, wire::http2_error::cancel);
@@ -85,7 +94,13 @@ void http2_client_stream::refuse(int status) {
   http::problem_writer(on.text, {.title = wire::reason_phrase(status),
                                  .status = status,
                                  .detail = "The request is not one that this gateway takes."});
-  send_whole({.status = status, .content = on.text, .closes = true}, on.date_line());
+  local_reply reply{.status = status, .content = on.text, .closes = true};
+  on.field_lines.assign(on.date_line());
+  if (grpc != grpc_kind::none) {
+    become_grpc(reply, grpc, on.grpc_lines);
+    on.field_lines.append(reply.field_lines);
+  }
+  send_whole(reply, on.field_lines);
 }
 
 void http2_client_stream::resume_waiting() {
@@ -101,7 +116,10 @@ auto http2_client_stream::held_octets() const -> std::size_t {
 }
 
 auto http2_client_stream::waits_for_content() const -> bool {
-  return !stream_->request_is_complete() && !(exchange_ && exchange_->is_above_high_watermark());
+  // In a call of gRPC both sides may be silent for as long as they like once it is answered.
+  bool const is_stream = exchange_ && head_sent_ && exchange_->context().grpc != grpc_kind::none;
+  return !stream_->is_received() && !is_stream &&
+         !(exchange_ && exchange_->is_above_high_watermark());
 }
 
 void http2_client_stream::send_interim(wire::response_head const& head) {
@@ -141,11 +159,11 @@ void http2_client_stream::send_body(std::string_view bytes) {
   }
 }
 
-void http2_client_stream::send_end(bool is_cut) {
-  if (is_cut) {
+void http2_client_stream::send_end(response_end const& how) {
+  if (how.is_cut) {
     connection_.session_.reset(*stream_, wire::http2_error::internal_error);
   } else {
-    connection_.session_.send_end(*stream_);
+    connection_.session_.send_end(*stream_, how.trailers);
   }
   is_over();
 }

@@ -29,7 +29,8 @@ class http2_client_stream final : public client_stream {
 
   /// False when the client is to wait.
   [[nodiscard]] auto take(std::string_view bytes) -> bool;
-  void take_end();
+  /// `trailers` are complete lines.
+  void take_end(std::string_view trailers);
 
   /// Answers in place of an exchange, or resets the stream when a part of an answer is gone
   /// already.
@@ -71,7 +72,7 @@ class http2_client_stream final : public client_stream {
   void send_own_head(int status, std::string_view field_lines,
                      std::optional<std::uint64_t> length) override;
   void send_body(std::string_view bytes) override;
-  void send_end(bool is_cut) override;
+  void send_end(response_end const& how) override;
   void send_whole(local_reply const& reply, std::string_view field_lines) override;
   void give_up() override;
   void flush() override {}  // at the end of the turn

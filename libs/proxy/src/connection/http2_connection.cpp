@@ -151,8 +151,8 @@ auto http2_connection::content(wire::http2_stream& on, std::string_view bytes) -
   return stream_of(on)->take(bytes);
 }
 
-void http2_connection::end_of_request(wire::http2_stream& on) {
-  stream_of(on)->take_end();
+void http2_connection::end_of_request(wire::http2_stream& on, std::string_view trailers) {
+  stream_of(on)->take_end(trailers);
 }
 
 void http2_connection::closed(wire::http2_stream& on) {

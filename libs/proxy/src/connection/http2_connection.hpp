@@ -41,7 +41,7 @@ class http2_connection final : public engine::watched,
   void request(wire::http2_stream& on, wire::request_head const& head) override;
   void refused_request(wire::http2_stream& on, wire::head_fault fault) override;
   [[nodiscard]] auto content(wire::http2_stream& on, std::string_view bytes) -> bool override;
-  void end_of_request(wire::http2_stream& on) override;
+  void end_of_request(wire::http2_stream& on, std::string_view trailers) override;
   void closed(wire::http2_stream& on) override;
 
   [[nodiscard]] auto add_stream(wire::http2_stream& on) -> http2_client_stream&;

@@ -49,8 +49,11 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   forward_.reset();
   early_ = {};
   scim_operation_ = scim_operation::none;
-  octets_at_hand_ = octets_at_hand;
-  request_done_ = request.body().kind == wire::body_kind::none;
+  request_.octets_at_hand = octets_at_hand;
+  request_.is_done = request.body().kind == wire::body_kind::none;
+  if (request.has(known_field::content_type)) {
+    context_.grpc = grpc_kind_of(request);
+  }
   log_.reset();
   if (worker_.log != nullptr) {
     log_.begin(context_, find_client(request, from, *config_->active, worker_.lines),
@@ -75,6 +78,12 @@ void exchange::advance(phase from) {
         context_.reply = repeated_reply(texts(), values_);
         said = step::answered;
         break;
+      }
+      if (context_.grpc != grpc_kind::none) [[unlikely]] {
+        said = call_.enter(context_, worker_);
+        if (said != step::next) {
+          break;
+        }
       }
       [[fallthrough]];
     case phase::key:
@@ -223,7 +232,7 @@ void exchange::quotas_answered(store::spend_answer const& answer) {
   auto const held = std::exchange(held_, nullptr);  // the context points into it
   auto const said = quota_.resume(context_, quotas_, answer, worker_.loop.now());
   if (held) {
-    octets_at_hand_ = held->content_octets;
+    request_.octets_at_hand = held->content_octets;
   } else {
     question_.reset();  // the key phase may have to ask again
   }
@@ -293,7 +302,7 @@ void exchange::begin_forward() {
       replace_max_forwards(text, *count);
     }
   }
-  forward_.start(context_, octets_at_hand_);
+  forward_.start(context_, request_.octets_at_hand);
 }
 
 void exchange::begin_bridge() {
@@ -310,7 +319,7 @@ void exchange::begin_bridge() {
                           {worker_.field_lines, worker_.text, worker_.lines});
     open_head(text);  // how long the content will be is not known yet
     send_continue();
-    if (request_done_) {
+    if (request_.is_done) {
       bridge_content({}, true);
     }
     return;
@@ -323,7 +332,7 @@ void exchange::begin_bridge() {
   how.target = *target;
   append_forwarded_head(text, context_, client_->protocol(), how,
                         {worker_.field_lines, worker_.text, worker_.lines});
-  forward_.start(context_, octets_at_hand_);
+  forward_.start(context_, request_.octets_at_hand);
 }
 
 void exchange::bridge_content(std::string_view framed, bool last) {
@@ -359,7 +368,7 @@ void exchange::begin_scim() {
     return;
   }
   send_continue();
-  if (request_done_) {
+  if (request_.is_done) {
     ask_scim();
   }
 }
@@ -378,7 +387,7 @@ void exchange::ask_scim() {
 }
 
 void exchange::send_continue() {
-  if (!context_.head->has(known_field::expect) || request_done_) {
+  if (!context_.head->has(known_field::expect) || request_.is_done) {
     return;
   }
   constexpr std::string_view interim = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -397,7 +406,7 @@ void exchange::body(std::string_view bytes, std::uint64_t content_octets, bool l
     return;
   }
   context_.request_octets += content_octets;
-  request_done_ = last;
+  request_.is_done = last;
   if (forward_.takes_body()) {
     forward_.body(bytes, content_octets, last);
   } else if (keyed_) {

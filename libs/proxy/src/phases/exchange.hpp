@@ -3,6 +3,7 @@
 
 #include "observe/exchange_log.hpp"
 #include "phases/forward.hpp"
+#include "phases/grpc_call.hpp"
 #include "phases/key/key_phase.hpp"
 #include "phases/overload.hpp"
 #include "phases/quota.hpp"
@@ -40,6 +41,7 @@ struct kept_response {
   std::string_view content_begin{};
   std::string_view content{};
   std::shared_ptr<void const> owner{};  ///< of `content`; without it a copy is made where it waits
+  std::string_view trailers{};          ///< complete lines
   bool closes = false;                  ///< the rest of the request is not waited for
 };
 
@@ -87,12 +89,14 @@ class exchange final {
     quota_.prefetch();
   }
   [[nodiscard]] auto wants_framing() const -> bool { return !bridge_ && client_->wants_framing(); }
-  [[nodiscard]] auto request_done() const noexcept -> bool { return request_done_; }
+  [[nodiscard]] auto request_done() const noexcept -> bool { return request_.is_done; }
 
   // The answer of an upstream. `take_end` ends the exchange.
   void take_head(wire::response_head const& head);
   void take_body(std::string_view bytes, std::uint64_t content_octets);
-  void take_end();
+  void take_end(std::string_view trailers);
+  /// The time of a call of gRPC is over.
+  void deadline_passed();
   /// What came of an answer is of no use.
   void drop_answer();
   /// The head of an answer that is kept: appends the RateLimit fields of the response to
@@ -120,11 +124,12 @@ class exchange final {
   void respond();
   void respond(kept_response const& response);
   void respond(scim_answer answer);
-  /// Ends the response; `is_cut`: it cannot be completed.
-  void finish(bool is_cut);
+  /// Ends the response.
+  void finish(response_end const& how);
 
  private:
   void advance(phase from);
+  void write_reply(std::string& out, local_reply& reply);
   [[nodiscard]] auto enter_key() -> step;
   void ask_quotas();
   void quotas_answered(store::spend_answer const& answer);
@@ -153,13 +158,16 @@ class exchange final {
   client_stream* client_ = nullptr;
   worker_config* config_ = nullptr;
   request_context context_;
-  bool request_done_ = false;
   scim_operation scim_operation_ = scim_operation::none;
-  std::uint64_t octets_at_hand_ = 0;  // of the body, or more, when the head came
-  std::size_t counted_ = 0;           // of `held_octets`
+  struct {
+    bool is_done = false;
+    std::uint64_t octets_at_hand = 0;  // of the body, or more, when the head came
+  } request_;
+  std::size_t counted_ = 0;  // of `held_octets`
   quota_phase quota_;
   overload_phase overload_;
   forward_phase forward_;
+  grpc_call call_{*this};
   exchange_log log_;
   early_answer early_;
   std::shared_ptr<quota_question> question_;  // until what the store of quotas said is done

@@ -20,8 +20,7 @@ void append_trailer_names(std::string& lines, std::span<std::string_view const> 
   for (auto rest : values) {
     while (!rest.empty()) {
       auto const name = http::take_element(rest);
-      if (!name.empty() && wire::use_of_trailer({{name, ""}, wire::find_known_field(name)}) ==
-                               wire::trailer_use::forwarded) {
+      if (!name.empty() && wire::is_forwarded_trailer({{name, ""}, wire::find_known_field(name)})) {
         names.append(names.empty() ? "" : ", ").append(name);
       }
     }
@@ -59,7 +58,7 @@ void exchange::take_head(wire::response_head const& head) {
   trailers.clear();
   if (head.has(known_field::trailer)) [[unlikely]] {
     drop |= {known_field::trailer};
-    if (client_->wants_framing()) {  // else there are no trailers
+    if (client_->protocol() != "HTTP/1.0") {  // which has no trailers
       append_trailer_names(trailers, lines_of(head, known_field::trailer, worker_.lines));
     }
   }
@@ -86,9 +85,9 @@ void exchange::take_body(std::string_view bytes, std::uint64_t content_octets) {
   }
 }
 
-void exchange::take_end() {
+void exchange::take_end(std::string_view trailers) {
   if (!bridge_) {
-    finish(false);
+    finish({.trailers = trailers});
     return;
   }
   respond(bridge_->finish(wall_clock_now()));
@@ -149,6 +148,44 @@ namespace {
 
 }  // namespace
 
+/// A refusal of ours is told to clients of gRPC as they understand it.
+void exchange::write_reply(std::string& out, local_reply& reply) {
+  auto const status = reply.status;
+  if (context_.grpc != grpc_kind::none && !reply.is_service) [[unlikely]] {
+    become_grpc(reply, context_.grpc, worker_.grpc_lines);
+  }
+  write_lines(out, status, lines_of(reply));
+}
+
+/// A call of gRPC ends by trailers, where its head was sent.
+void exchange::deadline_passed() {
+  bool const is_begun =
+      keyed_ ? keyed_->run().at() == idempotency::stage::streaming : forward_.has_sent_head();
+  if (!is_begun) {
+    context_.reply = deadline_reply(texts());
+    if (!keyed_) {
+      forward_.abandon();
+      respond();
+      return;
+    }
+    respond_early();
+  } else if (!keyed_) {
+    forward_.abandon();
+    context_.reason = "deadline";
+    auto& trailers = worker_.reply_lines;
+    trailers.clear();
+    append_grpc_end(trailers, grpc_status_of(504), "The call took longer than its grpc-timeout.");
+    finish({.is_cut = client_->protocol() != "HTTP/2", .trailers = trailers});
+    return;
+  } else if (client_ != nullptr) {
+    std::exchange(client_, nullptr)->send_end({.is_cut = true});
+  }
+  // What has a key goes on without its client.
+  if (auto const keyed = keyed_; keyed && keyed->client_has_gone()) {
+    finish({});
+  }
+}
+
 void exchange::respond() {
   auto& reply = *context_.reply;
   context_.status = reply.status;
@@ -158,15 +195,15 @@ void exchange::respond() {
     keyed->refused();
   }
   if (client_ == nullptr) {
-    finish(false);
+    finish({});
     return;
   }
+  reply.closes = reply.status == 413;  // the rest of the content is not waited for
   auto& lines = worker_.field_lines;
-  write_lines(lines, reply.status, lines_of(reply));
+  write_reply(lines, reply);
   if (reply.is_service) {
     context_.response_octets = reply.content.size();
   }
-  reply.closes = reply.status == 413;  // the rest of the content is not waited for
   auto* const client = close(reply.is_service ? 0 : reply.content.size());
   if (reply.owner) [[unlikely]] {  // an exchange that rests keeps no configuration
     client->send_whole(local_reply(std::move(reply)), lines);
@@ -182,10 +219,10 @@ void exchange::respond_early() {
   if (client_ == nullptr) {
     return;
   }
-  auto& lines = worker_.field_lines;
-  write_lines(lines, reply.status, lines_of(reply));
   early_ = {reply.status, reply.content.size(), reply.reason};
   reply.closes = reply.status == 413;
+  auto& lines = worker_.field_lines;
+  write_reply(lines, reply);
   std::exchange(client_, nullptr)->send_whole(reply, lines);
 }
 
@@ -195,7 +232,7 @@ void exchange::respond(kept_response const& response) {
   context_.response_octets = size;
   auto const keyed = std::exchange(keyed_, nullptr);
   if (client_ == nullptr) {
-    finish(false);
+    finish({});
     return;
   }
   auto& lines = worker_.field_lines;
@@ -204,10 +241,17 @@ void exchange::respond(kept_response const& response) {
     context_.response_octets = 0;
     auto* const client = close();
     client->send_own_head(response.status, lines, size);
-    client->send_end(false);
+    client->send_end({});
     return;
   }
   auto* const client = close();
+  if (!response.trailers.empty()) {
+    client->send_own_head(response.status, lines, std::nullopt);
+    client->send_body(response.content_begin);
+    client->send_body(response.content);
+    client->send_end({.trailers = response.trailers});
+    return;
+  }
   client->send_whole({.status = response.status,
                       .content_type = {},
                       .content_begin = response.content_begin,
@@ -236,7 +280,7 @@ void exchange::respond(scim_answer answer) {
   respond(response);
 }
 
-void exchange::finish(bool is_cut) {
+void exchange::finish(response_end const& how) {
   auto& on = worker_;
   auto const keyed = std::exchange(keyed_, nullptr);
   if (client_ == nullptr && context_.status == 0) {
@@ -244,7 +288,7 @@ void exchange::finish(bool is_cut) {
     context_.reason = "client-gone";
   }
   if (auto* const client = close()) {
-    client->send_end(is_cut);
+    client->send_end(how);
   } else {
     on.exchanges->reclaim(*this);
   }
@@ -266,6 +310,7 @@ auto exchange::close(std::size_t local_octets) -> client_stream* {
     std::exchange(question_, nullptr)->owner = nullptr;  // what is spent meanwhile is released
   }
   forward_.end();
+  call_.end();
   worker_.count_buffered(counted_, 0);
   try {
     quota_.settle(context_, quotas_, worker_.loop.now());

@@ -24,6 +24,7 @@ auto reason_of(upstream_failure why) noexcept -> std::string_view {
     case upstream_failure::timeout: return "upstream-timeout";
     case upstream_failure::idle: return "upstream-idle";
     case upstream_failure::no_descriptor: return "no-descriptor";
+    case upstream_failure::refused_stream: return "upstream-refused-stream";
   }
   return "";
 }
@@ -42,7 +43,7 @@ auto failure_reply(upstream_failure why, reply_texts texts) -> local_reply {
     case upstream_failure::no_descriptor: {
       auto reply = problem_reply(texts, reason_of(why), 503, "Service Unavailable",
                                  "This gateway has no more connections to the service behind it.");
-      reply.field_lines = "Retry-After: 1\r\n";
+      reply.retry_after = std::chrono::seconds(1);
       return reply;
     }
     default:
@@ -52,7 +53,8 @@ auto failure_reply(upstream_failure why, reply_texts texts) -> local_reply {
 }
 
 auto was_not_sent(upstream_failure why) noexcept -> bool {
-  return why == upstream_failure::connect_refused || why == upstream_failure::connect_timeout;
+  return why == upstream_failure::connect_refused || why == upstream_failure::connect_timeout ||
+         why == upstream_failure::refused_stream;
 }
 
 auto is_worth_a_retry(upstream_failure why, bool may_repeat, std::int64_t tries,
@@ -174,25 +176,28 @@ void forward_phase::upstream_body(std::string_view bytes, std::uint64_t content_
   owner_.take_body(bytes, content_octets);
 }
 
-void forward_phase::upstream_done() {
+void forward_phase::upstream_done(std::string_view trailers) {
   upstream_ = nullptr;
-  owner_.take_end();
+  owner_.take_end(trailers);
 }
 
 void forward_phase::upstream_failed(upstream_failure why, std::string unsent) {
-  upstream_ = nullptr;
+  bool const was_started = std::exchange(upstream_, nullptr) != nullptr;
   auto& context = owner_.context();
   context.reason = reason_of(why);
   if (head_sent_) {
-    owner_.finish(true);
+    owner_.finish({.is_cut = true});
     return;
   }
   owner_.drop_answer();
+  // What was given to a connection is not here any more, unless there is no body.
+  bool const is_there = may_repeat_ || !was_started || !unsent.empty();
   if (was_not_sent(why) && !unsent.empty()) {
     request_ = std::move(unsent);
   }
-  if (is_worth_a_retry(why, may_repeat_, tries_, context.route->pool->target().settings->retries)) {
-    send(why == upstream_failure::closed_unanswered);
+  if (is_there &&
+      is_worth_a_retry(why, may_repeat_, tries_, context.route->pool->target().settings->retries)) {
+    send(why == upstream_failure::closed_unanswered || why == upstream_failure::refused_stream);
     return;
   }
   if (why == upstream_failure::no_descriptor) {

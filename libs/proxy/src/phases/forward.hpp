@@ -13,7 +13,7 @@ class worker;
 [[nodiscard]] auto reason_of(upstream_failure why) noexcept -> std::string_view;
 /// What the client is told then.
 [[nodiscard]] auto failure_reply(upstream_failure why, reply_texts texts) -> local_reply;
-/// Whether nothing of the request was sent.
+/// Whether nothing of the request was sent, or the server has done nothing with it.
 [[nodiscard]] auto was_not_sent(upstream_failure why) noexcept -> bool;
 /// Whether the request is sent again after try number `tries`. `may_repeat`: also when it is not
 /// known whether it arrived.
@@ -61,16 +61,18 @@ class forward_phase final : private upstream_user {
   }
   /// The head of the answer goes to the client: the request is not sent again.
   void head_is_sent() noexcept { head_sent_ = true; }
+  [[nodiscard]] auto has_sent_head() const noexcept -> bool { return head_sent_; }
   /// How often an upstream was asked.
   [[nodiscard]] auto tries() const noexcept -> std::int64_t { return tries_; }
   void set_tries(std::int64_t tries) noexcept { tries_ = tries; }
 
  private:
   void prefetch() const noexcept override;
+  void upstream_moved(upstream_stream& to) override { upstream_ = &to; }
   void upstream_interim(wire::response_head const& head) override;
   void upstream_head(wire::response_head const& head) override;
   void upstream_body(std::string_view bytes, std::uint64_t content_octets) override;
-  void upstream_done() override;
+  void upstream_done(std::string_view trailers) override;
   void upstream_failed(upstream_failure why, std::string unsent) override;
   void upstream_resumed() override;
   void flush_client() override;
@@ -84,7 +86,7 @@ class forward_phase final : private upstream_user {
 
   exchange& owner_;
   worker& worker_;
-  upstream_connection* upstream_ = nullptr;
+  upstream_stream* upstream_ = nullptr;
   bool may_repeat_ = false;  // safe, and all of it is in `request_`
   bool head_sent_ = false;
   std::int64_t tries_ = 0;

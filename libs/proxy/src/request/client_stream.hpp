@@ -11,6 +11,13 @@ namespace tidegate::gateway {
 /// head.
 inline constexpr std::size_t large_octets_min = 16 * 1024;
 
+/// How a response ends.
+struct response_end {
+  bool is_cut = false;  ///< the client is to see that it is not whole
+  /// Complete lines of HTTP/1.1. Left out where the client's framing has no place for them.
+  std::string_view trailers{};
+};
+
 /// Takes the response of one exchange.
 class response_sink {
  public:
@@ -26,9 +33,7 @@ class response_sink {
                              std::optional<std::uint64_t> length) = 0;
   /// Sends bytes of the body: with their framing when `client_stream::wants_framing`, else content.
   virtual void send_body(std::string_view bytes) = 0;
-  /// Ends the response: as it should be, or (`is_cut`) so that the client sees that it is not
-  /// whole.
-  virtual void send_end(bool is_cut) = 0;
+  virtual void send_end(response_end const& how) = 0;
   /// Sends all of a response; `field_lines` are all of its head but status, Content-Type and
   /// framing. The exchange may serve another request when it returns.
   virtual void send_whole(local_reply const& reply, std::string_view field_lines) = 0;

@@ -3,6 +3,7 @@
 
 #include <tidegate/proxy/active_config.hpp>
 #include "request/client_address.hpp"
+#include "request/grpc.hpp"
 #include "request/local_reply.hpp"
 
 namespace tidegate::gateway {
@@ -32,6 +33,7 @@ struct request_context {
   std::string_view path{};  ///< normal
   client_address const* from = nullptr;
   wire::method method = wire::method::get;
+  grpc_kind grpc = grpc_kind::none;
 
   // What serves it.
   active_config const* active = nullptr;

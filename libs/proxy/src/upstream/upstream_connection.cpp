@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream/upstream_connection.hpp"
 
+#include "upstream/http2_upstream_connection.hpp"
 #include "upstream/upstream_pool.hpp"
 
 #include <tidegate/config/values.hpp>
+#include <tidegate/wire/http1_write.hpp>
 
 #include <new>
 #include <system_error>
@@ -21,7 +23,7 @@ constexpr std::size_t out_octets_min = 16 * 1024;
 
 upstream_connection::upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
                                          engine::transport transport)
-    : worker_(on), pool_(pool), server_(server), transport_(std::move(transport)) {}
+    : upstream_stream(server), worker_(on), pool_(pool), transport_(std::move(transport)) {}
 
 void upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
   set(worker_.loop.timers(), worker_.loop.now() + wait);
@@ -122,6 +124,10 @@ void upstream_connection::ready(engine::readiness what) {
            "the TLS handshake failed" + (fault.empty() ? "" : ": " + fault));
       return;
     }
+    if (transport_.protocol() == "h2") {
+      become_http2();
+      return;
+    }
     what.writable = true;  // it was, and the request waits
     phase_ = phase::head;
     set_deadline(pool_.upstream_.settings->timeout);
@@ -140,6 +146,22 @@ void upstream_connection::ready(engine::readiness what) {
   if (readable_ && !paused_) {
     read();
   }
+}
+
+void upstream_connection::become_http2() {
+  auto* const next = pool_.add_http2(server_, std::move(transport_));
+  auto* const user = std::exchange(user_, nullptr);
+  auto request = std::exchange(out_, {});
+  close();
+  if (next == nullptr) {
+    pool_.leave(server_);
+    user->upstream_failed(upstream_failure::connect_refused, std::move(request));
+    return;
+  }
+  auto& stream = next->add_stream();
+  user->upstream_moved(stream);
+  stream.start(*user, method_, request);
+  next->handshake_is_done();
 }
 
 void upstream_connection::resume() {
@@ -231,7 +253,7 @@ void upstream_connection::take(std::string_view bytes) {
       }
       continue;
     }
-    body_ = wire::body_decoder(worker_.response.body(), wire::forbidden_trailers::left_out);
+    body_ = wire::body_decoder(worker_.response.body());
     std::string rewritten;
     if (auto first = body_;
         worker_.response.body().kind == wire::body_kind::chunked &&
@@ -240,7 +262,7 @@ void upstream_connection::take(std::string_view bytes) {
       return;
     }
     phase_ = phase::body;
-    pool_.servers_[server_].counts->latency.count(worker_.loop.now() - started_);
+    pool_.note_latency(server_, worker_.loop.now() - started_);
     keep_alive_ = worker_.response.keep_alive();
     user_->upstream_head(worker_.response);
     if (user_ == nullptr) {
@@ -280,24 +302,8 @@ void upstream_connection::take_body(std::string_view bytes) {
       return;
     }
     bytes.remove_prefix(passed.consumed);
-  } else {
-    while (!body_.done() && !bytes.empty()) {
-      auto const fed = body_.feed(bytes);
-      if (fed.state == wire::body_state::refused) {
-        fail(upstream_failure::malformed);
-        return;
-      }
-      if (!fed.content.empty()) {
-        user_->upstream_body(fed.content, fed.content.size());
-        if (user_ == nullptr) {
-          return;
-        }
-      }
-      if (fed.consumed == 0) {
-        break;
-      }
-      bytes.remove_prefix(fed.consumed);
-    }
+  } else if (!take_content(bytes)) {
+    return;
   }
   if (body_.done()) {
     finish(bytes.empty());
@@ -311,8 +317,34 @@ void upstream_connection::take_body(std::string_view bytes) {
   }
 }
 
+/// Without its framing. False when the exchange is over.
+auto upstream_connection::take_content(std::string_view& bytes) -> bool {
+  while (!body_.done() && !bytes.empty()) {
+    auto const fed = body_.feed(bytes);
+    if (fed.state == wire::body_state::refused) {
+      fail(upstream_failure::malformed);
+      return false;
+    }
+    if (!fed.content.empty()) {
+      user_->upstream_body(fed.content, fed.content.size());
+      if (user_ == nullptr) {
+        return false;
+      }
+    }
+    if (fed.state == wire::body_state::trailer) {
+      wire::append_field(in_.trailers, fed.trailer.name, fed.trailer.value);
+    }
+    if (fed.consumed == 0) {
+      break;
+    }
+    bytes.remove_prefix(fed.consumed);
+  }
+  return true;
+}
+
 void upstream_connection::finish(bool reusable) {
   auto* const user = std::exchange(user_, nullptr);
+  auto const trailers = std::exchange(in_.trailers, {});
   pool_.note_answer(server_);
   pool_.leave(server_);
   auto& idle = pool_.servers_[server_].idle;
@@ -328,7 +360,7 @@ void upstream_connection::finish(bool reusable) {
   } else {
     close();
   }
-  user->upstream_done();
+  user->upstream_done(trailers);
 }
 
 /// For people.
@@ -349,6 +381,7 @@ auto upstream_connection::describe(upstream_failure why) const -> std::string {
     case upstream_failure::idle:
       return "nothing came for " + format_duration(settings.idle_timeout) +
              " in the middle of an answer, which was cut (idle-timeout)";
+    case upstream_failure::refused_stream: return "it refused the request";
     case upstream_failure::no_descriptor: break;  // not the server's
   }
   return "";
@@ -406,8 +439,7 @@ void upstream_connection::expired() {
     case phase::head:
       if (auto const more = user_->upstream_is_late()) {
         // No failure yet: the answer is waited for, and the client was told 504.
-        pool_.servers_[server_].report->failed(describe(upstream_failure::timeout), 0, std::nullopt,
-                                               worker_.loop.now());
+        pool_.note_late(server_, describe(upstream_failure::timeout));
         set_deadline(*more);
       } else {
         fail(upstream_failure::timeout);

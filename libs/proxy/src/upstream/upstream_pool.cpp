@@ -7,6 +7,8 @@ namespace {
 
 /// How long a server gets no requests after too many failures in a row.
 constexpr auto ejected_for = std::chrono::seconds(10);
+/// With so many connections of HTTP/2 to a server, no more are made because it refuses requests.
+constexpr std::size_t http2_retry_max = 8;
 
 }  // namespace
 
@@ -17,12 +19,18 @@ upstream_pool::upstream_pool(worker& on, upstream const& to)
     servers_[i].counts->out_until.store(instant::min(), std::memory_order_relaxed);
     servers_[i].report = &on.shared.upstreams.of(to.settings->name, to.servers[i].authority);
     servers_[i].idle.reserve(idle_max);  // nothing may fail where a connection becomes idle
+    servers_[i].speaks_http2 = to.settings->http2 == upstream_http2::always;
   }
 }
 
 upstream_pool::~upstream_pool() {
   while (!all_.empty()) {
     all_.back()->close();
+  }
+  for (auto& each : servers_) {
+    while (!each.http2.empty()) {
+      each.http2.back()->close();
+    }
   }
 }
 
@@ -75,46 +83,114 @@ void upstream_pool::note_failure(std::size_t server, std::string_view what) {
 }
 
 auto upstream_pool::close_idle() -> bool {
-  auto const found =
-      std::ranges::find_if(servers_, [](server_state const& each) { return !each.idle.empty(); });
-  if (found == servers_.end()) {
-    return false;
+  for (auto const& each : servers_) {
+    if (!each.idle.empty()) {
+      each.idle.front()->close();
+      return true;
+    }
+    auto const found = std::ranges::find_if(each.http2, &http2_upstream_connection::is_idle);
+    if (found != each.http2.end()) {
+      (*found)->close();
+      return true;
+    }
   }
-  found->idle.front()->close();
-  return true;
+  return false;
 }
 
-auto upstream_pool::take(bool fresh) -> result<upstream_connection*, upstream_failure> {
+auto upstream_pool::connect(std::size_t server) -> result<engine::transport, upstream_failure> {
+  if (!worker_.has_room_for_upstream()) {
+    return failure(upstream_failure::no_descriptor);
+  }
+  auto socket = engine::connect_to(upstream_.servers[server].address);
+  if (!socket) {
+    note_failure(server, engine::to_string(socket.error()));
+    return failure(upstream_failure::connect_refused);
+  }
+  auto const& name = upstream_.servers[server].tls_name;
+  return name ? engine::transport(*std::move(socket), *upstream_.tls, *name)
+              : engine::transport(*std::move(socket));
+}
+
+auto upstream_pool::take(bool fresh) -> result<upstream_stream*, upstream_failure> {
   auto const server = pick();
   auto& state = servers_[server];
-  upstream_connection* connection = nullptr;
-  if (!fresh && !state.idle.empty()) {
-    connection = state.idle.back();
-    state.idle.pop_back();
-  } else {
-    if (!worker_.has_room_for_upstream()) {
-      return failure(upstream_failure::no_descriptor);
-    }
-    auto socket = engine::connect_to(upstream_.servers[server].address);
-    if (!socket) {
-      note_failure(server, engine::to_string(socket.error()));
-      return failure(upstream_failure::connect_refused);
-    }
-    auto const& name = upstream_.servers[server].tls_name;
-    auto transport = name ? engine::transport(*std::move(socket), *upstream_.tls, *name)
-                          : engine::transport(*std::move(socket));
-    auto made = std::make_unique<upstream_connection>(worker_, *this, server, std::move(transport));
-    if (!worker_.loop.watch(made->transport_.socket(), *made)) {
-      return failure(upstream_failure::connect_refused);
-    }
-    all_.push_back(made.get());
-    worker_.shared.connections.upstreams.fetch_add(1, std::memory_order_relaxed);
-    connection = made.release();
+  auto const taken = state.speaks_http2 ? take_http2(server, fresh) : take_http1(server, fresh);
+  if (taken) {
+    ++state.in_flight;
+    ++in_flight_;
+    state.counts->in_flight.add();
   }
-  ++state.in_flight;
-  ++in_flight_;
-  state.counts->in_flight.add();
-  return connection;
+  return taken;
+}
+
+auto upstream_pool::take_http1(std::size_t server, bool fresh)
+    -> result<upstream_stream*, upstream_failure> {
+  auto& idle = servers_[server].idle;
+  if (!fresh && !idle.empty()) {
+    auto* const connection = idle.back();
+    idle.pop_back();
+    return connection;
+  }
+  TIDEGATE_TRY(auto transport, connect(server));
+  auto made = std::make_unique<upstream_connection>(worker_, *this, server, std::move(transport));
+  if (!worker_.loop.watch(made->transport_.socket(), *made)) {
+    return failure(upstream_failure::connect_refused);
+  }
+  all_.push_back(made.get());
+  worker_.shared.connections.upstreams.fetch_add(1, std::memory_order_relaxed);
+  return made.release();
+}
+
+auto upstream_pool::take_http2(std::size_t server, bool fresh)
+    -> result<upstream_stream*, upstream_failure> {
+  auto& connections = servers_[server].http2;
+  bool const may_connect = connections.size() < http2_retry_max;
+  for (auto* const each : connections) {
+    if (each->has_room() && !(fresh && may_connect && each->has_refused())) {
+      return &each->add_stream();
+    }
+  }
+  TIDEGATE_TRY(auto transport, connect(server));
+  auto made =
+      std::make_unique<http2_upstream_connection>(worker_, *this, server, std::move(transport));
+  if (!worker_.loop.watch(made->socket(), *made)) {
+    return failure(upstream_failure::connect_refused);
+  }
+  connections.push_back(made.get());
+  worker_.shared.connections.upstreams.fetch_add(1, std::memory_order_relaxed);
+  made->connect();
+  return &made.release()->add_stream();
+}
+
+auto upstream_pool::add_http2(std::size_t server, engine::transport transport)
+    -> http2_upstream_connection* {
+  auto made =
+      std::make_unique<http2_upstream_connection>(worker_, *this, server, std::move(transport));
+  if (!worker_.loop.watch_instead(made->socket(), *made)) {
+    return nullptr;
+  }
+  servers_[server].http2.push_back(made.get());
+  worker_.shared.connections.upstreams.fetch_add(1, std::memory_order_relaxed);
+  return made.release();
+}
+
+void upstream_pool::remove_http2(std::size_t server, http2_upstream_connection& gone) {
+  std::erase(servers_[server].http2, &gone);
+  worker_.shared.connections.upstreams.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void upstream_pool::note_protocol(std::size_t server, bool is_http2) {
+  if (upstream_.settings->http2 == upstream_http2::by_alpn) {
+    servers_[server].speaks_http2 = is_http2;
+  }
+}
+
+void upstream_pool::note_latency(std::size_t server, std::chrono::nanoseconds latency) {
+  servers_[server].counts->latency.count(latency);
+}
+
+void upstream_pool::note_late(std::size_t server, std::string_view what) {
+  servers_[server].report->failed(what, 0, std::nullopt, worker_.loop.now());
 }
 
 }  // namespace tidegate::gateway

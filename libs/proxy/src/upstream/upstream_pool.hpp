@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "upstream/http2_upstream_connection.hpp"
 #include "upstream/upstream_connection.hpp"
 #include "worker/worker.hpp"
 
@@ -14,9 +15,10 @@ class upstream_pool final : public idle_connections {
   upstream_pool(upstream_pool const&) = delete;
   auto operator=(upstream_pool const&) -> upstream_pool& = delete;
 
-  /// A connection to the server with the fewest exchanges among those that are not ejected: one
-  /// that rests, the last used first, or a new one. When none can be made: why.
-  [[nodiscard]] auto take(bool fresh) -> result<upstream_connection*, upstream_failure>;
+  /// For one request to the server with the fewest exchanges among those that are not ejected: a
+  /// connection that rests, the last used first, a stream on one of HTTP/2 that has room, or a new
+  /// one. `fresh`: the request was not taken by one of these. When none can be made: why.
+  [[nodiscard]] auto take(bool fresh) -> result<upstream_stream*, upstream_failure>;
   auto close_idle() -> bool override;
 
   [[nodiscard]] auto target() const noexcept -> upstream const& { return upstream_; }
@@ -24,16 +26,35 @@ class upstream_pool final : public idle_connections {
 
  private:
   friend class upstream_connection;
+  friend class http2_upstream_connection;
+  friend class http2_upstream_stream;
   struct server_state {
     server_metrics* counts = nullptr;
     server_report* report = nullptr;
     std::vector<upstream_connection*> idle;
+    std::vector<http2_upstream_connection*> http2;
+    bool speaks_http2 = false;  // as far as is known
     std::int64_t in_flight = 0;
     unsigned failures = 0;  // one after the other
     instant ejected_until{instant::min()};
   };
 
   [[nodiscard]] auto pick() const -> std::size_t;
+  [[nodiscard]] auto connect(std::size_t server) -> result<engine::transport, upstream_failure>;
+  [[nodiscard]] auto take_http1(std::size_t server, bool fresh)
+      -> result<upstream_stream*, upstream_failure>;
+  [[nodiscard]] auto take_http2(std::size_t server, bool fresh)
+      -> result<upstream_stream*, upstream_failure>;
+  /// A connection that turned out to speak HTTP/2; null when the system does not let it be watched.
+  [[nodiscard]] auto add_http2(std::size_t server, engine::transport transport)
+      -> http2_upstream_connection*;
+  void remove_http2(std::size_t server, http2_upstream_connection& gone);
+  /// What a server has agreed to.
+  void note_protocol(std::size_t server, bool is_http2);
+  /// How long the head of a response took.
+  void note_latency(std::size_t server, std::chrono::nanoseconds latency);
+  /// An answer did not come in time, and is still waited for.
+  void note_late(std::size_t server, std::string_view what);
   void note_answer(std::size_t server);
   /// `what` went wrong, for people.
   void note_failure(std::size_t server, std::string_view what);

@@ -20,6 +20,8 @@ class exchange_pool;
 struct turn_buffers {
   static constexpr std::size_t input_octets_max = 64 * 1024;
   std::array<char, input_octets_max> input;  // NOLINT: what is not read is not looked at
+  /// What a server sends by HTTP/2: `input` may be read to while answers in it are handed on.
+  std::array<char, input_octets_max> upstream_input;  // NOLINT
   wire::request_head request;
   wire::response_head response;
   std::string to_client;
@@ -29,6 +31,7 @@ struct turn_buffers {
   std::string field_lines;
   std::string text;
   std::string reply_lines;              // of a reply that a phase makes
+  std::string grpc_lines;               // the same for a client of gRPC
   std::vector<std::string_view> lines;  // of one field
 };
 

@@ -42,8 +42,9 @@ class recorded_client final : public client_stream {
     begin("head", with_status, field_lines);
   }
   void send_body(std::string_view bytes) override { content.append(bytes); }
-  void send_end(bool is_cut) override {
-    trace.emplace_back(is_cut ? "cut" : "end");
+  void send_end(response_end const& how) override {
+    trace.emplace_back(how.is_cut ? "cut" : "end");
+    trailers = how.trailers;
     is_over = true;
   }
   void send_whole(local_reply const& reply, std::string_view field_lines) override {
@@ -66,6 +67,7 @@ class recorded_client final : public client_stream {
   bool closes = false;  // the connection is of no use after the response
   std::string lines;
   std::string content;
+  std::string trailers;
   std::optional<std::uint64_t> length;
   bool is_over = false;
   bool is_full = false;

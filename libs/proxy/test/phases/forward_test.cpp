@@ -29,7 +29,8 @@ constexpr std::array all_failures{why::connect_refused,
                                   why::malformed,
                                   why::timeout,
                                   why::idle,
-                                  why::no_descriptor};
+                                  why::no_descriptor,
+                                  why::refused_stream};
 
 TEST(proxy_forward, tells_clients_and_logs_why_an_upstream_did_not_answer) {
   struct row {
@@ -47,6 +48,7 @@ TEST(proxy_forward, tells_clients_and_logs_why_an_upstream_did_not_answer) {
       {why::timeout, "upstream-timeout", 504, "Gateway Timeout"},
       {why::idle, "upstream-idle", 504, "Gateway Timeout"},
       {why::no_descriptor, "no-descriptor", 503, "Service Unavailable"},
+      {why::refused_stream, "upstream-refused-stream", 502, "Bad Gateway"},
   };
   ASSERT_EQ(rows.size(), all_failures.size());
   std::string content;
@@ -66,16 +68,17 @@ TEST(proxy_forward, has_clients_come_again_only_where_the_gateway_itself_has_no_
   std::string content;
   std::string lines;
   for (auto const failure : all_failures) {
-    EXPECT_EQ(failure_reply(failure, {content, lines}).field_lines,
-              failure == why::no_descriptor ? "Retry-After: 1\r\n" : "")
+    EXPECT_EQ(failure_reply(failure, {content, lines}).retry_after,
+              std::chrono::seconds(failure == why::no_descriptor ? 1 : 0))
         << reason_of(failure);
   }
 }
 
 TEST(proxy_forward, knows_when_nothing_was_sent) {
   for (auto const failure : all_failures) {
-    EXPECT_EQ(was_not_sent(failure),
-              failure == why::connect_refused || failure == why::connect_timeout)
+    EXPECT_EQ(was_not_sent(failure), failure == why::connect_refused ||
+                                         failure == why::connect_timeout ||
+                                         failure == why::refused_stream)
         << reason_of(failure);
   }
 }
@@ -93,6 +96,9 @@ TEST(proxy_forward, tries_again_as_often_as_is_allowed_and_safe) {
       {why::connect_refused, true, {1, 2, 3}},
       {why::connect_timeout, false, {1, 2, 3}},
       {why::connect_timeout, true, {1, 2, 3}},
+      // The server has done nothing with it, and says so.
+      {why::refused_stream, false, {1, 2, 3}},
+      {why::refused_stream, true, {1, 2, 3}},
       // The server had closed a connection that was kept: that costs no try.
       {why::closed_unanswered, false, {1, 1, 1}},
       {why::closed_unanswered, true, {2, 3, 4}},

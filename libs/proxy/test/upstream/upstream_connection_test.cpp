@@ -92,6 +92,7 @@ class scripted_server {
 class noting_user final : public upstream_user {
  public:
   void upstream_connected() override { is_connected = true; }
+  void upstream_moved(upstream_stream& /*to*/) override { notes += "moved; "; }
   void upstream_interim(wire::response_head const& head) override {
     notes += "interim " + std::to_string(head.status()) + "; ";
   }
@@ -102,8 +103,9 @@ class noting_user final : public upstream_user {
     body.append(bytes);
     octets += content_octets;
   }
-  void upstream_done() override {
+  void upstream_done(std::string_view with_trailers) override {
     notes += "done";
+    trailers = with_trailers;
     is_over = true;
   }
   void upstream_failed(upstream_failure why, std::string unsent) override {
@@ -120,6 +122,7 @@ class noting_user final : public upstream_user {
 
   std::string notes;
   std::string body;
+  std::string trailers;
   std::uint64_t octets = 0;
   std::optional<upstream_failure> failure;
   std::size_t unsent_octets = 0;
@@ -146,7 +149,7 @@ class proxy_upstream_connection : public testing::Test {
   }
   [[nodiscard]] auto pool() -> upstream_pool& { return *worker_.current->routes.front().pool; }
   /// Sends a request for `user`, which the server gets.
-  auto ask(noting_user& user, bool accepts = true) -> upstream_connection& {
+  auto ask(noting_user& user, bool accepts = true) -> upstream_stream& {
     auto const taken = pool().take(false);
     EXPECT_TRUE(taken);
     (*taken)->start(user, wire::method::get, request);

@@ -75,6 +75,13 @@ struct overload_config {
 };
 
 /// `upstreams.NAME`
+/// Whether servers are spoken to by HTTP/2.
+enum class upstream_http2 : std::uint8_t {
+  never,
+  always,   ///< by ALPN with TLS, else by prior knowledge
+  by_alpn,  ///< where the server agrees to it; HTTP/1.1 without TLS
+};
+
 struct upstream_config {
   std::string name;
   std::vector<upstream_server> servers;  ///< at least one
@@ -82,6 +89,7 @@ struct upstream_config {
   std::chrono::nanoseconds timeout{0};       ///< until the head of the response
   std::chrono::nanoseconds idle_timeout{0};  ///< between bytes
   std::int64_t retries = 0;                  ///< of requests that are safe to retry
+  upstream_http2 http2 = upstream_http2::never;
   upstream_tls tls;
   std::optional<overload_config> overload;
   auto operator==(upstream_config const&) const -> bool = default;

@@ -4,6 +4,7 @@
 #include <tidegate/base/result.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,10 +18,14 @@ struct tls_server_options {
   bool http2 = true;        ///< offers `h2` besides `http/1.1` (RFC 7301)
 };
 
+/// What a client offers to speak (RFC 7301).
+enum class alpn_offer : std::uint8_t { http1, http2, both };
+
 /// Whom a client believes.
 struct tls_client_options {
   bool verify = true;
   std::optional<std::string> ca;  ///< a file: PEM; the system's when it is missing
+  alpn_offer offer = alpn_offer::http1;
 };
 
 /// What the TLS connections of a listener or of an upstream share: TLS 1.2 or later, ciphers with

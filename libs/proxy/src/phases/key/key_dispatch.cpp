@@ -20,11 +20,24 @@ using wire::known_field;
     case upstream_failure::connect_refused:
     case upstream_failure::connect_timeout: return upstream_fault::not_connected;
     case upstream_failure::no_descriptor: return upstream_fault::no_connection;
+    case upstream_failure::refused_stream: return upstream_fault::refused;
     case upstream_failure::closed_unanswered: return upstream_fault::stale;
     case upstream_failure::timeout:
     case upstream_failure::idle: return upstream_fault::timed_out;
     default: return upstream_fault::closed;
   }
+}
+
+/// Complete lines, each `name: value`.
+[[nodiscard]] auto fields_of(std::string_view lines) -> std::vector<http::field> {
+  std::vector<http::field> fields;
+  while (!lines.empty()) {
+    auto const line = lines.substr(0, lines.find("\r\n"));
+    auto const colon = line.find(": ");
+    fields.push_back({std::string(line.substr(0, colon)), std::string(line.substr(colon + 2))});
+    lines.remove_prefix(line.size() + 2);
+  }
+  return fields;
 }
 
 }  // namespace
@@ -143,7 +156,7 @@ void key_dispatch::upstream_head(wire::response_head const& head) {
     return;
   }
   answer_.status = static_cast<std::uint16_t>(head.status());
-  // Of the answer its content is passed on and kept, without trailers.
+  // Of the answer its content is passed on and kept, with the trailers that come.
   auto const drop = route_.route->fields_made_anew | wire::field_set{known_field::trailer};
   for (auto const& field : head.fields()) {
     bool const is_framing =
@@ -188,9 +201,13 @@ void key_dispatch::upstream_body(std::string_view bytes, std::uint64_t /*content
   phase_.perform(phase_.run().answer_body(bytes, body_part::more, worker_.key_time()));
 }
 
-void key_dispatch::upstream_done() {
+void key_dispatch::upstream_done(std::string_view trailers) {
   auto const self = phase_.shared_from_this();
   upstream_ = nullptr;
+  if (!trailers.empty()) {
+    answer_.trailers = trailers;
+    phase_.run().answer_trailers(fields_of(trailers));
+  }
   if (phase_.run().at() == stage::running) {
     fail_point("answer_complete");
   }

@@ -17,6 +17,7 @@ struct kept_answer {
   std::optional<std::uint64_t> declared_length;
   std::string limit_lines;  ///< the fields of quotas
   std::string body;
+  std::string trailers;  ///< complete lines
 
   /// What the head of the response says. `is_protected`: the key was claimed.
   [[nodiscard]] auto lines(bool is_protected) const -> response_lines;
@@ -45,11 +46,12 @@ class key_dispatch final : public upstream_user {
 
  private:
   // For the connection to the upstream.
+  void upstream_moved(upstream_stream& to) override { upstream_ = &to; }
   void upstream_connected() override;
   void upstream_interim(wire::response_head const& head) override;
   void upstream_head(wire::response_head const& head) override;
   void upstream_body(std::string_view bytes, std::uint64_t content_octets) override;
-  void upstream_done() override;
+  void upstream_done(std::string_view trailers) override;
   void upstream_failed(upstream_failure why, std::string unsent) override;
   [[nodiscard]] auto upstream_is_late() -> std::optional<std::chrono::nanoseconds> override;
   void upstream_resumed() override;
@@ -68,7 +70,7 @@ class key_dispatch final : public upstream_user {
   worker_route const& route_;
   keyed_head& head_;
   keyed_content& content_;
-  upstream_connection* upstream_ = nullptr;
+  upstream_stream* upstream_ = nullptr;
   instant late_until_{};
   kept_answer answer_;
 };

@@ -400,16 +400,16 @@ void key_phase::perform(idempotency::action const& next, idempotency::lookup_res
       break;
     case action_kind::stream: begin_stream(next.stream); break;
     case action_kind::end_stream:
-      leave_exchange().finish(false);
+      leave_exchange().finish({.trailers = dispatch_.answer().trailers});
       fail_point("client_answered");
       break;
-    case action_kind::abort_stream: leave_exchange().finish(true); break;
+    case action_kind::abort_stream: leave_exchange().finish({.is_cut = true}); break;
     case action_kind::answer:
     case action_kind::answer_unknown:
     case action_kind::answer_unreachable: answer(next); break;
     case action_kind::replay: replay(*found); break;
     case action_kind::refuse: refuse(next, found); break;
-    case action_kind::finish: leave_exchange().finish(false); break;
+    case action_kind::finish: leave_exchange().finish({}); break;
   }
 }
 
@@ -433,13 +433,18 @@ void key_phase::admitted() {
   if (replayed_) {
     auto const stored = std::exchange(replayed_, nullptr);
     note(keyed_outcome::replayed, exchange_);
+    std::string trailers;
+    for (auto const& field : stored->trailers) {
+      wire::append_field(trailers, field.name, std::string_view(field.value));
+    }
     auto& to = leave_exchange();
     to.keep_charge();
     to.respond(
         kept_response{.status = stored->status,
                       .lines = {.fields = stored->fields, .has_date = true, .is_replay = true},
                       .content = stored->body,
-                      .owner = stored});
+                      .owner = stored,
+                      .trailers = trailers});
     return;
   }
   if (run_.at() == stage::admission) {
@@ -466,7 +471,7 @@ void key_phase::replay(store::found_record const& found) {
   if (exchange_->client() == nullptr) {
     note(keyed_outcome::replayed, exchange_);
     exchange_->keep_charge();
-    leave_exchange().finish(false);
+    leave_exchange().finish({});
     return;
   }
   if (!found.response) {
@@ -496,7 +501,8 @@ void key_phase::answer(idempotency::action const& how) {
     to.respond(kept_response{.status = kept.status,
                              .lines = kept.lines(is_protected),
                              .content = large ? *large : kept.body,
-                             .owner = large});
+                             .owner = large,
+                             .trailers = kept.trailers});
     fail_point("client_answered");
     return;
   }
@@ -508,7 +514,7 @@ void key_phase::answer(idempotency::action const& how) {
     }
     context.reply = failure_reply(
         is_full ? upstream_failure::no_descriptor : upstream_failure::connect_refused, to.texts());
-    context.reply->field_lines = "Retry-After: 1\r\n";
+    context.reply->retry_after = 1s;
   } else {
     context.reply =
         unknown_reply(to.texts(), idempotency::first_status(how.end), context.reason, settings);
@@ -525,7 +531,8 @@ void key_phase::begin_stream(idempotency::stream_end end) {
   exchange_->take_body(body, body.size());
   exchange_->count_held();
   if (end != idempotency::stream_end::open) {
-    leave_exchange().finish(end == idempotency::stream_end::cut);
+    leave_exchange().finish(
+        {.is_cut = end == idempotency::stream_end::cut, .trailers = kept.trailers});
     fail_point("client_answered");
     return;
   }

@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "upstream/http2_upstream_connection.hpp"
+
+#include "upstream/upstream_pool.hpp"
+
+#include <tidegate/config/values.hpp>
+
+#include <new>
+#include <system_error>
+
+namespace tidegate::gateway {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What is written at most in one turn, so that other connections have theirs.
+constexpr std::size_t write_octets_max = 64 * 1024;
+constexpr int writes_max = 8;
+constexpr std::size_t spare_streams_max = 64;
+/// Text that a stream may keep for the next request.
+constexpr std::size_t spare_octets_max = 4096;
+/// How long a connection is avoided by requests that it, or another one, has refused.
+constexpr auto refusal_is_remembered = 1s;
+
+[[nodiscard]] auto limits_of() -> wire::http2_limits {
+  wire::http2_limits limits;
+  limits.concurrent_streams_max = 100;  // as many as servers are advised to take at least
+  return limits;
+}
+
+/// Null when nothing waits for the response any more.
+[[nodiscard]] auto stream_of(wire::http2_stream const& on) -> http2_upstream_stream* {
+  return static_cast<http2_upstream_stream*>(on.user);
+}
+
+}  // namespace
+
+http2_upstream_connection::http2_upstream_connection(worker& on, upstream_pool& pool,
+                                                     std::size_t server,
+                                                     engine::transport transport)
+    : worker_(on),
+      pool_(pool),
+      server_(server),
+      transport_(std::move(transport)),
+      session_(limits_of(), *this, on.response),
+      received_at_(on.loop.now()) {}
+
+http2_upstream_connection::~http2_upstream_connection() = default;
+
+void http2_upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
+  set(worker_.loop.timers(), worker_.loop.now() + wait);
+}
+
+void http2_upstream_connection::count_waiting() {
+  auto octets = out_.size() + session_.waiting_octets();
+  if (phase_ == phase::connecting) {
+    for (auto const& each : streams_) {
+      octets += each->kept_.size();
+    }
+  }
+  worker_.count_buffered(counted_, phase_ == phase::closed ? 0 : octets);
+}
+
+// ---- its requests ----
+
+auto http2_upstream_connection::has_room() const -> bool {
+  return phase_ <= phase::open && session_.takes_requests() &&
+         streams_.size() < session_.streams_max();
+}
+
+auto http2_upstream_connection::has_refused() const -> bool {
+  return worker_.loop.now() - refused_at_ < refusal_is_remembered;
+}
+
+auto http2_upstream_connection::add_stream() -> http2_upstream_stream& {
+  std::unique_ptr<http2_upstream_stream> made;
+  if (spare_.empty()) {
+    made = std::make_unique<http2_upstream_stream>(*this, server_);
+  } else {
+    made = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  made->position_ = streams_.size();
+  made->follows_others_ = was_used_;
+  made->is_told_ = phase_ != phase::connecting;
+  streams_.push_back(std::move(made));
+  if (streams_.size() == 1 && phase_ == phase::open) {
+    set_deadline(pool_.target().settings->idle_timeout / 2);
+  }
+  return *streams_.back();
+}
+
+auto http2_upstream_connection::release(http2_upstream_stream& stream) -> upstream_user* {
+  auto* const user = std::exchange(stream.user_, nullptr);
+  if (stream.stream_ != nullptr) {
+    stream.stream_->user = nullptr;
+    stream.stream_ = nullptr;
+  }
+  if (fed_ == &stream) {
+    fed_ = nullptr;
+  }
+  stream.cancel();
+  pool_.leave(server_);
+  auto& place = streams_[stream.position_];
+  auto done = std::move(place);
+  if (auto& last = streams_.back(); &last != &place) {
+    place = std::move(last);
+    place->position_ = done->position_;
+  }
+  streams_.pop_back();
+  if (streams_.empty() && phase_ == phase::open) {
+    set_deadline(pool_.target().settings->idle_timeout);
+    write_soon();  // or it is closed, if it takes no more of them
+  }
+  done->keeps_ = true;
+  done->is_whole_ = false;
+  done->answered_ = false;
+  done->paused_ = false;
+  done->was_full_ = false;
+  done->body_ = {};
+  done->kept_.clear();
+  done->rest_.clear();
+  done->trailers_.clear();
+  if (spare_.size() < spare_streams_max && done->kept_.capacity() <= spare_octets_max) {
+    spare_.push_back(std::move(done));
+  } else {
+    done->kept_.shrink_to_fit();
+    retired_.push_back(std::move(done));
+  }
+  return user;
+}
+
+void http2_upstream_connection::switch_to(http2_upstream_stream* next) {
+  auto* const last = std::exchange(fed_, next);
+  if (last != nullptr && last != next && last->user_ != nullptr) {
+    last->user_->flush_client();
+  }
+}
+
+// ---- the session ----
+
+void http2_upstream_connection::interim(wire::http2_stream& on, wire::response_head const& head) {
+  if (auto* const stream = stream_of(on)) {
+    switch_to(stream);
+    stream->user_->upstream_interim(head);
+  }
+}
+
+void http2_upstream_connection::response(wire::http2_stream& on, wire::response_head const& head) {
+  ping_.sent = false;
+  if (auto* const stream = stream_of(on)) {
+    switch_to(stream);
+    stream->take_head(head);
+  }
+}
+
+auto http2_upstream_connection::content(wire::http2_stream& on, std::string_view bytes) -> bool {
+  ping_.sent = false;
+  auto* const stream = stream_of(on);
+  if (stream == nullptr) {
+    return true;
+  }
+  switch_to(stream);
+  return stream->take_content(bytes);
+}
+
+void http2_upstream_connection::end_of_response(wire::http2_stream& on, std::string_view trailers) {
+  if (auto* const stream = stream_of(on)) {
+    switch_to(stream);
+    stream->take_end(trailers);
+  }
+}
+
+void http2_upstream_connection::closed(wire::http2_stream& on, wire::http2_stream_end how) {
+  auto* const stream = stream_of(on);
+  if (stream == nullptr) {
+    return;
+  }
+  switch_to(nullptr);
+  if (stream_of(on) != stream) {
+    return;
+  }
+  auto const why = stream->failure_of(how);
+  if (why == upstream_failure::refused_stream) {
+    refused_at_ = worker_.loop.now();
+  }
+  fail(*stream, why, how == wire::http2_stream_end::reset ? "it reset the stream" : std::string(),
+       why != upstream_failure::refused_stream);
+}
+
+// ---- input ----
+
+void http2_upstream_connection::connect() {
+  set_deadline(pool_.target().settings->connect_timeout);
+}
+
+void http2_upstream_connection::ready(engine::readiness what) {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  if (phase_ == phase::connecting) {
+    resume_connecting(what);
+    if (phase_ != phase::open) {
+      return;
+    }
+  }
+  socket_.closing = socket_.closing || what.closing || what.hung_up;
+  socket_.readable = socket_.readable || what.readable || what.hung_up;
+  if (what.writable) {
+    socket_.writable = true;
+    if (!out_.empty() || session_.wants_output()) {
+      write_soon();
+    }
+  }
+  if (socket_.readable) {
+    read();
+  }
+}
+
+void http2_upstream_connection::resume_connecting(engine::readiness what) {
+  if (!socket_.connected) {
+    if (!what.writable && !what.hung_up) {
+      return;
+    }
+    if (auto const code = engine::connect_error(transport_.socket()); code != 0) {
+      fail_all(upstream_failure::connect_refused, std::system_category().message(code));
+      return;
+    }
+    socket_.connected = true;
+  }
+  auto const state = transport_.handshake();
+  if (state == engine::io_state::again) {
+    return;
+  }
+  if (state != engine::io_state::done) {
+    auto const fault = transport_.verify_fault();
+    fail_all(upstream_failure::connect_refused,
+             "the TLS handshake failed" + (fault.empty() ? "" : ": " + fault));
+    return;
+  }
+  if (transport_.is_secure() && transport_.protocol() != "h2") {
+    pool_.note_protocol(server_, false);
+    fail_all(upstream_failure::connect_refused, "it does not agree to HTTP/2 (ALPN)");
+    return;
+  }
+  handshake_is_done();
+}
+
+void http2_upstream_connection::handshake_is_done() {
+  socket_.connected = true;
+  phase_ = phase::open;
+  received_at_ = worker_.loop.now();
+  set_deadline(pool_.target().settings->idle_timeout / 2);
+  pool_.note_protocol(server_, true);
+  for (std::size_t i = 0; i < streams_.size() && phase_ == phase::open;) {
+    if (auto& each = *streams_[i]; std::exchange(each.is_told_, true)) {
+      ++i;
+    } else {
+      each.connected();
+      i = 0;  // what it leads to may have ended others
+    }
+  }
+  write_soon();
+}
+
+void http2_upstream_connection::read() {
+  while (socket_.readable && phase_ == phase::open) {
+    auto const [state, size] = transport_.read(worker_.upstream_input);
+    if (state != engine::io_state::done) {
+      socket_.readable = false;
+      if (state != engine::io_state::again) {
+        fail_all(upstream_failure::closed, {});
+      }
+      return;
+    }
+    socket_.readable = socket_.closing || size == worker_.upstream_input.size();
+    received_at_ = worker_.loop.now();
+    ping_.answered = true;
+    bool const is_sound = session_.receive({worker_.upstream_input.data(), size}, received_at_);
+    switch_to(nullptr);
+    if (phase_ != phase::open) {
+      return;
+    }
+    if (!is_sound) {
+      phase_ = phase::ending;
+      fail_all(upstream_failure::malformed, {});
+      return;
+    }
+    if (!session_.takes_requests()) {
+      fail_refused();
+    }
+  }
+  if (phase_ == phase::open && session_.wants_output()) {
+    write_soon();
+  }
+}
+
+/// Requests whose head was not sent before the server took no more of them.
+void http2_upstream_connection::fail_refused() {
+  has_refused_ = false;
+  for (std::size_t i = 0; i < streams_.size() && phase_ == phase::open;) {
+    if (auto& each = *streams_[i]; each.stream_ == nullptr && each.user_ != nullptr) {
+      fail(each, upstream_failure::refused_stream, {}, false);
+      i = 0;  // what it leads to may have ended others
+    } else {
+      ++i;
+    }
+  }
+  if (streams_.empty() && phase_ == phase::open) {
+    close();
+  }
+}
+
+// ---- output ----
+
+void http2_upstream_connection::wake() {
+  worker_.loop.at_end_of_turn(*this);
+}
+
+void http2_upstream_connection::turn_ends() {
+  writes_soon_ = false;
+  retired_.clear();
+  if (has_refused_ && phase_ == phase::open) {
+    fail_refused();
+  }
+  if (phase_ == phase::open) {
+    write();
+  }
+  if (phase_ == phase::open && streams_.empty() && !session_.takes_requests()) {
+    close();
+  }
+}
+
+void http2_upstream_connection::write() {
+  int writes = 0;
+  while (socket_.writable && writes < writes_max && phase_ == phase::open && write_some()) {
+    ++writes;
+  }
+  if (phase_ != phase::open) {
+    return;
+  }
+  if (writes == writes_max) {
+    write_soon();
+  }
+  count_waiting();
+  resume_full();
+}
+
+/// Writes once. False when there was nothing to write, or the connection is closed by it.
+auto http2_upstream_connection::write_some() -> bool {
+  auto& gathered = worker_.http2_output;
+  gathered.assign(out_);
+  bool const is_sound = session_.take_output(gathered, write_octets_max);
+  if (phase_ != phase::open || gathered.empty()) {
+    gathered.clear();
+    return false;
+  }
+  if (!is_sound) {
+    gathered.clear();
+    fail_all(upstream_failure::malformed, {});
+    return false;
+  }
+  auto const [state, sent] = transport_.write(gathered);
+  if (state == engine::io_state::failed) {
+    gathered.clear();
+    out_.clear();
+    // The server is gone; what it may have answered before is still to be read.
+    socket_.writable = false;
+    socket_.closing = true;
+    socket_.readable = true;
+    read();
+    return false;
+  }
+  socket_.writable = sent == gathered.size();
+  if (socket_.writable) {
+    (void)std::exchange(out_, {});  // with its buffer
+  } else {
+    out_.assign(gathered, sent);
+  }
+  gathered.clear();
+  return true;
+}
+
+void http2_upstream_connection::resume_full() {
+  if (!std::exchange(has_full_, false)) {
+    return;
+  }
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    auto& each = *streams_[i];
+    if (each.was_full_ && each.user_ != nullptr && !each.is_above_high_watermark()) {
+      each.user_->upstream_resumed();
+    }
+  }
+}
+
+// ---- ends ----
+
+auto http2_upstream_connection::describe(upstream_failure why) const -> std::string {
+  auto const& settings = *pool_.target().settings;
+  switch (why) {
+    case upstream_failure::connect_timeout:
+      return "no connection within " + format_duration(settings.connect_timeout) +
+             " (connect-timeout)";
+    case upstream_failure::malformed: return "its answer is not valid HTTP/2";
+    case upstream_failure::timeout:
+      return "no answer within " + format_duration(settings.timeout) + " (timeout)";
+    case upstream_failure::idle:
+      return "nothing came for " + format_duration(settings.idle_timeout) +
+             " in the middle of an answer, which was cut (idle-timeout)";
+    case upstream_failure::refused_stream: return "it refused the request";
+    default: return "it closed the connection";
+  }
+}
+
+void http2_upstream_connection::fail(http2_upstream_stream& stream, upstream_failure why,
+                                     std::string const& detail, bool counts) {
+  if (counts) {
+    try {
+      pool_.note_failure(server_, detail.empty() ? describe(why) : detail);
+    } catch (std::bad_alloc const&) {  // its user has to know in any case
+    }
+  }
+  auto unsent = stream.keeps_ ? std::exchange(stream.kept_, {}) : std::string();
+  if (auto* const user = release(stream)) {
+    user->upstream_failed(why, std::move(unsent));
+  }
+}
+
+void http2_upstream_connection::fail_all(upstream_failure why, std::string const& detail) {
+  if (phase_ == phase::ending) {  // the last word says why
+    std::string last;
+    (void)session_.take_output(last, write_octets_max);
+    (void)transport_.write(out_.append(last));
+  }
+  auto failed = std::exchange(streams_, {});
+  for (auto& each : failed) {
+    each->cancel();
+    if (each->stream_ != nullptr) {
+      each->stream_->user = nullptr;
+      each->stream_ = nullptr;
+    }
+  }
+  fed_ = nullptr;
+  bool counts = true;
+  close();
+  for (auto& each : failed) {
+    auto* const user = std::exchange(each->user_, nullptr);
+    if (user == nullptr) {
+      continue;
+    }
+    pool_.leave(server_);
+    auto said = why;
+    if (why == upstream_failure::closed && !each->answered_ && each->follows_others_) {
+      said = upstream_failure::closed_unanswered;
+    }
+    if (said == upstream_failure::closed_unanswered) {
+      pool_.note_answer(server_);
+    } else if (std::exchange(counts, false)) {  // it is one failure, of however many requests
+      try {
+        pool_.note_failure(server_, detail.empty() ? describe(why) : detail);
+      } catch (std::bad_alloc const&) {
+      }
+    }
+    user->upstream_failed(said, each->keeps_ ? std::move(each->kept_) : std::string());
+  }
+}
+
+void http2_upstream_connection::close() {
+  if (phase_ == phase::closed) {
+    return;
+  }
+  if (!streams_.empty()) {
+    fail_all(upstream_failure::closed, {});
+    return;
+  }
+  phase_ = phase::closed;
+  cancel();
+  out_.clear();
+  count_waiting();
+  transport_.close();
+  pool_.remove_http2(server_, *this);
+  worker_.loop.dispose(std::unique_ptr<watched>(this));
+}
+
+void http2_upstream_connection::out_of_memory() {
+  fail_all(upstream_failure::closed, {});
+}
+
+void http2_upstream_connection::expired() {
+  auto const half = pool_.target().settings->idle_timeout / 2;
+  if (phase_ == phase::connecting) {
+    fail_all(upstream_failure::connect_timeout, {});
+    return;
+  }
+  if (phase_ != phase::open) {
+    return;
+  }
+  if (streams_.empty()) {
+    close();
+    return;
+  }
+  auto const silent = worker_.loop.now() - received_at_;
+  if (ping_.sent && !ping_.answered) {
+    fail_all(upstream_failure::closed, "it does not answer to PING");
+  } else if (silent < half) {
+    set_deadline(half - silent);
+  } else if (ping_.sent) {  // once in a silence: some servers close for more
+    set_deadline(half);
+  } else {
+    ping_.sent = true;
+    ping_.answered = false;
+    session_.send_ping();
+    write_soon();
+    set_deadline(half);
+  }
+}
+
+}  // namespace tidegate::gateway

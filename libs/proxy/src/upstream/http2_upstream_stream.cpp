@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "upstream/http2_upstream_stream.hpp"
+
+#include "upstream/http2_upstream_connection.hpp"
+#include "upstream/upstream_pool.hpp"
+
+#include <tidegate/wire/http1_write.hpp>
+
+namespace tidegate::gateway {
+
+namespace {
+
+/// What may wait to be sent before no more of a request is read: less when many clients share the
+/// memory, but never less than this.
+constexpr std::size_t waiting_octets_max = 256 * 1024;
+constexpr std::size_t waiting_octets_min = 16 * 1024;
+/// A request is kept up to here, so that it can be sent again when the server refuses it.
+constexpr std::size_t kept_octets_max = 64 * 1024;
+/// Trailers were judged where they came in.
+constexpr wire::body_limits any_trailers{.trailer_octets_max = 1U << 20U,
+                                         .trailers_max = 1U << 20U};
+
+}  // namespace
+
+void http2_upstream_stream::set_deadline(std::chrono::nanoseconds wait) {
+  auto& loop = connection_.worker_.loop;
+  set(loop.timers(), loop.now() + wait);
+}
+
+void http2_upstream_stream::start(upstream_user& user, wire::method method,
+                                  std::string_view bytes) {
+  user_ = &user;
+  method_ = method;
+  started_ = connection_.worker_.loop.now();
+  if (is_connected()) {
+    await_answer();
+  }
+  if (!bytes.empty()) {
+    send(bytes);
+  }
+}
+
+auto http2_upstream_stream::is_connected() const noexcept -> bool {
+  return connection_.phase_ != http2_upstream_connection::phase::connecting;
+}
+
+void http2_upstream_stream::await_answer() {
+  set_deadline(connection_.pool_.target().settings->timeout);
+}
+
+void http2_upstream_stream::connected() {
+  if (user_ == nullptr) {
+    return;
+  }
+  await_answer();
+  user_->upstream_connected();
+  if (user_ != nullptr && stream_ == nullptr && !kept_.empty()) {
+    open();
+  }
+}
+
+void http2_upstream_stream::send(std::string_view bytes) {
+  if (bytes.empty() || connection_.phase_ == http2_upstream_connection::phase::closed) {
+    return;
+  }
+  if (keeps_) {
+    kept_.append(bytes);
+  }
+  if (!is_connected()) {
+    connection_.count_waiting();
+    return;
+  }
+  if (stream_ == nullptr) {
+    open();
+  } else {
+    send_body(bytes);
+  }
+  if (kept_.size() > kept_octets_max) {
+    keeps_ = false;
+    std::string().swap(kept_);
+  }
+  connection_.write_soon();
+}
+
+void http2_upstream_stream::open() {
+  auto& session = connection_.session_;
+  auto& worker = connection_.worker_;
+  if (!session.takes_requests()) {  // since it was chosen
+    connection_.has_refused_ = true;
+    connection_.write_soon();
+    return;
+  }
+  auto const& to = connection_.pool_.target().servers[server_];
+  auto text = wire::split_request_text(kept_);
+  text.request.scheme = to.tls_name ? "https" : "http";
+  auto const [stream, body] = session.open(text.request, method_, worker.loop.now());
+  stream.user = this;
+  stream_ = &stream;
+  body_ = wire::body_decoder(body);
+  is_whole_ = body.kind == wire::body_kind::none;
+  send_body(std::string_view(kept_).substr(text.size));
+}
+
+void http2_upstream_stream::send_body(std::string_view bytes) {
+  std::string joined;
+  if (!rest_.empty()) {
+    joined = std::exchange(rest_, {});
+    joined.append(bytes);
+    bytes = joined;
+  }
+  while (!bytes.empty() && !body_.done()) {
+    auto const fed = body_.feed(bytes, any_trailers);
+    if (!fed.content.empty()) {
+      connection_.session_.send_content(*stream_, fed.content);
+    }
+    if (fed.state == wire::body_state::trailer) {
+      wire::append_field(trailers_, fed.trailer.name, fed.trailer.value);
+    }
+    if (fed.consumed == 0) {
+      break;
+    }
+    bytes.remove_prefix(fed.consumed);
+  }
+  if (body_.done() && !std::exchange(is_whole_, true)) {
+    connection_.session_.send_end(*stream_, trailers_);
+  } else if (!body_.done()) {
+    rest_.assign(bytes);
+  }
+}
+
+auto http2_upstream_stream::is_above_high_watermark() const noexcept -> bool {
+  auto const octets = waiting_octets();
+  was_full_ = octets > waiting_octets_min &&
+              octets > connection_.worker_.share_of_buffers(waiting_octets_min, waiting_octets_max);
+  connection_.has_full_ = connection_.has_full_ || was_full_;
+  return was_full_;
+}
+
+void http2_upstream_stream::resume() {
+  if (std::exchange(paused_, false) && stream_ != nullptr) {
+    connection_.session_.let_send(*stream_);
+    connection_.write_soon();
+  }
+}
+
+void http2_upstream_stream::abandon() {
+  auto& connection = connection_;
+  if (stream_ != nullptr) {
+    connection.session_.reset(*stream_, wire::http2_error::cancel);
+  }
+  (void)connection.release(*this);
+  connection.write_soon();
+}
+
+// ---- what comes ----
+
+void http2_upstream_stream::take_head(wire::response_head const& head) {
+  auto& worker = connection_.worker_;
+  auto const& settings = *connection_.pool_.target().settings;
+  answered_ = true;
+  keeps_ = false;  // it is not sent again
+  kept_.clear();
+  connection_.pool_.note_latency(server_, worker.loop.now() - started_);
+  set_deadline(settings.idle_timeout);
+  user_->upstream_head(head);
+}
+
+auto http2_upstream_stream::take_content(std::string_view bytes) -> bool {
+  auto* const stream = stream_;
+  set_deadline(connection_.pool_.target().settings->idle_timeout);
+  user_->upstream_body(bytes, bytes.size());
+  if (stream->user != this || user_ == nullptr) {
+    return true;  // it is over
+  }
+  if (user_->client_is_full()) {
+    paused_ = true;
+  }
+  return !paused_;
+}
+
+void http2_upstream_stream::take_end(std::string_view trailers) {
+  auto& connection = connection_;
+  if (!is_whole_) {  // the server wants no more of it
+    connection.session_.reset(*stream_, wire::http2_error::cancel);
+  }
+  connection.was_used_ = true;
+  connection.pool_.note_answer(server_);
+  connection.switch_to(this);
+  connection.fed_ = nullptr;
+  connection.release(*this)->upstream_done(trailers);
+}
+
+auto http2_upstream_stream::failure_of(wire::http2_stream_end how) const -> upstream_failure {
+  switch (how) {
+    case wire::http2_stream_end::refused: return upstream_failure::refused_stream;
+    case wire::http2_stream_end::malformed: return upstream_failure::malformed;
+    default: return upstream_failure::closed;
+  }
+}
+
+void http2_upstream_stream::expired() {
+  auto& connection = connection_;
+  auto const& settings = *connection.pool_.target().settings;
+  if (user_ == nullptr) {
+    return;
+  }
+  if (answered_ && paused_) {  // it is the client that is slow, and has its own time
+    set_deadline(settings.idle_timeout);
+    return;
+  }
+  if (!answered_) {
+    if (auto const more = user_->upstream_is_late()) {
+      // No failure yet: the answer is waited for, and the client was told 504.
+      connection.pool_.note_late(server_, connection.describe(upstream_failure::timeout));
+      set_deadline(*more);
+      return;
+    }
+  }
+  if (stream_ != nullptr) {
+    connection.session_.reset(*stream_, wire::http2_error::cancel);
+  }
+  connection.write_soon();
+  connection.fail(*this, answered_ ? upstream_failure::idle : upstream_failure::timeout, {}, true);
+}
+
+}  // namespace tidegate::gateway
