@@ -220,7 +220,7 @@ TEST(gateway_skipped_body, closes_the_connection_when_its_framing_is_broken) {
 
 TEST(gateway_skipped_body, is_answered_when_its_framing_is_broken_in_the_same_bytes) {
   gateway const with(nowhere_config());
-  for (auto const* const content : {"xx\r\nhello", "5\r\nhelloxx", "0\r\nHost: b\r\n\r\n"}) {
+  for (auto const* const content : {"xx\r\nhello", "5\r\nhelloxx", "0\r\nHost\r\n\r\n"}) {
     SCOPED_TRACE(content);
     auto client = with.connect();
     client.send(std::string(nowhere_head) + "Transfer-Encoding: chunked\r\n\r\n" + content);

@@ -95,6 +95,28 @@ TEST(gateway_http2, answers_429_to_a_body_that_is_still_coming) {
               StartsWith("HTTP/2 429"));
 }
 
+/// `x-sum: 1`, and `content-length: 9`, as HPACK writes them.
+constexpr auto trailers_block = "\x40\x05x-sum\x01\x31\x0f\x0d\x01\x39"sv;
+
+TEST(gateway_http2, sends_trailers_of_a_client_on_without_those_that_frame) {
+  origin upstream;
+  gateway const under_test(proxy_config(upstream.url()));
+  raw_client client(under_test.connect());
+  client.post(1);
+  client.send(data, 0, 1, "hello");
+  client.send(headers, 5, 1, trailers_block);
+  auto to_gateway = upstream.accept();
+  auto const request = to_gateway.read_request();
+  EXPECT_EQ(request.body, "hello");
+  EXPECT_EQ(request.trailers, "x-sum: 1\r\n");
+  to_gateway.send(
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Sum: 2\r\n\r\n");
+  EXPECT_THAT(client.read(headers).payload, Not(HasSubstr("x-sum")));
+  EXPECT_EQ(client.read(data).payload, "hi");
+  auto const end = client.read(headers);
+  EXPECT_EQ(end.stream, 1U);
+}
+
 TEST(gateway_http2, sends_a_body_on_with_the_length_that_the_client_said) {
   origin upstream;
   gateway const under_test(proxy_config(upstream.url()));

@@ -452,7 +452,7 @@ TEST_F(gateway_idempotency, does_not_know_what_it_had_sent_when_it_was_killed) {
   expect_code(with.ask(post("\"k\"")), 409, "outcome-unknown");
 }
 
-TEST_F(gateway_idempotency, promises_no_trailers_since_it_sends_none) {
+TEST_F(gateway_idempotency, replays_trailers_without_those_of_quotas) {
   origin api;
   gateway const with(keyed_config(api.url(), data_));
   auto [client, server, seen] = begin(with, api, post("\"k\""));
@@ -461,10 +461,12 @@ TEST_F(gateway_idempotency, promises_no_trailers_since_it_sends_none) {
       "5\r\nhello\r\n0\r\nRateLimit: \"a\";r=1;t=2\r\nX-Sum: 1\r\n\r\n");
   auto const first = client.read_response();
   EXPECT_EQ(first.body, "hello");
-  EXPECT_EQ(first.trailers, "");
+  EXPECT_EQ(first.trailers, "X-Sum: 1\r\n");
   EXPECT_EQ(first.count("Trailer"), 0U);
   auto const again = with.ask(post("\"k\""));
   EXPECT_EQ(again.field("Idempotent-Replayed"), "true");
+  EXPECT_EQ(again.body, "hello");
+  EXPECT_EQ(again.trailers, "X-Sum: 1\r\n");
   EXPECT_EQ(again.count("Trailer") + again.count("RateLimit"), 0U);
 }
 

@@ -3,7 +3,10 @@
 
 #include "gateway.hpp"
 
+#include <nghttp2/nghttp2.h>
+
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +25,7 @@ enum frame_type : std::uint8_t {
 
 struct frame {
   std::uint8_t type = 0;
+  std::uint8_t flags = 0;
   std::uint32_t stream = 0;
   std::string payload;
 };
@@ -34,13 +38,10 @@ inline auto number_of(std::string_view octets) -> std::uint32_t {
   return number;
 }
 
-/// A client that sends frames one by one, and whatever it likes.
-class raw_client {
+/// One end of a connection of HTTP/2 that sends frames one by one, and whatever it likes.
+class raw_frames {
  public:
-  explicit raw_client(connection to) : connection_(std::move(to)) {
-    connection_.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    send(4, 0, 0, "");
-  }
+  explicit raw_frames(connection over) : connection_(std::move(over)) {}
 
   void send(std::uint8_t type, std::uint8_t flags, std::uint32_t stream, std::string_view payload) {
     std::string out;
@@ -54,25 +55,22 @@ class raw_client {
     }
     connection_.send(out.append(payload));
   }
-  /// `GET /` or `POST /`, of http://a.
-  void get(std::uint32_t stream) {
-    send(headers, 5, stream,
-         "\x82\x86\x84\x41\x01"
-         "a");
+  void reset(std::uint32_t stream, std::uint8_t why = 8) {
+    send(rst_stream, 0, stream, {"\0\0\0", 3}, why);
   }
-  void post(std::uint32_t stream) {
-    send(headers, 4, stream,
-         "\x83\x86\x84\x41\x01"
-         "a");
-  }
-  void reset(std::uint32_t stream) {
-    send(rst_stream, 0, stream, std::string_view("\0\0\0\x08", 4));
+  /// The last octet of the payload apart.
+  void send(std::uint8_t type, std::uint8_t flags, std::uint32_t stream, std::string_view payload,
+            std::uint8_t last) {
+    send(type, flags, stream, std::string(payload) + static_cast<char>(last));
   }
 
   /// The next frame.
   auto read() -> frame {
     auto const head = connection_.read(9);
-    frame out{static_cast<std::uint8_t>(head[3]), number_of(head.substr(5)), {}};
+    frame out{static_cast<std::uint8_t>(head[3]),
+              static_cast<std::uint8_t>(head[4]),
+              number_of(head.substr(5)),
+              {}};
     out.payload = connection_.read(number_of(head.substr(0, 3)));
     return out;
   }
@@ -88,6 +86,89 @@ class raw_client {
 
  private:
   connection connection_;
+};
+
+/// A client of that kind.
+class raw_client : public raw_frames {
+ public:
+  explicit raw_client(connection to) : raw_frames(std::move(to)) {
+    socket().send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    send(settings, 0, 0, "");
+  }
+  /// `GET /` or `POST /`, of http://a.
+  void get(std::uint32_t stream) {
+    send(headers, 5, stream,
+         "\x82\x86\x84\x41\x01"
+         "a");
+  }
+  void post(std::uint32_t stream) {
+    send(headers, 4, stream,
+         "\x83\x86\x84\x41\x01"
+         "a");
+  }
+};
+
+/// A server of that kind, behind the gateway.
+class raw_server : public raw_frames {
+ public:
+  /// `with` are its settings.
+  explicit raw_server(connection from, std::string_view with = {}) : raw_frames(std::move(from)) {
+    if (socket().read(24) != "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") {
+      throw std::runtime_error("no preface");
+    }
+    send(settings, 0, 0, with);
+    nghttp2_hd_inflate_new(&inflater_);
+  }
+  raw_server(raw_server&& other) noexcept
+      : raw_frames(std::move(other)), inflater_(std::exchange(other.inflater_, nullptr)) {}
+  auto operator=(raw_server&&) -> raw_server& = delete;
+  ~raw_server() {
+    if (inflater_ != nullptr) {
+      nghttp2_hd_inflate_del(inflater_);
+    }
+  }
+
+  struct request {
+    std::uint32_t stream = 0;
+    bool is_last = false;
+    std::string fields;  ///< `name: value` and a line break each
+  };
+  /// The next HEADERS, whatever comes before it: those of a request, or trailers.
+  auto read_request() -> request {
+    auto const head = read(headers);
+    request out{head.stream, (head.flags & 1U) != 0, {}};
+    auto const* at = reinterpret_cast<std::uint8_t const*>(head.payload.data());
+    auto left = head.payload.size();
+    for (int flags = 0; (flags & NGHTTP2_HD_INFLATE_FINAL) == 0;) {
+      nghttp2_nv field{};
+      auto const size = nghttp2_hd_inflate_hd2(inflater_, &field, &flags, at, left, 1);
+      if (size < 0) {
+        throw std::runtime_error("no field block");
+      }
+      at += size;
+      left -= static_cast<std::size_t>(size);
+      if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
+        out.fields.append(reinterpret_cast<char const*>(field.name), field.namelen)
+            .append(": ")
+            .append(reinterpret_cast<char const*>(field.value), field.valuelen)
+            .append("\n");
+      }
+    }
+    nghttp2_hd_inflate_end_headers(inflater_);
+    return out;
+  }
+  /// `:status: 200` and more fields, as HPACK writes them.
+  void answer(std::uint32_t stream, bool last = false, std::string_view block = {}) {
+    send(headers, last ? 5 : 4, stream, "\x88" + std::string(block));
+  }
+  /// A head, content and the end.
+  void answer_whole(std::uint32_t stream, std::string_view content) {
+    answer(stream);
+    send(data, 1, stream, content);
+  }
+
+ private:
+  nghttp2_hd_inflater* inflater_ = nullptr;
 };
 
 }  // namespace tidegate::e2e
