@@ -35,12 +35,14 @@ workers: 1
 data: @RUN@/data
 upstreams:
   origin: http://@origin@
+  origin-h2: {servers: ["http://@origin-h2@"], http2: true}
 policies:
   default: {quota: 100000000, window: 10s, algorithm: sliding, partition: [header:x-api-key]}
   tiny: {quota: 1, window: 1d, algorithm: sliding, partition: [header:x-api-key]}
 http: {idle-timeout: 1h}
 routes:
   - {match: {path: /refused}, upstream: origin, limits: [tiny]}
+  - {match: {path: /h2}, upstream: origin-h2, limits: [default]}
   - {match: {path: /**}, upstream: origin, limits: [default]}
 """
 
@@ -62,6 +64,8 @@ CASES = {
     "proxied-h2c": {"kind": "h2", "path": "/", "expect": 200, "peers": ("haproxy-limit-h2c",), "bars": {"bar": 0.88}},
     "429-h2c": {"kind": "h2", "path": "/refused", "expect": 429, "peers": ("haproxy-429-h2c",), "bars": {"bar": 0.78}},
     "proxied-h2tls": {"kind": "h2", "path": "/", "expect": 200, "peers": ("haproxy-limit-h2tls",), "bars": {"bar": 0.95}},
+    "h1-to-h2": {"kind": "h1", "path": "/h2", "expect": 200, "peers": ("haproxy-h1-to-h2",), "bars": {"bar": 0.95}},
+    "h2-to-h2": {"kind": "h2", "path": "/h2", "expect": 200, "peers": ("haproxy-h2-to-h2",), "bars": {"bar": 0.95}},
 }
 # Requests with content, whose instructions are counted.
 POST_CASES = {
@@ -71,7 +75,7 @@ POST_CASES = {
     "first": {"kind": "new-keys", "path": "/keyed", "expect": 200, "store": "memory"},
     "first-sqlite": {"kind": "new-keys", "path": "/keyed", "expect": 200, "store": "sqlite"},
 }
-COUNTED = {name: case for name, case in (CASES | POST_CASES).items() if not name.endswith("tls")}
+COUNTED = {name: case for name, case in (CASES | POST_CASES).items() if not name.endswith(("tls", "to-h2"))}
 # Octets of memory for a connection that has had one response and says nothing.
 IDLE_CASES = {
     "idle-h1": {"kind": "h1", "bar": 512, "peer": "nginx-limit"},
