@@ -185,9 +185,9 @@ TEST(gateway_access_log, says_why_an_answer_was_cut) {
   server.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n");
   (void)client.read_to_end();
   EXPECT_THAT(log.lines(1)[0], HasSubstr(R"("status":200,"reason":"upstream-idle",)"));
-  (void)with.errors_until(
-      "warning: upstream \"api\": server " + api.authority() +
-      " failed: nothing came for 100ms in the middle of an answer, which was cut (idle-timeout)");
+  (void)with.errors_until("warning: upstream \"api\": server " + api.authority() +
+                          " failed: nothing arrived for 100ms in the middle of a response, which "
+                          "was aborted (idle-timeout)");
 }
 
 TEST(gateway_access_log, says_who_was_refused) {
@@ -395,7 +395,7 @@ TEST(gateway_access_log, continues_in_a_new_file_after_a_reload) {
   EXPECT_EQ(with.get("/first").status(), 200);
   EXPECT_THAT(log.lines(1)[0], HasSubstr("/first"));
   std::filesystem::rename(log.file(), log.file("access.log.1"));
-  EXPECT_EQ(with.reload(log.option() + echo), "the configuration was taken over");
+  EXPECT_EQ(with.reload(log.option() + echo), "the configuration was applied");
   EXPECT_EQ(with.get("/second").status(), 200);
   EXPECT_THAT(log.lines(1)[0], HasSubstr("/second"));
   EXPECT_THAT(log.lines(1, "access.log.1")[0], HasSubstr("/first"));
@@ -405,7 +405,7 @@ TEST(gateway_access_log, can_be_turned_on_and_off_and_keeps_on_when_a_new_file_c
   log_folder const log;
   gateway with(echo);
   EXPECT_EQ(with.get("/before").status(), 200);
-  EXPECT_EQ(with.reload(log.option() + echo), "the configuration was taken over");
+  EXPECT_EQ(with.reload(log.option() + echo), "the configuration was applied");
   expect_eventually(
       [&] {
         (void)with.get("/on");
@@ -413,10 +413,10 @@ TEST(gateway_access_log, can_be_turned_on_and_off_and_keeps_on_when_a_new_file_c
       },
       "it is on");
   EXPECT_THAT(with.reload("access-log: /nonexistent/a.log\n" + echo),
-              StartsWith("the configuration was not taken over: access-log: cannot write"));
+              StartsWith("the configuration was not applied: access-log: cannot write"));
   EXPECT_EQ(with.get("/still").status(), 200);
   expect_eventually([&] { return log.text().contains("/still"); }, "it is still on");
-  EXPECT_EQ(with.reload(echo), "the configuration was taken over");
+  EXPECT_EQ(with.reload(echo), "the configuration was applied");
   EXPECT_THAT(log.text(), Not(HasSubstr("/before")));
 }
 

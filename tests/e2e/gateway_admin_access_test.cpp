@@ -178,7 +178,7 @@ TEST(gateway_admin_address, changes_nothing_for_a_token_that_only_reads) {
                                      "POST /api/v1/idempotency/x/resolve", "PUT /nothing"}) {
       auto const refused = ask(with, change, who);
       EXPECT_EQ(refused.status(), 403) << change;
-      EXPECT_THAT(refused.body, HasSubstr("This token is for reading only."));
+      EXPECT_THAT(refused.body, HasSubstr("This token is read-only."));
     }
     EXPECT_EQ(ask(with, "POST /api/v1/explain", who).status(), 200);
     EXPECT_EQ(ask(with, "GET /api/v1/config", who).status(), 200);
@@ -231,7 +231,7 @@ TEST(gateway_admin_address, takes_other_tokens_over_by_a_reload_and_ends_what_th
   EXPECT_EQ(stream.read_head().status(), 200);
   with.options().admin =
       "{address: \"127.0.0.1:0\", tokens: [{name: new, sha256: " + digest_of("another") + "}]}";
-  EXPECT_EQ(with.reload(echo), "the configuration was taken over");
+  EXPECT_EQ(with.reload(echo), "the configuration was applied");
   expect_eventually(
       [&] {
         return ask(with, "GET /metrics", "Authorization: Bearer another\r\n").status() == 200;
@@ -246,11 +246,11 @@ TEST(gateway_admin_address, stays_closed_when_a_reload_would_open_it) {
   with.options().admin = "\"127.0.0.1:0\"";
   EXPECT_THAT(
       with.reload(echo),
-      StartsWith("the configuration was not taken over: the admin address stays 0.0.0.0:0 until "
-                 "the next start"));
+      StartsWith("the configuration was not applied: the admin address stays 0.0.0.0:0 until "
+                 "a restart"));
   EXPECT_EQ(ask(with, "GET /metrics").status(), 401);
   with.options().admin = "off";
-  EXPECT_EQ(with.reload(echo), "the configuration was taken over");
+  EXPECT_EQ(with.reload(echo), "the configuration was applied");
   EXPECT_EQ(ask(with, "GET /metrics", as_ops).status(), 200);
   EXPECT_EQ(ask(with, "GET /metrics").status(), 401);
 }

@@ -75,13 +75,13 @@ TEST(gateway_admin_config, says_which_faults_keep_it_from_being_taken_over) {
   EXPECT_THAT(refused.body, HasSubstr(R"("faults":[")" + with.file() + ":4:23: quota: "));
   with.write_config(limited(5, "stores: {quota: 'redis://:p4ss@127.0.0.1:1'}\n"));
   auto const other_store = with.admin("/api/v1/config/reload").body;
-  EXPECT_THAT(other_store, HasSubstr(R"("reason":"another store of quotas needs a new start")"));
-  EXPECT_THAT(reload_now(with).body, HasSubstr("another store of quotas needs a new start."));
+  EXPECT_THAT(other_store, HasSubstr(R"("reason":"a change of stores.quota needs a restart")"));
+  EXPECT_THAT(reload_now(with).body, HasSubstr("a change of stores.quota needs a restart."));
   EXPECT_THAT(with.get("/").field("RateLimit-Policy"), StartsWith("\"p\";q=5;"));
   auto said = with.errors_until(" to POST /api/v1/config/reload: answered 422");
   said += with.errors_until(" to POST /api/v1/config/reload: answered 422");
   EXPECT_THAT(said, AllOf(HasSubstr(with.file() + ":4:23: quota: "),
-                          HasSubstr("the configuration was not taken over: it has faults\n"),
+                          HasSubstr("the configuration was not applied: it has faults\n"),
                           HasSubstr(" to POST /api/v1/config/reload: answered 422\n"),
                           Not(HasSubstr("p4ss"))));
 }
@@ -112,9 +112,9 @@ TEST(gateway_admin_config, reloads_as_a_signal_does) {
   EXPECT_THAT(
       with.errors_until("Z info: the admin address was asked by "),
       AllOf(HasSubstr("Z warning: stores.quota-partitions changed: takes effect on restart\n"),
-            HasSubstr("Z info: the configuration was taken over\n"),
+            HasSubstr("Z info: the configuration was applied\n"),
             HasSubstr(" to POST /api/v1/config/reload: answered 200\n")));
-  EXPECT_EQ(with.reload(limited(3)), "the configuration was taken over");
+  EXPECT_EQ(with.reload(limited(3)), "the configuration was applied");
 }
 
 TEST(gateway_admin_config, says_which_listeners_need_a_start) {

@@ -252,7 +252,7 @@ TEST(gateway_directory_admin_route, has_the_tenant_default_without_tokens_and_co
                           "  - {name: people+1, match: {path: /a/scim/**}, service: scim, "
                           "scim: {public-url: \"https://id.example\"}}\n" +
                           echo),
-              HasSubstr("was taken over"));
+              HasSubstr("was applied"));
   EXPECT_THAT(with.admin("/api/v1/directory").body,
               HasSubstr(R"("route":"people+1","base":"/a/scim","tenants":["default"])"));
   auto const made = user("ada");

@@ -88,11 +88,11 @@ TEST(gateway_health, tells_how_reloads_went) {
   auto const started = with.metric("tidegate_config_last_reload_success_timestamp_seconds");
   EXPECT_GT(started, 1e9);
   EXPECT_EQ(with.metric("tidegate_config_last_reload_successful"), 1);
-  EXPECT_THAT(with.reload("routes: ["), HasSubstr("was not taken over"));
+  EXPECT_THAT(with.reload("routes: ["), HasSubstr("was not applied"));
   EXPECT_EQ(with.metric("tidegate_config_last_reload_successful"), 0);
   EXPECT_EQ(with.metric("tidegate_config_reload_failures_total"), 1);
   EXPECT_EQ(with.metric("tidegate_config_last_reload_success_timestamp_seconds"), started);
-  EXPECT_THAT(with.reload(echo), HasSubstr("was taken over"));
+  EXPECT_THAT(with.reload(echo), HasSubstr("was applied"));
   EXPECT_EQ(with.metric("tidegate_config_last_reload_successful"), 1);
   EXPECT_EQ(with.metric("tidegate_config_reload_failures_total"), 1);
   EXPECT_GT(with.metric("tidegate_config_last_reload_success_timestamp_seconds"), started);

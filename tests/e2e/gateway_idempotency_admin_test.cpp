@@ -474,7 +474,7 @@ TEST_F(gateway_idempotency_admin_restart, has_nothing_to_show_until_a_route_has_
   gateway with(proxy_config(api.url()));
   expect_problem(with.admin("/api/v1/idempotency?scope=s&key=k"), 404);
   expect_problem(with.admin(unknown_key), 404);
-  EXPECT_EQ(with.reload(keyed_config(api.url(), data_)), "the configuration was taken over");
+  EXPECT_EQ(with.reload(keyed_config(api.url(), data_)), "the configuration was applied");
   expect_problem(with.admin("/api/v1/idempotency?scope=s"), 400);
 }
 

@@ -495,7 +495,7 @@ TEST_F(gateway_idempotency, is_described_with_what_makes_a_request_the_same_and_
   EXPECT_THAT(page, HasSubstr("The same key for another host or with another value of "
                               "header:authorization is another key. A request without "
                               "header:authorization cannot have a key: it is refused."));
-  EXPECT_THAT(page, HasSubstr("its method, path and query and every octet of its content"));
+  EXPECT_THAT(page, HasSubstr("its method, path and query and every byte of its body"));
   EXPECT_THAT(page, HasSubstr("another is refused with 409"));
 }
 
@@ -728,7 +728,7 @@ TEST_F(gateway_idempotency, judges_a_record_by_the_rules_it_was_made_by) {  // S
   EXPECT_EQ(with.ask(post("\"bytes\"")).status(), 200);
   EXPECT_EQ(
       with.reload(keyed_config(api.url(), data_, "fingerprint: json, ttl: 1s, tombstone: 0s")),
-      "the configuration was taken over");
+      "the configuration was applied");
   EXPECT_EQ(with.ask(post("\"json\"")).status(), 200);
   auto const spaced = std::string("{ \"a\": 1 }");
   EXPECT_EQ(with.ask(post("\"json\"", spaced)).field("Idempotent-Replayed"), "true");

@@ -376,10 +376,10 @@ TEST(gateway_service, says_when_it_is_ready_reloads_and_stops) {
   };
   gateway with(echo, {.environment = {"NOTIFY_SOCKET=" + files.file("notify")}});
   EXPECT_EQ(told(), "READY=1");
-  EXPECT_EQ(with.reload(echo), "the configuration was taken over");
+  EXPECT_EQ(with.reload(echo), "the configuration was applied");
   EXPECT_THAT(told(), MatchesRegex("RELOADING=1\nMONOTONIC_USEC=[0-9]+"));
   EXPECT_EQ(told(), "READY=1");
-  EXPECT_EQ(with.reload("routes: ["), "the configuration was not taken over: it has faults");
+  EXPECT_EQ(with.reload("routes: ["), "the configuration was not applied: it has faults");
   EXPECT_THAT(told(), StartsWith("RELOADING=1\n"));
   EXPECT_EQ(told(), "READY=1");
   with.signal(SIGTERM);

@@ -44,7 +44,7 @@ TEST(gateway_log, has_time_and_level_on_every_line) {
   EXPECT_EQ(with.get("/").status(), 502);
   auto said = with.errors_until("failures in a row");
   with.signal(SIGHUP);
-  said += with.errors_until("the configuration was taken over");
+  said += with.errors_until("the configuration was applied");
   std::istringstream lines(said);
   for (std::string line; std::getline(lines, line);) {
     EXPECT_THAT(line, MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\."
@@ -103,9 +103,9 @@ TEST(gateway_log, says_that_a_server_is_taken_out) {
       client.send(get_request);
     }
   }
-  EXPECT_THAT(with.errors_until("is taken out"),
+  EXPECT_THAT(with.errors_until("is ejected"),
               HasSubstr("Z error: upstream \"api\": server " + gone.authority() +
-                        " is taken out for 10s after 3 failures in a row: Connection refused\n"));
+                        " is ejected for 10s after 3 failures in a row: Connection refused\n"));
 }
 
 TEST(gateway_log, says_that_a_server_did_not_answer_in_time) {
@@ -113,7 +113,7 @@ TEST(gateway_log, says_that_a_server_did_not_answer_in_time) {
   gateway with(upstream(api.url(), ", timeout: 100ms"));
   EXPECT_EQ(with.get("/").status(), 504);
   (void)with.errors_until("Z warning: upstream \"api\": server " + api.authority() +
-                          " failed: no answer within 100ms (timeout)");
+                          " failed: no response within 100ms (timeout)");
 }
 
 TEST(gateway_log, says_that_a_server_closed_in_the_middle_of_an_answer) {
@@ -127,7 +127,7 @@ TEST(gateway_log, says_that_a_server_closed_in_the_middle_of_an_answer) {
   EXPECT_EQ(client.read_head().status(), 200);
   server.close();
   (void)client.read_to_end();
-  (void)with.errors_until(" failed: it closed the connection in the middle of an answer");
+  (void)with.errors_until(" failed: it closed the connection in the middle of a response");
 }
 
 TEST(gateway_log, calls_changes_by_the_admin_address_no_warnings) {
@@ -149,7 +149,7 @@ TEST(gateway_log, says_what_its_level_lets_it_say) {
   auto const said = with.errors_until("failures in a row");
   EXPECT_THAT(said, Not(HasSubstr("warning:")));
   EXPECT_THAT(with.reload("log-level: debug\n" + upstream(gone.url())),
-              "the configuration was taken over");
+              "the configuration was applied");
   EXPECT_EQ(with.get("/").status(), 502);
   (void)with.errors_until("Z debug: upstream \"api\": server ");
 }

@@ -467,7 +467,7 @@ TEST(gateway_memory, keeps_descriptors_for_the_admin_address_when_streams_take_a
       [&] { return with.metric("tidegate_requests_total{route=\"all\",status=\"503\"}") > 100; },
       "those that are too many are refused");
   EXPECT_EQ(with.admin("/healthz").status(), 200);
-  EXPECT_THAT(with.errors_until("as many as the limit of open files leaves room for"),
+  EXPECT_THAT(with.errors_until("the most that the limit of open files allows"),
               testing::HasSubstr("requests that need another one get 503"));
   auto const refused = with.get("/");
   EXPECT_EQ(refused.status(), 503);
@@ -606,7 +606,7 @@ TEST(gateway_memory, keeps_descriptors_for_upstreams_and_the_admin_address) {
   }
   EXPECT_EQ(with.metric("tidegate_accept_failures_total"), 0);
   EXPECT_THAT(with.errors_until("http.max-connections is 20000"),
-              testing::HasSubstr("but the limit of open files leaves room for "));
+              testing::HasSubstr("but the limit of open files allows only "));
 }
 
 }  // namespace

@@ -121,13 +121,13 @@ TEST(gateway_overload, counts_what_is_in_flight_over_a_reload) {
   first.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
   auto server_of_first = api.accept();
   (void)server_of_first.read_request();
-  EXPECT_EQ(with.reload(config(api, "{max-in-flight: 2}")), "the configuration was taken over");
+  EXPECT_EQ(with.reload(config(api, "{max-in-flight: 2}")), "the configuration was applied");
   auto second = with.connect();
   second.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
   auto server_of_second = api.accept();
   (void)server_of_second.read_request();
   EXPECT_EQ(with.get("/b").status(), 503) << "one is in flight from before the reload";
-  EXPECT_EQ(with.reload(config(api, "{max-in-flight: 3}")), "the configuration was taken over");
+  EXPECT_EQ(with.reload(config(api, "{max-in-flight: 3}")), "the configuration was applied");
   auto third = with.connect();
   third.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
   auto server_of_third = api.accept();
@@ -152,7 +152,7 @@ TEST(gateway_overload, keeps_the_limit_that_it_has_learnt_over_a_reload) {
   (void)server.read_request();
   server.send(answer("503 Service Unavailable"));
   EXPECT_EQ(client.read_response().status(), 503);
-  EXPECT_EQ(with.reload(config(api, "{max-in-flight: 4}")), "the configuration was taken over");
+  EXPECT_EQ(with.reload(config(api, "{max-in-flight: 4}")), "the configuration was applied");
   auto first = with.connect();
   first.send("GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");
   auto server_of_first = api.accept();

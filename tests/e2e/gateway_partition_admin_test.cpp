@@ -94,7 +94,7 @@ TEST(gateway_partition_admin, takes_an_address_in_any_spelling) {
                 HasSubstr(R"("value":"2001:db8::/64")"));
   }
   expect_problem(post_to(with, "lookup", R"("policy":"address","values":["here"])"), 400,
-                 "is to be an address");
+                 "must be an address");
 }
 
 TEST(gateway_partition_admin, finds_by_its_key_what_was_used_and_nothing_else) {
@@ -205,7 +205,7 @@ TEST(gateway_partition_admin, gives_another_quota_that_clients_see_and_takes_it_
   auto const said = with.errors_until("of the policy burst: answered 204");
   EXPECT_THAT(said, HasSubstr("to give the partition " + std::string(swordfish_key) +
                               " of the policy burst a quota of 50 for 600 s: answered 200"));
-  EXPECT_THAT(said, HasSubstr("to take back the quota of the partition " +
+  EXPECT_THAT(said, HasSubstr("to remove the temporary quota of the partition " +
                               std::string(swordfish_key) + " of the policy burst: answered 204"));
   EXPECT_THAT(said, Not(HasSubstr("swordfish")));
 }
@@ -324,7 +324,7 @@ TEST(gateway_partition_admin, has_so_many_temporary_quotas_and_no_more) {
   for (int i = 0; i < 1000; ++i) {
     ASSERT_EQ(give(i).status(), 200);
   }
-  expect_problem(give(1000), 409, "take one back first");
+  expect_problem(give(1000), 409, "remove one first");
   EXPECT_EQ(give(999).status(), 200);  // that has one
 }
 
@@ -366,28 +366,28 @@ TEST(gateway_partition_admin, refuses_what_it_does_not_understand) {
            row{"lookup", "", 400, "policy is missing"},
            row{"lookup", R"("policy":7,"values":[])", 400, "policy is missing"},
            row{"lookup", R"("policy":"none","values":[])", 404, "no such policy"},
-           row{"lookup", R"("policy":"unused","values":["127.0.0.1"])", 409, "No route has"},
+           row{"lookup", R"("policy":"unused","values":["127.0.0.1"])", 409, "No route uses"},
            row{"lookup", R"("policy":"burst")", 400, "Either values or key"},
            row{"lookup", R"("policy":"burst","values":["a","b"],"key":"0")", 400, "Either values"},
            row{"lookup", R"("policy":"burst","values":["a"])", 400, "header:x-api-key, method"},
            row{"lookup", R"("policy":"burst","values":["a",1])", 400, "array of strings"},
            row{"lookup", R"("policy":"burst","values":"a")", 400, "array of strings"},
-           row{"lookup", R"("policy":"burst","key":1)", 400, "key is to be a string"},
+           row{"lookup", R"("policy":"burst","key":1)", 400, "key must be a string"},
            row{"lookup", R"("policy":"slots","values":["a"])", 400, "all requests are in one"},
-           row{"lookup", R"("policy":"burst","values":["a","b"],"quota":1)", 400, "not known here"},
-           row{"reset", R"("policy":"burst","values":["a","b"],"x":1)", 400, "not known here"},
-           row{"quota", R"("policy":"burst","values":["a","b"],"seconds":1)", 400, "quota is to"},
+           row{"lookup", R"("policy":"burst","values":["a","b"],"quota":1)", 400, "nknown member"},
+           row{"reset", R"("policy":"burst","values":["a","b"],"x":1)", 400, "nknown member"},
+           row{"quota", R"("policy":"burst","values":["a","b"],"seconds":1)", 400, "quota must be"},
            row{"quota", R"("policy":"burst","values":["a","b"],"quota":-1,"seconds":1)", 400,
-               "quota is to"},
+               "quota must be"},
            row{"quota", R"("policy":"burst","values":["a","b"],"quota":1.5,"seconds":1)", 400,
-               "quota is to"},
+               "quota must be"},
            row{"quota",
                R"("policy":"burst","values":["a","b"],"quota":1000000000000000,"seconds":1)", 400,
-               "quota is to"},
+               "quota must be"},
            row{"quota", R"("policy":"burst","values":["a","b"],"quota":1,"seconds":0)", 400,
-               "seconds is to"},
+               "seconds must be"},
            row{"quota", R"("policy":"burst","values":["a","b"],"quota":1,"seconds":2592001)", 400,
-               "seconds is to"},
+               "seconds must be"},
            row{"other", "", 404, "nothing at this path"},
        }) {
     SCOPED_TRACE(members);

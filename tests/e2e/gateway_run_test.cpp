@@ -38,7 +38,7 @@ TEST(gateway_reload, keeps_what_was_used_and_applies_the_new_quota) {
   gateway with(echo_with_quota(10));
   EXPECT_THAT(with.get("/a").field("RateLimit"), StartsWith("\"p\";r=9;"));
   EXPECT_THAT(with.get("/a").field("RateLimit"), StartsWith("\"p\";r=8;"));
-  EXPECT_EQ(with.reload(echo_with_quota(5)), "the configuration was taken over");
+  EXPECT_EQ(with.reload(echo_with_quota(5)), "the configuration was applied");
   auto const after = with.get("/a");
   EXPECT_EQ(after.field("RateLimit-Policy"), R"("p";q=5;w=3600)");
   EXPECT_THAT(after.field("RateLimit"), StartsWith("\"p\";r=2;"));
@@ -49,10 +49,10 @@ TEST(gateway_reload, keeps_the_old_configuration_when_the_new_one_has_faults) {
   gateway with(echo_with_quota(10));
   EXPECT_THAT(with.get("/a").field("RateLimit"), StartsWith("\"p\";r=9;"));
   EXPECT_EQ(with.reload("routes: [{match: {path: /**}, upstream: none}]\n"),
-            "the configuration was not taken over: it has faults");
-  EXPECT_EQ(with.reload("routes: ["), "the configuration was not taken over: it has faults");
+            "the configuration was not applied: it has faults");
+  EXPECT_EQ(with.reload("routes: ["), "the configuration was not applied: it has faults");
   EXPECT_THAT(with.get("/a").field("RateLimit"), StartsWith("\"p\";r=8;"));
-  EXPECT_EQ(with.reload(echo_with_quota(20)), "the configuration was taken over");
+  EXPECT_EQ(with.reload(echo_with_quota(20)), "the configuration was applied");
   EXPECT_THAT(with.get("/a").field("RateLimit"), StartsWith("\"p\";r=17;"));
 }
 
@@ -64,8 +64,8 @@ TEST(gateway_reload, ends_a_request_under_way_with_the_configuration_that_it_beg
   client.send(get_request);
   auto server = before.accept();
   (void)server.read_request();
-  EXPECT_EQ(with.reload(proxy_config(after.url())), "the configuration was taken over");
-  EXPECT_EQ(with.reload(proxy_config(after.url())), "the configuration was taken over");
+  EXPECT_EQ(with.reload(proxy_config(after.url())), "the configuration was applied");
+  EXPECT_EQ(with.reload(proxy_config(after.url())), "the configuration was applied");
   server.send(response("200 OK", "old"));
   EXPECT_EQ(client.read_response().body, "old");
   client.send(get_request);
@@ -91,7 +91,7 @@ TEST(gateway_reload, drops_no_request) {
     });
   }
   for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(with.reload(proxy_config(api.url())), "the configuration was taken over");
+    EXPECT_EQ(with.reload(proxy_config(api.url())), "the configuration was applied");
     EXPECT_EQ(with.get("/a").body, "hello");
     ++answered;
   }
@@ -104,18 +104,18 @@ TEST(gateway_reload, says_what_takes_effect_on_restart_only) {
   with.options().listen = "\"127.0.0.2:0\"";
   with.write_config(echo_with_quota(10));
   with.signal(SIGHUP);
-  auto const said = with.errors_until("the configuration was taken over");
+  auto const said = with.errors_until("the configuration was applied");
   EXPECT_THAT(said, HasSubstr("Z warning: listen changed: takes effect on restart\n"));
-  EXPECT_THAT(said, HasSubstr("Z info: the configuration was taken over\n"));
+  EXPECT_THAT(said, HasSubstr("Z info: the configuration was applied\n"));
 }
 
 TEST(gateway_reload, says_faults_in_the_log) {
   gateway with(echo_with_quota(10));
   with.write_config("routes: [{match: {path: /**}, service: echos}]\n");
   with.signal(SIGHUP);
-  EXPECT_THAT(with.errors_until("was not taken over"),
+  EXPECT_THAT(with.errors_until("was not applied"),
               AllOf(HasSubstr("Z error: " + with.file() + ":4:"),
-                    HasSubstr("Z error: the configuration was not taken over: it has faults")));
+                    HasSubstr("Z error: the configuration was not applied: it has faults")));
 }
 
 TEST(gateway_reload, warns_of_what_is_most_likely_not_meant) {
@@ -125,7 +125,7 @@ TEST(gateway_reload, warns_of_what_is_most_likely_not_meant) {
       "routes:\n- {match: {path: /**}, service: echo}\n"
       "- {match: {path: /v1/**}, service: echo}\n");
   with.signal(SIGHUP);
-  EXPECT_THAT(with.errors_until("the configuration was taken over"),
+  EXPECT_THAT(with.errors_until("the configuration was applied"),
               AllOf(HasSubstr("Z warning: " + with.file() + ":4:12: policy \"p\""),
                     HasSubstr("Z warning: " + with.file() + ":7:3: never reached: the route")));
 }
@@ -225,7 +225,7 @@ TEST(gateway_drain, says_that_it_is_not_ready_before_it_stops_listening) {
 TEST(gateway_drain, stops_by_itself_after_the_delay) {
   gateway with(echo_with_quota(10));
   EXPECT_EQ(with.reload("drain-delay: 100ms\n" + echo_with_quota(10)),
-            "the configuration was taken over");
+            "the configuration was applied");
   with.signal(SIGTERM);
   EXPECT_EQ(with.wait(), 0);
 }
@@ -394,7 +394,7 @@ TEST(gateway_listening, says_that_another_gateway_has_the_same_address) {
   std::string const echo = "routes: [{match: {path: /**}, service: echo}]\n";
   gateway first(echo);
   gateway second(echo, gateway_options{.listen = "\"" + first.authority() + "\""});
-  (void)second.errors_until("warning: another process listens on " + first.authority() + " too");
+  (void)second.errors_until("warning: another process also listens on " + first.authority());
   EXPECT_THAT(first.errors(), Not(HasSubstr("another process")));
   EXPECT_EQ(second.get("/").status(), 200);
 }

@@ -794,7 +794,7 @@ TEST_F(gateway_scim, serves_on_while_the_configuration_is_read_again) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_THAT(with_.reload(scim_config(
                     data_, "    scim: {max-page-size: " + std::to_string(200 + i) + "}\n")),
-                HasSubstr("was taken over"));
+                HasSubstr("was applied"));
   }
   expect_eventually([&] { return served > 20; }, "requests are served");
   stopping = true;
@@ -806,7 +806,7 @@ TEST_F(gateway_scim, serves_on_while_the_configuration_is_read_again) {
 
 TEST_F(gateway_scim, keeps_the_shape_of_the_directory_until_the_next_start) {
   EXPECT_THAT(with_.reload(scim_config(data_, "    scim: {indexes: title}\n")),
-              HasSubstr("need a new start"));
+              HasSubstr("needs a restart"));
   EXPECT_EQ(client_.get("/Users").status(), 200);
 }
 

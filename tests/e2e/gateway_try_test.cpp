@@ -142,7 +142,7 @@ TEST(gateway_try, says_when_there_is_no_answer) {
   origin api;
   gateway const with("upstreams: {api: {servers: [" + api.url() +
                      "], timeout: 60s}}\nroutes: [{match: {path: /**}, upstream: api}]\n");
-  expect_problem(send(with, R"({"path":"/"})"), 504, "no answer within 8 seconds");
+  expect_problem(send(with, R"({"path":"/"})"), 504, "no response within 8 seconds");
 }
 
 TEST(gateway_try, refuses_what_is_not_one_valid_request) {
@@ -150,26 +150,26 @@ TEST(gateway_try, refuses_what_is_not_one_valid_request) {
   for (auto const& [content, part] : std::vector<std::pair<std::string, std::string>>{
            {"{", "not JSON"},
            {"[]", "JSON object"},
-           {"{}", "path is to begin"},
-           {R"({"path":"a"})", "path is to begin"},
-           {R"({"path":"http://evil.example/"})", "path is to begin"},
-           {R"({"path":"/a b"})", "path is to begin"},
-           {R"({"path":"/a\r\nX: y"})", "path is to begin"},
-           {R"({"path":"/a#b"})", "path is to begin"},
-           {R"({"path":"/a","method":"GET /x"})", "method is to be"},
-           {R"({"path":"/a","method":"CONNECT"})", "method is to be"},
-           {R"({"path":"/a","method":7})", "method is to be a string"},
-           {R"({"path":"/a","host":"a\r\nb"})", "host is to be"},
-           {R"({"path":"/a","host":""})", "host is to be"},
+           {"{}", "path must begin"},
+           {R"({"path":"a"})", "path must begin"},
+           {R"({"path":"http://evil.example/"})", "path must begin"},
+           {R"({"path":"/a b"})", "path must begin"},
+           {R"({"path":"/a\r\nX: y"})", "path must begin"},
+           {R"({"path":"/a#b"})", "path must begin"},
+           {R"({"path":"/a","method":"GET /x"})", "method must be"},
+           {R"({"path":"/a","method":"CONNECT"})", "method must be"},
+           {R"({"path":"/a","method":7})", "method must be a string"},
+           {R"({"path":"/a","host":"a\r\nb"})", "host must be"},
+           {R"({"path":"/a","host":""})", "host must be"},
            {R"({"path":"/a","fields":{}})", "array of at most 100"},
            {R"({"path":"/a","fields":[["a"]]})", "array of at most 100"},
            {R"({"path":"/a","fields":[["a",1]]})", "array of at most 100"},
-           {R"({"path":"/a","fields":[["a b","1"]]})", "name of a field"},
+           {R"({"path":"/a","fields":[["a b","1"]]})", "name of a header"},
            {R"({"path":"/a","fields":[["a","1\r\nb: 2"]]})", "value of a"},
            {R"({"path":"/a","fields":[["Host","b"]]})", "use host"},
-           {R"({"path":"/a","fields":[["content-length","1"]]})", "made here"},
-           {R"({"path":"/a","fields":[["Transfer-Encoding","chunked"]]})", "made here"},
-           {R"({"path":"/a","address":"10.0.0.1:80"})", "not known here"},
+           {R"({"path":"/a","fields":[["content-length","1"]]})", "set by the gateway"},
+           {R"({"path":"/a","fields":[["Transfer-Encoding","chunked"]]})", "set by the gateway"},
+           {R"({"path":"/a","address":"10.0.0.1:80"})", "nknown member"},
        }) {
     SCOPED_TRACE(content);
     expect_problem(send(with, content), 400, part);

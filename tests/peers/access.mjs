@@ -50,7 +50,7 @@ async function visit(browser, width, colorScheme) {
   assert.equal(await page.locator("#tiles").count(), 0, "figures are not shown");
   await judge(page, "login", width, colorScheme);
   await logIn(page, "wrong");
-  await says(page, "#login-answer", "none of the tokens");
+  await says(page, "#login-answer", "not valid");
   await judge(page, "login-refused", width, colorScheme);
   await logIn(page, "secret");
   await page.waitForSelector("#live.is-live");
@@ -104,7 +104,7 @@ async function visit(browser, width, colorScheme) {
     await page.click("#question-yes");
   };
   await reload();
-  await says(page, "#config-changes", "not taken over");
+  await says(page, "#config-changes", "not applied");
   await says(page, "#band", "The last reload was refused");
   writeFileSync(file, config);
   await reload();

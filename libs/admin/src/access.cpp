@@ -126,7 +126,7 @@ auto admin_access::authorize(wire::request_head const& request, std::string_view
                              http::ip_address const& from, instant now)
     -> result<admin_caller, admin_answer> {
   if (!is_read(request) && is_from_elsewhere(request)) {
-    return failure(admin_problem(403, "Pages of other origins change nothing here."));
+    return failure(admin_problem(403, "Pages of other origins cannot change anything here."));
   }
   if (!needs_token()) {
     return admin_caller{};
@@ -139,7 +139,7 @@ auto admin_access::authorize(wire::request_head const& request, std::string_view
     return failure(unauthorized("This address needs a token, in Authorization: Bearer.", ""));
   }
   if (!is_from_here(request)) {
-    return failure(admin_problem(403, "A session counts for pages of this address only."));
+    return failure(admin_problem(403, "A session works only for pages of this address."));
   }
   return *std::move(caller);
 }
@@ -151,7 +151,8 @@ auto admin_access::by_token(std::string_view given, http::ip_address const& from
   auto const& policy = &tries == &shared_tries_ ? shared_policy_ : tries_policy_;
   auto const left = ratelimit::look(policy, tries, now);
   if (left.remaining == 0) {
-    auto answer = admin_problem(429, "Too many wrong tokens came from there; wait a while.");
+    auto answer =
+        admin_problem(429, "Too many wrong tokens came from this address; try again later.");
     answer.fields.emplace_back(
         "Retry-After",
         std::to_string(std::max(std::chrono::ceil<std::chrono::seconds>(left.reset), 1s).count()));
@@ -168,7 +169,7 @@ auto admin_access::by_token(std::string_view given, http::ip_address const& from
   (void)ratelimit::spend(policy, tries, now, 1);
   ++failures_.count;
   failures_.last_from = from;
-  return failure(unauthorized("This is none of the tokens of this address.", "invalid_token"));
+  return failure(unauthorized("The token is not valid.", "invalid_token"));
 }
 
 auto admin_access::tries_of(http::ip_address const& from, instant now) -> ratelimit::bucket& {

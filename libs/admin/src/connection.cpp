@@ -214,7 +214,7 @@ void admin_connection::take_head(std::string_view bytes) {
   // Where a token is needed that gets them nothing: a session is that of another name.
   if (!router_.access().needs_token() && is_loopback(socket_) &&
       !names_this_machine(request->authority())) {
-    respond(admin_problem(421, "Here this address is known as localhost, or by its number."));
+    respond(admin_problem(421, "Use localhost or the IP address to reach this address."));
     return;
   }
   if (admin_router::role_of(request_.path) != admin_role::anyone && !authorize(*request)) {
@@ -260,7 +260,7 @@ auto admin_connection::authorize(wire::request_head const& head) -> bool {
   caller_ = *std::move(caller);
   if (!is_read && caller_.read_only && admin_router::role_of(request_.path) == admin_role::writer) {
     note_refusal();
-    respond(admin_problem(403, "This token is for reading only."));
+    respond(admin_problem(403, "This token is read-only."));
     return false;
   }
   return true;
@@ -293,7 +293,7 @@ void admin_connection::take_content(std::string_view bytes) {
 }
 
 void admin_connection::refuse_content() {
-  respond(admin_problem(413, "No request here needs so much content."));
+  respond(admin_problem(413, "The body of the request is too large."));
 }
 
 // ---- the answer ----

@@ -61,7 +61,7 @@ struct page_values {
     -> admin_answer {
   auto const nonce = random_hex();
   if (nonce.empty()) {
-    return admin_problem(503, "The system gives no random numbers.");
+    return admin_problem(503, "The system has no random numbers.");
   }
   admin_answer page{200, "text/html; charset=utf-8", {}};
   page.security_policy = "default-src 'none'; script-src 'nonce-" + nonce + "'; style-src 'nonce-" +

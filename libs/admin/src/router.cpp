@@ -210,7 +210,7 @@ void admin_router::get_console(admin_exchange& exchange) {
 
 void admin_router::get_events(admin_exchange& exchange) {
   if (exchange.request.method != wire::method::head && streams_ >= streams_max) {
-    exchange.reply(admin_problem(503, "As many consoles are open as there may be."));
+    exchange.reply(admin_problem(503, "Too many consoles are open."));
     return;
   }
   admin_answer events{200, "text/event-stream", {}};

@@ -111,7 +111,7 @@ TEST_F(admin_api_config, tells_what_a_reload_would_do_and_what_it_did) {
       R"({"path":"b","from":null,"to":"x","takes-effect":"on restart"},)"
       R"({"path":"c","from":"y","to":null,"takes-effect":"on reload"}])";
   reload_refusal const has_faults{{{"t.yaml", 3, 7, "unknown option \"x\""}}, ""};
-  reload_refusal const has_reason{{}, "another directory needs a new start"};
+  reload_refusal const has_reason{{}, "another directory needs a restart"};
   struct row {
     std::string_view name;
     wire::method method;
@@ -127,15 +127,15 @@ TEST_F(admin_api_config, tells_what_a_reload_would_do_and_what_it_did) {
             R"({"possible":false,"faults":[{"place":"t.yaml:3:7",)"
             R"("message":"unknown option \"x\""}],"reason":null})"},
            {"a preview that is refused", get, failure(has_reason), 200,
-            R"({"possible":false,"faults":[],"reason":"another directory needs a new start"})"},
+            R"({"possible":false,"faults":[],"reason":"another directory needs a restart"})"},
            {"a reload without changes", post, {}, 200, R"({"changes":[]})"},
            {"a reload", post, changes, 200, "{" + std::string(changes_json) + "}"},
            {"a reload with faults", post, failure(has_faults), 422,
             R"("faults":["t.yaml:3:7: unknown option \"x\""])"},
            {"a reload with faults says so", post, failure(has_faults), 422,
-            "The configuration was not taken over: it has faults."},
+            "The configuration was not applied: it has faults."},
            {"a reload that is refused", post, failure(has_reason), 422,
-            "The configuration was not taken over: another directory needs a new start."},
+            "The configuration was not applied: another directory needs a restart."},
        }) {
     SCOPED_TRACE(name);
     outcome = made;

@@ -245,11 +245,11 @@ TEST_F(admin_api_directory, refuses_paths_that_lead_nowhere) {
            row{"/api/v1/directory/%2Fscim%2Fv2%2F%2A%2A/default/Users", "such a tenant"},
            row{"/api/v1/directory/people+1/acme/Users", "such a tenant"},
            row{"/api/v1/directory/people%201/default/Users", "no such route"},
-           row{"/api/v1/directory/people+1/default", "no such type"},
-           row{"/api/v1/directory/people+1/default/Me", "no such type"},
-           row{"/api/v1/directory/people+1/default/Bulk", "no such type"},
-           row{"/api/v1/directory/people+1/default/.search", "no such type"},
-           row{"/api/v1/directory/people+1/default/Schemas", "no such type"},
+           row{"/api/v1/directory/people+1/default", "no such resource type"},
+           row{"/api/v1/directory/people+1/default/Me", "no such resource type"},
+           row{"/api/v1/directory/people+1/default/Bulk", "no such resource type"},
+           row{"/api/v1/directory/people+1/default/.search", "no such resource type"},
+           row{"/api/v1/directory/people+1/default/Schemas", "no such resource type"},
        }) {
     SCOPED_TRACE(path);
     expect_problem(ask(get, path), 404, part);

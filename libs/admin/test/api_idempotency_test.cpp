@@ -246,15 +246,15 @@ TEST_F(admin_api_idempotency, looks_a_key_up_by_what_the_content_says) {
            row{R"({"scope":"Bearer y","key":"a-key"})", 404, "There is no such key."},
            row{R"({"key":"a-key"})", 400, "scope is missing"},
            row{R"({"scope":[],"key":"a-key"})", 400, "scope is missing"},
-           row{R"({"scope":"Bearer x"})", 400, "key is needed once"},
-           row{R"({"scope":"Bearer x","key":["a-key"]})", 400, "key is to be a string"},
+           row{R"({"scope":"Bearer x"})", 400, "key must be given once"},
+           row{R"({"scope":"Bearer x","key":["a-key"]})", 400, "key must be a string"},
            row{R"({"scope":[1],"key":"a-key"})", 400, "or an array of them"},
            row{R"({"scope":{},"key":"a-key"})", 400, "or an array of them"},
-           row{R"({"scope":"Bearer x","key":"a-key","more":1})", 400, "not known here"},
+           row{R"({"scope":"Bearer x","key":"a-key","more":1})", 400, "nknown member"},
            row{R"({"scope":"Bearer x","key":"a-key","host":"a b"})", 400, "host: "},
-           row{"[]", 400, "the content is to be"},
-           row{"{", 400, "the content is to be"},
-           row{"", 400, "the content is to be"},
+           row{"[]", 400, "the body must be"},
+           row{"{", 400, "the body must be"},
+           row{"", 400, "the body must be"},
        }) {
     SCOPED_TRACE(content);
     auto const answer = ask(post, path, content);
@@ -293,11 +293,11 @@ TEST_F(admin_api_idempotency, resolves_an_unknown_outcome_and_nothing_else) {
                "Nothing was changed: "},
            row{"absent", std::nullopt, R"({"outcome":"executed"})", 404, "There is no such key."},
            row{"another-outcome", record_state::unknown, R"({"outcome":"lost"})", 400,
-               "The content is to be"},
+               "The body must be"},
            row{"one-member-more", record_state::unknown, R"({"outcome":"executed","x":1})", 400,
-               "The content is to be"},
-           row{"not-json", record_state::unknown, "executed", 400, "The content is to be"},
-           row{"empty", record_state::unknown, "", 400, "The content is to be"},
+               "The body must be"},
+           row{"not-json", record_state::unknown, "executed", 400, "The body must be"},
+           row{"empty", record_state::unknown, "", 400, "The body must be"},
        }) {
     SCOPED_TRACE(name);
     if (state) {
@@ -369,7 +369,7 @@ TEST_F(admin_api_idempotency, says_when_the_store_gives_no_answer_and_not_where_
        }) {
     SCOPED_TRACE(path);
     auto const answer = ask(method, path);
-    expect_problem(answer, 503, "gives no answer");
+    expect_problem(answer, 503, "does not answer");
     EXPECT_THAT(answer.content, Not(HasSubstr("a-secret")));
   }
 }

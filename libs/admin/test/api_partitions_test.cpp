@@ -77,38 +77,38 @@ TEST_F(admin_api_partitions, refuses_contents_that_it_does_not_understand) {
            row{"lookup", "", 400, "policy is missing"},
            row{"lookup", R"("policy":7,"values":[])", 400, "policy is missing"},
            row{"lookup", R"("policy":"none","values":[])", 404, "no such policy"},
-           row{"lookup", R"("policy":"unused","values":["127.0.0.1"])", 409, "No route has"},
+           row{"lookup", R"("policy":"unused","values":["127.0.0.1"])", 409, "No route uses"},
            row{"lookup", R"("policy":"burst")", 400, "Either values or key"},
            row{"lookup", R"("policy":"burst","values":["a","b"],"key":"0")", 400, "Either values"},
            row{"lookup", R"("policy":"burst","values":["a"])", 400, "header:x-api-key, method"},
            row{"lookup", R"("policy":"burst","values":["a",1])", 400, "array of strings"},
            row{"lookup", R"("policy":"burst","values":"a")", 400, "array of strings"},
-           row{"lookup", R"("policy":"burst","key":1)", 400, "key is to be a string"},
+           row{"lookup", R"("policy":"burst","key":1)", 400, "key must be a string"},
            row{"lookup", R"("policy":"burst","key":"0")", 404, "was seen lately"},
            row{"lookup", R"("policy":"slots","values":["a"])", 400, "all requests are in one"},
-           row{"lookup", R"("policy":"address","values":["here"])", 400, "is to be an address"},
-           row{"lookup", R"("policy":"burst","values":["a","b"],"quota":1)", 400, "not known here"},
-           row{"reset", R"("policy":"burst","values":["a","b"],"x":1)", 400, "not known here"},
-           row{"quota", R"("policy":"burst","values":["a","b"],"seconds":1)", 400, "quota is to"},
+           row{"lookup", R"("policy":"address","values":["here"])", 400, "must be an address"},
+           row{"lookup", R"("policy":"burst","values":["a","b"],"quota":1)", 400, "nknown member"},
+           row{"reset", R"("policy":"burst","values":["a","b"],"x":1)", 400, "nknown member"},
+           row{"quota", R"("policy":"burst","values":["a","b"],"seconds":1)", 400, "quota must be"},
            row{"quota", R"("policy":"burst","values":["a","b"],"quota":-1,"seconds":1)", 400,
-               "quota is to"},
+               "quota must be"},
            row{"quota", R"("policy":"burst","values":["a","b"],"quota":1.5,"seconds":1)", 400,
-               "quota is to"},
+               "quota must be"},
            row{"quota",
                R"("policy":"burst","values":["a","b"],"quota":1000000000000000,"seconds":1)", 400,
-               "quota is to"},
-           row{"quota", R"("policy":"burst","values":["a","b"],"quota":1)", 400, "seconds is to"},
+               "quota must be"},
+           row{"quota", R"("policy":"burst","values":["a","b"],"quota":1)", 400, "seconds must be"},
            row{"quota", R"("policy":"burst","values":["a","b"],"quota":1,"seconds":0)", 400,
-               "seconds is to"},
+               "seconds must be"},
            row{"quota", R"("policy":"burst","values":["a","b"],"quota":1,"seconds":2592001)", 400,
-               "seconds is to"},
+               "seconds must be"},
        }) {
     SCOPED_TRACE(members);
     expect_problem(post_to(action, members), status, part);
   }
   constexpr std::string_view path = "/api/v1/partitions/lookup";
-  expect_problem(ask(post, path, "{"), 400, "The content is not JSON: ");
-  expect_problem(ask(post, path, ""), 400, "The content is not JSON: ");
+  expect_problem(ask(post, path, "{"), 400, "The body is not JSON: ");
+  expect_problem(ask(post, path, ""), 400, "The body is not JSON: ");
   expect_problem(ask(post, path, "[]"), 400, "JSON object");
   expect_problem(ask(post, path, "{}", "text/plain"), 415, "application/json");
 }
@@ -213,7 +213,7 @@ TEST_F(admin_api_partitions, gives_another_quota_lists_it_and_takes_it_back) {
   EXPECT_THAT(use(), HasSubstr("\"burst\";q=2;"));
   EXPECT_THAT(notes, ElementsAre("give the partition " + std::string(swordfish_key) +
                                      " of the policy burst a quota of 50 for 600 s: 200",
-                                 "take back the quota of the partition " +
+                                 "remove the temporary quota of the partition " +
                                      std::string(swordfish_key) + " of the policy burst: 204"));
 }
 
@@ -232,7 +232,7 @@ TEST_F(admin_api_partitions, has_so_many_temporary_quotas_and_no_more) {
   for (std::size_t i = 0; i < store::quota_overrides::entries_max; ++i) {
     ASSERT_EQ(give(i).status, 200);
   }
-  expect_problem(give(store::quota_overrides::entries_max), 409, "take one back first");
+  expect_problem(give(store::quota_overrides::entries_max), 409, "remove one first");
   EXPECT_EQ(give(0).status, 200);  // that has one
 }
 

@@ -103,7 +103,7 @@ TEST_F(admin_api_session, refuses_a_log_in_without_a_token_or_with_a_session) {
   (void)ask(post);
   expect_problem(ask(post), 409, "There is a session already.");
   caller = {};
-  expect_problem(ask(post), 409, "This address asks for no token.");
+  expect_problem(ask(post), 409, "This address does not require a token.");
 }
 
 }  // namespace

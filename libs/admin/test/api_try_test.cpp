@@ -63,36 +63,36 @@ TEST_F(admin_api_try, lets_no_caller_write_more_than_a_request) {
     std::string_view part;
   };
   for (auto const& [content, part] : {
-           row{"{", "The content is not JSON: "},
-           row{"", "The content is not JSON: "},
+           row{"{", "The body is not JSON: "},
+           row{"", "The body is not JSON: "},
            row{"[]", "JSON object"},
-           row{"{}", "path is to begin"},
-           row{R"({"path":"a"})", "path is to begin"},
-           row{R"({"path":"http://evil.example/"})", "path is to begin"},
-           row{R"({"path":"/a b"})", "path is to begin"},
-           row{R"({"path":"/a\r\nX: y"})", "path is to begin"},
-           row{R"({"path":"/a#b"})", "path is to begin"},
-           row{R"({"path":7})", "path is to be a string"},
-           row{R"({"path":"/a","method":"GET /x"})", "method is to be"},
-           row{R"({"path":"/a","method":"CONNECT"})", "method is to be"},
-           row{R"({"path":"/a","method":""})", "method is to be"},
-           row{R"({"path":"/a","method":"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG"})", "method is to be"},
-           row{R"({"path":"/a","method":7})", "method is to be a string"},
-           row{R"({"path":"/a","body":7})", "body is to be a string"},
-           row{R"({"path":"/a","host":"a\r\nb"})", "host is to be"},
-           row{R"({"path":"/a","host":""})", "host is to be"},
+           row{"{}", "path must begin"},
+           row{R"({"path":"a"})", "path must begin"},
+           row{R"({"path":"http://evil.example/"})", "path must begin"},
+           row{R"({"path":"/a b"})", "path must begin"},
+           row{R"({"path":"/a\r\nX: y"})", "path must begin"},
+           row{R"({"path":"/a#b"})", "path must begin"},
+           row{R"({"path":7})", "path must be a string"},
+           row{R"({"path":"/a","method":"GET /x"})", "method must be"},
+           row{R"({"path":"/a","method":"CONNECT"})", "method must be"},
+           row{R"({"path":"/a","method":""})", "method must be"},
+           row{R"({"path":"/a","method":"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG"})", "method must be"},
+           row{R"({"path":"/a","method":7})", "method must be a string"},
+           row{R"({"path":"/a","body":7})", "body must be a string"},
+           row{R"({"path":"/a","host":"a\r\nb"})", "host must be"},
+           row{R"({"path":"/a","host":""})", "host must be"},
            row{R"({"path":"/a","fields":{}})", "array of at most 100"},
            row{R"({"path":"/a","fields":[["a"]]})", "array of at most 100"},
            row{R"({"path":"/a","fields":[["a",1]]})", "array of at most 100"},
-           row{R"({"path":"/a","fields":[["a b","1"]]})", "name of a field"},
-           row{R"({"path":"/a","fields":[["","1"]]})", "name of a field"},
+           row{R"({"path":"/a","fields":[["a b","1"]]})", "name of a header"},
+           row{R"({"path":"/a","fields":[["","1"]]})", "name of a header"},
            row{R"({"path":"/a","fields":[["a","1\r\nb: 2"]]})", "value of a"},
            row{R"({"path":"/a","fields":[["a","\u0000"]]})", "value of a"},
            row{R"({"path":"/a","fields":[["Host","b"]]})", "use host"},
-           row{R"({"path":"/a","fields":[["content-length","1"]]})", "made here"},
-           row{R"({"path":"/a","fields":[["Transfer-Encoding","chunked"]]})", "made here"},
-           row{R"({"path":"/a","fields":[["Connection","x"]]})", "made here"},
-           row{R"({"path":"/a","address":"10.0.0.1:80"})", "not known here"},
+           row{R"({"path":"/a","fields":[["content-length","1"]]})", "set by the gateway"},
+           row{R"({"path":"/a","fields":[["Transfer-Encoding","chunked"]]})", "set by the gateway"},
+           row{R"({"path":"/a","fields":[["Connection","x"]]})", "set by the gateway"},
+           row{R"({"path":"/a","address":"10.0.0.1:80"})", "nknown member"},
        }) {
     SCOPED_TRACE(content);
     expect_problem(send(content), 400, part);
@@ -105,12 +105,12 @@ TEST_F(admin_api_try, bounds_the_path_the_host_and_the_fields) {
     return R"({"path":"/)" + std::string(octets - 1, 'a') + "\"}";
   };
   EXPECT_EQ(send(path_of(8192)).status, 200);
-  expect_problem(send(path_of(8193)), 400, "path is to begin");
+  expect_problem(send(path_of(8193)), 400, "path must begin");
   auto const host_of_size = [](std::size_t octets) {
     return R"({"path":"/","host":")" + std::string(octets, 'a') + "\"}";
   };
   EXPECT_EQ(send(host_of_size(255)).status, 200);
-  expect_problem(send(host_of_size(256)), 400, "host is to be");
+  expect_problem(send(host_of_size(256)), 400, "host must be");
   auto const with_fields = [](int count) {
     std::string content = R"({"path":"/","fields":[)";
     for (int i = 0; i < count; ++i) {
@@ -181,7 +181,7 @@ TEST_F(admin_api_try, sends_so_many_at_a_time_and_no_more) {
   EXPECT_EQ(replies.size(), 0U);
   begin(R"({"path":"/"})", replies);
   ASSERT_EQ(replies.size(), 1U);
-  expect_problem(replies.all().front(), 503, "As many requests are on their way");
+  expect_problem(replies.all().front(), 503, "Too many requests are in flight");
   turn_until(*with.loop, [&] { return replies.size() == 17; });
   for (std::size_t i = 1; i < 17; ++i) {
     EXPECT_EQ(replies.all()[i].status, 200);

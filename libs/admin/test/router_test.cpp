@@ -185,7 +185,7 @@ TEST_F(admin_routes, streams_events_to_so_many_consoles_and_no_more) {
     EXPECT_TRUE(ask(get, "/api/v1/events").streams);
     router->begin_stream();
   }
-  expect_problem(ask(get, "/api/v1/events"), 503, "As many consoles are open");
+  expect_problem(ask(get, "/api/v1/events"), 503, "Too many consoles are open");
   EXPECT_TRUE(ask(head, "/api/v1/events").streams);
   router->end_stream();
   EXPECT_TRUE(ask(get, "/api/v1/events").streams);

@@ -89,16 +89,16 @@ void append_fingerprint(json::writer& out, idempotency::fingerprint_rule const& 
 auto fingerprint_as_html(idempotency::fingerprint_rule const& rule) -> std::string {
   std::string out = "its method, path and query";
   if (!rule.pointers().empty()) {
-    out += " and these values of its JSON content:";
+    out += " and these values of its JSON body:";
     for (auto const& pointer : rule.pointers()) {
       out += &pointer == rule.pointers().data() ? " <code>" : ", <code>";
       append_html(out, pointer.text());
       out += "</code>";
     }
   } else if (rule == idempotency::fingerprint_rule::json()) {
-    out += " and its JSON content, whatever the order of members and the white space";
+    out += " and its JSON body, whatever the order of members and the white space";
   } else if (!(rule == idempotency::fingerprint_rule::none())) {
-    out += " and every octet of its content";
+    out += " and every byte of its body";
   }
   return out;
 }
@@ -282,7 +282,7 @@ auto what_counts(policy_config const& policy) -> std::string {
   std::string out;
   switch (policy.policy.unit()) {
     case ratelimit::quota_unit::content_bytes:
-      out = "The content of requests and responses counts, in octets.";
+      out = "The bodies of requests and responses count, in bytes.";
       break;
     case ratelimit::quota_unit::concurrent_requests:
       return "A request counts until its response has ended.";

@@ -58,7 +58,7 @@ auto socket_address::parse(std::string_view text) -> result<socket_address, std:
   auto const colon = text.rfind(':');
   auto const port = parse_number<std::uint16_t>(text.substr(std::min(colon + 1, text.size())));
   if (colon == std::string_view::npos || !port) {
-    return failure(std::string("an address ends in a colon and a port, such as 127.0.0.1:8080"));
+    return failure(std::string("the port is missing (expected e.g. 127.0.0.1:8080)"));
   }
   auto host = text.substr(0, colon);
   if (host.empty()) {
@@ -80,8 +80,7 @@ auto socket_address::parse(std::string_view text) -> result<socket_address, std:
       return from_bytes(&to, sizeof to);
     }
   }
-  return failure(std::string(
-      "the host is an IPv4 address, or an IPv6 address in brackets; names are not resolved here"));
+  return failure(std::string("the host is not an IPv4 address or an IPv6 address in brackets"));
 }
 
 auto socket_address::family() const noexcept -> int {

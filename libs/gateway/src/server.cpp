@@ -50,22 +50,22 @@ auto server::current() const -> config const& {
 
 auto server::refusal_of(config const& next) const -> result<void, std::string> {
   if (next.stores.quota != current().stores.quota) {
-    return failure(std::string("another store of quotas needs a new start"));
+    return failure(std::string("a change of stores.quota needs a restart"));
   }
   if (!data_->has_same_directory(next)) {
-    return failure(
-        std::string("another directory, or other schemas and indexes of SCIM, need a new start"));
+    return failure(std::string(
+        "a change of stores.directory, or of schemas or indexes of SCIM, needs a restart"));
   }
   if (admin_ && !is_local_address(admin_configured_) && next.admin && next.admin->tokens.empty()) {
     return failure("the admin address stays " + admin_configured_ +
-                   " until the next start, and others reach it: it needs tokens until then");
+                   " until a restart, and other machines can reach it: it needs tokens until then");
   }
   return {};
 }
 
 auto server::load() const -> result<config, reload_refusal> {
   if (!options_.load) {
-    return failure(reload_refusal{{}, "there is nothing to read it from again"});
+    return failure(reload_refusal{{}, "the gateway was started without a configuration file"});
   }
   auto loaded = options_.load();
   if (!loaded) {
@@ -123,7 +123,7 @@ void server::log_outcome(reload_outcome const& outcome) {
     for (auto const& fault : faults) {
       events.error(to_string(fault));
     }
-    events.error("the configuration was not taken over: " +
+    events.error("the configuration was not applied: " +
                  (reason.empty() ? std::string("it has faults") : reason));
     return;
   }
@@ -138,7 +138,7 @@ void server::log_outcome(reload_outcome const& outcome) {
   for (auto const path : late) {
     events.warning(std::string(path) + " changed: takes effect on restart");
   }
-  events.info("the configuration was taken over");
+  events.info("the configuration was applied");
 }
 
 auto server::start_admin(std::vector<engine::passed_socket>& passed) -> result<void, std::string> {

@@ -292,11 +292,12 @@ auto message(target_fault fault) noexcept -> std::string_view {
   switch (fault) {
     case target_fault::invalid_character: return "this character cannot stand here";
     case target_fault::invalid_escape: return "\"%\" must have two hexadecimal digits after it";
-    case target_fault::nul_escape: return "\"%00\" is not taken";
+    case target_fault::nul_escape: return "\"%00\" is not allowed";
     case target_fault::slash_expected: return "\"/\" must stand here";
     case target_fault::form_not_allowed: return "the method does not go with this form of target";
     case target_fault::unsupported_scheme: return "the scheme must be http or https";
-    case target_fault::user_information: return "user information before the host is not taken";
+    case target_fault::user_information:
+      return "a user name or password before the host is not allowed";
     case target_fault::host_missing: return "a host must stand here";
     case target_fault::invalid_ip_literal:
       return "an IPv6 address must stand between \"[\" and \"]\"";

@@ -116,8 +116,8 @@ auto to_string(key_error const& error) -> std::string {
     return std::string(what) + " at offset " + std::to_string(error.offset) + ".";
   };
   switch (error.fault) {
-    case key_fault::missing: return "The request has no Idempotency-Key field.";
-    case key_fault::repeated: return "The request has more than one Idempotency-Key field.";
+    case key_fault::missing: return "The request has no Idempotency-Key header.";
+    case key_fault::repeated: return "The request has more than one Idempotency-Key header.";
     case key_fault::not_a_string:
       return "The Idempotency-Key is not a String: it must be in double quotes, such as "
              R"("8e03978e-40d5-43e8-bc93-6894a57f9324".)";

@@ -180,8 +180,8 @@ auto data_plane::state::ensure_idempotency(active_config const& used) -> result<
   note_hosts(used.config);
   if (auto const lost = shared.idempotency->store->used().unknown.value_or(0); lost > 0) {
     shared.warn("the outcomes of " + std::to_string(lost) +
-                " requests with keys are unknown: look them up and resolve them by "
-                "/api/v1/idempotency/unknown");
+                " requests with keys are unknown: look them up at /api/v1/idempotency/unknown and "
+                "resolve them");
   }
   on.post([this, &on, &keys = *shared.idempotency] {
     sweeps = std::make_unique<key_sweeper>(on, keys);
@@ -260,8 +260,8 @@ auto data_plane::listen(std::vector<engine::passed_socket>& passed) -> result<vo
     auto const passed_before = passed.size();
     TIDEGATE_TRY(auto sockets, engine::sockets_for(listen.address, threads.size(), true, passed));
     if (in_use.contains(listen.address) && passed.size() == passed_before) {
-      shared.warn("another process listens on " + listen.address +
-                  " too: connections are spread over both, and each has its own quotas");
+      shared.warn("another process also listens on " + listen.address +
+                  ": connections are spread over both, and each has its own quotas");
     }
     state_->addresses.push_back(engine::address_of(sockets.each.front()));
     if (auto const bound = engine::local_address(sockets.each.front())) {
@@ -285,9 +285,9 @@ void data_plane::start() {
   shared.connections.clients_max = clients_possible(shared.connections.descriptors);
   if (is_below_wanted(settings, shared.connections.clients_max)) {
     shared.warn("http.max-connections is " + std::to_string(settings.http.max_connections) +
-                ", but the limit of open files leaves room for " +
+                ", but the limit of open files allows only " +
                 std::to_string(shared.connections.clients_max) +
-                " connections of clients: no more are taken (see ulimit -n, LimitNOFILE=)");
+                " client connections (see ulimit -n, LimitNOFILE=)");
   }
   shared.events->use(settings.log);
   for (auto& each : state_->threads) {

@@ -268,10 +268,10 @@ auto describe(partition_rule const& rule) -> std::string {
       out += syntax_of(sources[i].kind).for_people;
       out += sources[i].name;
     }
-    out += ". What a request does not have counts as an empty value.";
+    out += ". A missing value counts as an empty one.";
   }
   switch (rule.form()) {
-    case partition_key_form::none: out += " The partition key is not told."; break;
+    case partition_key_form::none: out += " Responses do not have the partition key."; break;
     case partition_key_form::hashed:
       out += " The partition key (pk) is the first " + std::to_string(partition_rule::hashed_size) +
              " bytes of the SHA-256 of a text";

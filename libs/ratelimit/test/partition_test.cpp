@@ -275,16 +275,17 @@ TEST(ratelimit_partition, allocates_nothing_when_there_is_room) {
 // ---- descriptions ----
 
 TEST(ratelimit_partition, describes_itself_to_people) {
-  EXPECT_EQ(describe(rule_of({})), "All requests count together. The partition key is not told.");
+  EXPECT_EQ(describe(rule_of({})),
+            "All requests count together. Responses do not have the partition key.");
   EXPECT_EQ(describe(rule_of({"client-ip", "header:x-api-key"}, partition_key_form::plain)),
             "Requests count together when all of these are the same in them: the address of the "
-            "client, the header field x-api-key. What a request does not have counts as an empty "
-            "value. The partition key (pk) is their values in this order, with a line feed between "
+            "client, the header field x-api-key. A missing value counts as an empty one. The "
+            "partition key (pk) is their values in this order, with a line feed between "
             "two. CR, LF and NUL in a value count as a space.");
   EXPECT_EQ(
       describe(rule_of({"header:x-api-key"}, partition_key_form::hashed)),
-      "Requests count together when this is the same in them: the header field x-api-key. What "
-      "a request does not have counts as an empty value. The partition key (pk) is the first "
+      "Requests count together when this is the same in them: the header field x-api-key. A "
+      "missing value counts as an empty one. The partition key (pk) is the first "
       "16 bytes of the SHA-256 of a text with one line for each of these, in this order, that "
       "ends with a line feed; in hexadecimal digits: printf 'header:x-api-key=%s\\n' "
       "\"$VALUE\" | sha256sum | head -c 32. CR, LF and NUL in a value count as a space. The "

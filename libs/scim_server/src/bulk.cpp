@@ -116,7 +116,7 @@ auto read_operation(bulk_plan const& plan, json::value const& given, bulk_operat
   if (target.endpoint != (makes ? scim_endpoint::type : scim_endpoint::resource)) {
     return failure(target.endpoint == scim_endpoint::nothing
                        ? not_found("endpoint")
-                       : error{405, scim_type::none, "The method is not one of this endpoint."});
+                       : error{405, scim_type::none, "This endpoint does not support the method."});
   }
   made.type = target.type;
   if (!makes) {
@@ -330,7 +330,7 @@ auto read_names(bulk_plan& plan, json::array const& given) -> ids_by_bulk_id {
       if (operation.bulk_id.empty()) {
         operation.fault = bad_request(scim_type::invalid_syntax, "A POST needs a bulkId.");
       } else if (!made.try_emplace(operation.bulk_id, i).second) {
-        operation.fault = bad_request(scim_type::invalid_value, "The bulkId is there twice.");
+        operation.fault = bad_request(scim_type::invalid_value, "The bulkId is used twice.");
       }
     } else if (operation.method != "PUT" && operation.method != "PATCH" &&
                operation.method != "DELETE") {

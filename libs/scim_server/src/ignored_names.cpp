@@ -24,7 +24,7 @@ void scim_ignored::note(std::string const& route, scim::ignored_names const& wha
       if (told_.size() < names_max && told_.insert(line).second) {
         bool const is_last = told_.size() == names_max;
         lines.push_back(std::move(line) +
-                        (is_last ? "; further names are counted and not told" : ""));
+                        (is_last ? "; further names are counted and not logged" : ""));
       }
     }
   }

@@ -48,7 +48,7 @@ auto too_dear() -> error {
 }
 
 auto no_cursor() -> error {
-  return {500, scim_type::none, "The cursor could not be made."};
+  return {500, scim_type::none, "The cursor could not be created."};
 }
 
 /// A row of a list. Its text stands in that of the list already.

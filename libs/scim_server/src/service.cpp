@@ -69,22 +69,22 @@ auto refusal_of(scim_call const& call) -> std::optional<scim_answer> {
   }
   auto const methods = methods_of(endpoint);
   if (endpoint == scim_endpoint::me && request.method == "POST") {
-    return scim_error_answer({501, scim_type::none, "A user is made at its own endpoint."});
+    return scim_error_answer({501, scim_type::none, "Create a user at the endpoint of its type."});
   }
   if (!allows(methods, request.method)) {
     auto answer =
-        scim_error_answer({405, scim_type::none, "The method is not one of this endpoint."});
+        scim_error_answer({405, scim_type::none, "This endpoint does not support the method."});
     answer.fields.push_back({"Allow", std::string(methods)});
     return answer;
   }
   if (request.read_only && !is_read(call)) {
-    return scim_error_answer({403, scim_type::none, "This token is only for reading."});
+    return scim_error_answer({403, scim_type::none, "This token is read-only."});
   }
   if (request.content.size() > request.content_octets_max()) {
     return scim_error_answer({413, scim_type::none,
-                              "The content is longer than the " +
+                              "The body is larger than the " +
                                   std::to_string(request.content_octets_max()) +
-                                  " octets that are allowed."});
+                                  " bytes that are allowed."});
   }
   bool const has_content =
       request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
@@ -106,7 +106,7 @@ auto guarded(Make make) -> scim_answer {
     return make();
   } catch (std::bad_alloc const&) {
   }
-  return scim_error_answer({503, scim_type::none, "There is no memory for the answer."});
+  return scim_error_answer({503, scim_type::none, "There is not enough memory for the response."});
 }
 
 auto is_discovery(scim_endpoint endpoint) -> bool {

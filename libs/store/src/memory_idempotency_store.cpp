@@ -70,7 +70,8 @@ auto memory_idempotency_store::make(idempotency::change change) -> apply_answer 
     return failure(store_error{store_fault::full, "the memory for idempotency keys is full"});
   }
   if (!entry && change.next && !add_to_scope(change)) {
-    return failure(store_error{store_fault::scope_full, "the scope has as many keys as it may"});
+    return failure(
+        store_error{store_fault::scope_full, "the scope has the maximum number of keys"});
   }
   if (change.next) {
     s.table.put(change.key, {*std::move(change.next), std::move(response), 0});

@@ -83,7 +83,7 @@ TEST(store_redis_server_url, says_what_is_wrong) {
       {"redis://u:%4@a", percent},
       {"redis://u:%zz@a", percent},
       {"redis://:" + std::string(513, 'p') + "@a",
-       "a user, password or name has at most 512 octets"},
+       "a user, password or name has at most 512 bytes"},
       {"redis://a/b", database},
       {"redis://a/-1", database},
       {"redis://a/0/1", database},

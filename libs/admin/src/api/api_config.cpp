@@ -72,7 +72,7 @@ void append_changes(json::writer& out, std::vector<config_change> const& changes
   for (auto const& fault : refusal.faults) {
     faults.push_back(to_string(fault));
   }
-  auto const detail = "The configuration was not taken over: " +
+  auto const detail = "The configuration was not applied: " +
                       (refusal.reason.empty() ? std::string("it has faults") : refusal.reason) +
                       ".";
   std::string out;
@@ -99,7 +99,7 @@ void answer_config(engine::loop& on, config const& settings, config_reloader& re
         (*to)(mode == reload_mode::preview ? foreseen(outcome) : done(outcome));
       });
   if (!is_asked) {
-    (*to)(admin_problem(503, "As many ask for a reload as may; try again later."));
+    (*to)(admin_problem(503, "Too many reloads are waiting; try again later."));
   }
 }
 

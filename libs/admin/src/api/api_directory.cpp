@@ -194,7 +194,7 @@ void answer_directory(engine::loop& on, active_config const& active, scim_servic
   auto const place = find_scim_target(scim->model(), rest).endpoint;
   bool const is_resource = place == scim_endpoint::resource;
   if (!is_resource && place != scim_endpoint::type) {
-    reply(admin_problem(404, "There is no such type of resources."));
+    reply(admin_problem(404, "There is no such resource type."));
     return;
   }
   bool const changes =
@@ -205,7 +205,7 @@ void answer_directory(engine::loop& on, active_config const& active, scim_servic
   }
   if (changes && configured.console_directory != directory_access::write) {
     reply(admin_problem(
-        403, "The directory is only for reading here; console.directory: write allows changes."));
+        403, "The directory is read-only here; console.directory: write allows changes."));
     return;
   }
   auto const how = std::make_shared<scim_config const>(as_console(*route->scim));

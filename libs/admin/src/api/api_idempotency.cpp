@@ -112,11 +112,11 @@ void append_shown(std::string& text, lookup_key const& key, record const& found,
     -> result<std::vector<lookup_key>, std::string> {
   if (scopes.empty()) {
     return failure(
-        std::string("scope is missing: whose key it is, once for each source of the "
-                    "route's scope; empty where a request had nothing of it"));
+        std::string("scope is missing: one value for each source of the route's scope, empty where "
+                    "the request had none"));
   }
   if (keys.size() != 1 || keys.front().empty()) {
-    return failure(std::string("key is needed once, and not empty"));
+    return failure(std::string("key must be given once and must not be empty"));
   }
   for (auto const& host : hosts) {
     if (auto const read = http::parse_host(host); !read && !host.empty()) {
@@ -170,7 +170,7 @@ void append_shown(std::string& text, lookup_key const& key, record const& found,
     -> result<std::vector<lookup_key>, std::string> {
   auto const read = json::parse(content, {.depth_max = 4});
   if (!read || read->if_object() == nullptr) {
-    return failure(std::string(R"(the content is to be {"scope": ["S", ...], "key": "K"})"));
+    return failure(std::string(R"(the body must be {"scope": ["S", ...], "key": "K"})"));
   }
   std::vector<std::string> scopes;
   std::vector<std::string> keys;
@@ -178,7 +178,7 @@ void append_shown(std::string& text, lookup_key const& key, record const& found,
   for (auto const& [name, value] : read->if_object()->members()) {
     auto& to = name == "key" ? keys : name == "host" ? hosts : scopes;
     if (name != "scope" && name != "key" && name != "host") {
-      return failure(std::string("a member is not known here: allowed are scope, key and host"));
+      return failure(std::string("unknown member (expected scope, key, host)"));
     }
     if (auto const* const text = value.if_string()) {
       to.push_back(*text);
@@ -188,8 +188,7 @@ void append_shown(std::string& text, lookup_key const& key, record const& found,
     if (list == nullptr || !std::ranges::all_of(*list, [](json::value const& each) {
           return each.if_string() != nullptr;
         })) {
-      return failure(name + " is to be a string" +
-                     (name == "scope" ? ", or an array of them" : ""));
+      return failure(name + " must be a string" + (name == "scope" ? ", or an array of them" : ""));
     }
     for (auto const& each : *list) {
       to.push_back(*each.if_string());
@@ -318,11 +317,11 @@ class operation : public std::enable_shared_from_this<operation> {
   [[nodiscard]] static auto no_such_key() -> admin_answer {
     return admin_problem(
         404,
-        "There is no such key. A key belongs to a host: without \"host\" those are looked at that "
-        "routes, unknown outcomes, and requests with keys since the start have named.");
+        "There is no such key. A key belongs to a host: without \"host\" the lookup tries the "
+        "hosts of routes, of unknown outcomes, and of requests with keys since the start.");
   }
   [[nodiscard]] static auto store_failed() -> admin_answer {
-    return admin_problem(503, "The store of idempotency keys gives no answer.");
+    return admin_problem(503, "The store of idempotency keys does not answer.");
   }
 
   engine::loop& loop_;
@@ -358,7 +357,7 @@ void list_unknown(engine::loop& on, std::shared_ptr<idempotency_service> const& 
       return;  // the gateway ends
     }
     if (!answer) {
-      reply(admin_problem(503, "The store of idempotency keys gives no answer."));
+      reply(admin_problem(503, "The store of idempotency keys does not answer."));
       return;
     }
     auto const now = there->clock.at(on.now());
@@ -398,7 +397,7 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> c
   rest.remove_prefix(std::min<std::size_t>(1, rest.size()));
   if (is_root || rest == "unknown" || rest == "lookup") {
     if (rest == "lookup" && !is_json(request.content_type)) {
-      reply(admin_problem(415, "The content is to be application/json."));
+      reply(admin_problem(415, "The Content-Type must be application/json."));
     } else if (!keys) {
       begin({}, command::look_up);
     } else if (rest == "unknown") {
@@ -425,12 +424,12 @@ void answer_idempotency(engine::loop& on, std::shared_ptr<idempotency_service> c
   } else if (request.method != post) {
     reply(method_not_allowed("POST"));
   } else if (!is_json(request.content_type)) {
-    reply(admin_problem(415, "The content is to be application/json."));
+    reply(admin_problem(415, "The Content-Type must be application/json."));
   } else if (auto const outcome = read_resolution(request.content)) {
     begin({*id}, command::resolve, *outcome);
   } else {
     reply(admin_problem(
-        400, R"(The content is to be {"outcome": "executed"} or {"outcome": "not-executed"}.)"));
+        400, R"(The body must be {"outcome": "executed"} or {"outcome": "not-executed"}.)"));
   }
 }
 

@@ -38,7 +38,7 @@ constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
     // As it was shown: of IPv6 that is a network.
     auto const address = http::parse_ip_address(value.substr(0, value.find('/')));
     if (!address) {
-      return problem(400, "The value of client-ip is to be an address: " +
+      return problem(400, "The value of client-ip must be an address: " +
                               std::string(message(address.error().fault)) + ".");
     }
     http::append_client_key(normal, *address);
@@ -75,13 +75,13 @@ constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
                           ? std::string("none: all requests are in one partition")
                           : "one for each source: " + sources_in_words(rule);
   if (list == nullptr || list->size() != rule.sources().size()) {
-    return problem(400, "values is to be an array of strings, " + wanted + ".");
+    return problem(400, "values must be an array of strings, " + wanted + ".");
   }
   std::string text;
   for (std::size_t i = 0; i < list->size(); ++i) {
     auto const* const value = (*list)[i].if_string();
     if (value == nullptr) {
-      return problem(400, "values is to be an array of strings, " + wanted + ".");
+      return problem(400, "values must be an array of strings, " + wanted + ".");
     }
     TIDEGATE_TRY(auto const normal, normal_value(rule.sources()[i], *value));
     rule.append_source(text, i, normal);
@@ -158,12 +158,12 @@ void partition_api::answer(admin_request const& request, admin_note note, admin_
 auto partition_api::read_command(admin_request const& request)
     -> result<partition_command, admin_answer> {
   if (!is_json(request.content_type)) {
-    return problem(415, "The content is to be application/json.");
+    return problem(415, "The Content-Type must be application/json.");
   }
   auto const read = json::parse(request.content, {.depth_max = 4});
   if (!read || read->if_object() == nullptr) {
-    return problem(400, read ? "The content is to be a JSON object."
-                             : "The content is not JSON: " + to_string(read.error()) + ".");
+    return problem(400, read ? "The body must be a JSON object."
+                             : "The body is not JSON: " + to_string(read.error()) + ".");
   }
   bool const gives = request.path.ends_with("/quota");
   for (auto const& member : read->if_object()->members()) {
@@ -171,7 +171,7 @@ auto partition_api::read_command(admin_request const& request)
                           member.name == "key" ||
                           (gives && (member.name == "quota" || member.name == "seconds"));
     if (!is_known) {
-      return problem(400, "A member is not known here: allowed are policy, values or key" +
+      return problem(400, "Unknown member: expected policy, values or key" +
                               std::string(gives ? ", quota, seconds." : "."));
     }
   }
@@ -188,7 +188,7 @@ auto partition_api::read_command(admin_request const& request)
   }
   auto const id = policy_id_of(*command.active, *found);
   if (!id) {
-    return problem(409, "No route has this policy, so it has no partitions.");
+    return problem(409, "No route uses this policy, so it has no partitions.");
   }
   command.policy = &*found;
   command.id = *id;
@@ -200,7 +200,7 @@ auto partition_api::read_command(admin_request const& request)
   if (values != nullptr) {
     TIDEGATE_TRY(command.partition, partition_of(found->partition, *values));
   } else if (key->if_string() == nullptr) {
-    return problem(400, "key is to be a string, as the list of partitions has it.");
+    return problem(400, "key must be a string, as the list of partitions has it.");
   } else if (auto partition = find_partition(command, *key->if_string(), loop_.now())) {
     command.partition = *std::move(partition);
   } else {
@@ -213,11 +213,11 @@ auto partition_api::read_command(admin_request const& request)
     auto const* const seconds = read->find("seconds");
     if (quota == nullptr || quota->if_integer() == nullptr ||
         !found->policy.with_quota(*quota->if_integer())) {
-      return problem(400, "quota is to be a whole number from 0 to 999999999999999.");
+      return problem(400, "quota must be a whole number from 0 to 999999999999999.");
     }
     if (seconds == nullptr || seconds->if_integer() == nullptr || *seconds->if_integer() < 1 ||
         *seconds->if_integer() > override_longest.count()) {
-      return problem(400, "seconds is to be a whole number from 1 to " +
+      return problem(400, "seconds must be a whole number from 1 to " +
                               std::to_string(override_longest.count()) + " (30 days).");
     }
     command.quota = *quota->if_integer();
@@ -308,7 +308,7 @@ void partition_api::look_up(partition_command command, bool was_changed, admin_r
                              return;  // the gateway ends
                            }
                            if (!got) {
-                             reply(admin_problem(503, "The store of quotas gives no answer."));
+                             reply(admin_problem(503, "The store of quotas does not answer."));
                              return;
                            }
                            auto const& left = got->results[0].decision.left;
@@ -350,7 +350,7 @@ void partition_api::reset(partition_command command, admin_reply reply) {
           return;  // the gateway ends
         }
         if (!made) {
-          reply(admin_problem(503, "The store of quotas gives no answer."));
+          reply(admin_problem(503, "The store of quotas does not answer."));
           return;
         }
         forget_here();
@@ -368,9 +368,9 @@ void partition_api::give_quota(partition_command command, admin_reply reply) {
   }
   if (!control_.overrides().set(
           {command.id, command.partition, command.quota, loop_.now() + command.lasts})) {
-    reply(admin_problem(409, "There are as many temporary quotas as there may be (" +
+    reply(admin_problem(409, "There are as many temporary quotas as are allowed (" +
                                  std::to_string(store::quota_overrides::entries_max) +
-                                 "): take one back first."));
+                                 "): remove one first."));
     return;
   }
   policies_[command.id] = command.policy->name;
@@ -420,7 +420,7 @@ void partition_api::take_back(admin_request const& request, admin_note note, adm
     if (policies_.at(each.policy_id) == *policy && partition_key_of(each.partition) == *key &&
         control_.overrides().remove(each.policy_id, each.partition)) {
       forgive(each);
-      note("take back the quota of the partition " + std::string(*key) + " of the policy " +
+      note("remove the temporary quota of the partition " + std::string(*key) + " of the policy " +
                std::string(*policy),
            204);
       await_end();

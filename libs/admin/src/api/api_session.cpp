@@ -43,12 +43,12 @@ auto answer_session(admin_access& access, admin_caller& caller, session_cookie c
   admin_answer answer{200, "application/json", {}};
   if (method == wire::method::post) {
     if (caller.token.empty() || caller.session) {
-      return admin_problem(
-          409, caller.session ? "There is a session already." : "This address asks for no token.");
+      return admin_problem(409, caller.session ? "There is a session already."
+                                               : "This address does not require a token.");
     }
     auto const id = random_hex();
     if (id.empty()) {
-      return admin_problem(503, "The system gives no random numbers.");
+      return admin_problem(503, "The system has no random numbers.");
     }
     access.open_session(caller, id, now);
     answer.fields.emplace_back("Set-Cookie",

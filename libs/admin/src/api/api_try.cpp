@@ -71,7 +71,7 @@ struct tried_request {
     return otherwise;
   }
   if (found->if_string() == nullptr) {
-    return problem(std::string(name) + " is to be a string.");
+    return problem(std::string(name) + " must be a string.");
   }
   return *found->if_string();
 }
@@ -81,7 +81,7 @@ struct tried_request {
   if (fields == nullptr) {
     return {};
   }
-  std::string const form = "fields is to be an array of at most 100 pairs, [\"Name\", \"value\"].";
+  std::string const form = "fields must be an array of at most 100 pairs, [\"Name\", \"value\"].";
   auto const* const list = fields->if_array();
   if (list == nullptr || list->size() > fields_max) {
     return problem(form);
@@ -95,10 +95,10 @@ struct tried_request {
     auto const& name = *(*pair)[0].if_string();
     auto const& value = *(*pair)[1].if_string();
     if (!http::is_token(name)) {
-      return problem("The name of a field has characters that HTTP does not allow there.");
+      return problem("The name of a header has characters that HTTP does not allow there.");
     }
     if (is_made_here(name)) {
-      return problem("The field " + name + " is made here: leave it out" +
+      return problem("The header " + name + " is set by the gateway: leave it out" +
                      (equal_ignoring_case(name, "host") ? ", and use host." : "."));
     }
     if (!http::is_field_value(value)) {
@@ -114,13 +114,13 @@ struct tried_request {
     -> result<tried_request, admin_answer> {
   auto const read = json::parse(content, {.depth_max = 8});
   if (!read || read->if_object() == nullptr) {
-    return problem(read ? "The content is to be a JSON object."
-                        : "The content is not JSON: " + to_string(read.error()) + ".");
+    return problem(read ? "The body must be a JSON object."
+                        : "The body is not JSON: " + to_string(read.error()) + ".");
   }
   for (auto const& member : read->if_object()->members()) {
     constexpr std::array<std::string_view, 5> known = {"method", "path", "host", "fields", "body"};
     if (std::ranges::find(known, member.name) == known.end()) {
-      return problem("A member is not known here: allowed are method, path, host, fields, body.");
+      return problem("Unknown member: expected method, path, host, fields, body.");
     }
   }
   tried_request made;
@@ -129,14 +129,14 @@ struct tried_request {
   TIDEGATE_TRY(auto const host, text_member(*read, "host", authority));
   TIDEGATE_TRY(auto const body, text_member(*read, "body", ""));
   if (!http::is_token(made.method) || made.method.size() > 32 || made.method == "CONNECT") {
-    return problem("method is to be one of HTTP other than CONNECT, such as GET or POST.");
+    return problem("method must be an HTTP method other than CONNECT, such as GET or POST.");
   }
   if (!made.path.starts_with('/') || made.path.size() > target_octets_max ||
       !is_visible(made.path) || made.path.contains('#')) {
-    return problem("path is to begin with \"/\", without spaces, and may have a query.");
+    return problem("path must begin with \"/\", without spaces, and may have a query.");
   }
   if (host.empty() || host.size() > 255 || !is_visible(host)) {
-    return problem("host is to be a name or an address, perhaps with a port.");
+    return problem("host must be a name or an address, with or without a port.");
   }
   made.host_name =
       host.starts_with('[') ? host.substr(1, host.find(']') - 1) : host.substr(0, host.find(':'));
@@ -193,7 +193,7 @@ class probe_connection final : public engine::watched, private engine::timer {
  private:
   void expired() override {
     end(admin_problem(
-        504, "There was no answer within 8 seconds. The request may have been carried out."));
+        504, "There was no response within 8 seconds. The request may have been executed."));
   }
 
   void ready(engine::readiness events) override {
@@ -205,7 +205,8 @@ class probe_connection final : public engine::watched, private engine::timer {
         return;
       }
       if (engine::connect_error(transport_.socket()) != 0) {
-        end(admin_problem(502, "The listener takes no connections: the gateway may be draining."));
+        end(admin_problem(
+            502, "The listener does not accept connections: the gateway may be draining."));
         return;
       }
       connected_ = true;
@@ -216,7 +217,7 @@ class probe_connection final : public engine::watched, private engine::timer {
         return;
       }
       if (state != engine::io_state::done) {
-        end(admin_problem(502, "The handshake of TLS with the listener failed."));
+        end(admin_problem(502, "The TLS handshake with the listener failed."));
         return;
       }
       has_shaken_hands_ = true;
@@ -252,8 +253,8 @@ class probe_connection final : public engine::watched, private engine::timer {
         if (has_head_ && body_.may_end_here()) {
           finish();
         } else {
-          end(admin_problem(502, has_head_ ? "The answer was cut off."
-                                           : "The connection was closed without an answer."));
+          end(admin_problem(502, has_head_ ? "The response is incomplete."
+                                           : "The connection was closed without a response."));
         }
         return;
       }
@@ -273,7 +274,7 @@ class probe_connection final : public engine::watched, private engine::timer {
         return false;
       }
       if (head.state != wire::head_state::complete) {
-        end(admin_problem(502, "The answer is not valid HTTP."));
+        end(admin_problem(502, "The response is not valid HTTP."));
         return true;
       }
       seen_ = 0;
@@ -287,7 +288,7 @@ class probe_connection final : public engine::watched, private engine::timer {
     while (!body_.done() && !rest.empty()) {
       auto const fed = body_.feed(rest);
       if (fed.state == wire::body_state::refused) {
-        end(admin_problem(502, "The answer is not valid HTTP."));
+        end(admin_problem(502, "The response is not valid HTTP."));
         return true;
       }
       content_octets_ += fed.content.size();
@@ -367,7 +368,7 @@ try_api::~try_api() = default;
 
 void try_api::answer(admin_request const& request, admin_note note, admin_reply reply) {
   if (!is_json(request.content_type)) {
-    reply(admin_problem(415, "The content is to be application/json."));
+    reply(admin_problem(415, "The Content-Type must be application/json."));
     return;
   }
   // The first that any client may use: the PROXY protocol is for proxies that are trusted.
@@ -384,8 +385,8 @@ void try_api::answer(admin_request const& request, admin_note note, admin_reply 
   }
   if (place == nullptr) {
     reply(admin_problem(409,
-                        "No listener takes requests from here: each of them asks for the PROXY "
-                        "protocol, or is not in the configuration any more."));
+                        "No listener accepts requests from here: each of them requires the PROXY "
+                        "protocol, or is no longer in the configuration."));
     return;
   }
   bool const is_path = place->address.family() == AF_UNIX;
@@ -395,7 +396,7 @@ void try_api::answer(admin_request const& request, admin_note note, admin_reply 
     return;
   }
   if (open_.size() >= tries_max) {
-    reply(admin_problem(503, "As many requests are on their way as there may be."));
+    reply(admin_problem(503, "Too many requests are in flight."));
     return;
   }
   std::move_only_function<void(int)> noted;
@@ -406,8 +407,8 @@ void try_api::answer(admin_request const& request, admin_note note, admin_reply 
   }
   auto socket = engine::connect_to(place->address);
   if (!socket) {
-    reply(admin_problem(
-        502, "The listener takes no connections: " + engine::to_string(socket.error()) + "."));
+    reply(admin_problem(502, "The listener does not accept connections: " +
+                                 engine::to_string(socket.error()) + "."));
     return;
   }
   std::optional<engine::transport> transport;
@@ -427,7 +428,7 @@ void try_api::answer(admin_request const& request, admin_note note, admin_reply 
   auto* const started = added.get();
   open_.emplace(started, std::move(added));
   if (!started->start()) {
-    started->end(admin_problem(502, "The system has no means for another connection."));
+    started->end(admin_problem(502, "The system cannot open another connection."));
   }
 }
 

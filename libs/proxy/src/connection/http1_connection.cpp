@@ -244,7 +244,7 @@ void http1_connection::respond_to_malformed(int status) {
   worker_.text.clear();
   http::problem_writer(worker_.text, {.title = wire::reason_phrase(status),
                                       .status = status,
-                                      .detail = "The request is not one that this gateway takes."});
+                                      .detail = "The gateway does not accept this request."});
   keep_alive_ = false;
   minor_version_ = 1;
   is_head_request_ = false;

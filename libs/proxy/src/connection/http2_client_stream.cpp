@@ -93,7 +93,7 @@ void http2_client_stream::refuse(int status) {
   on.text.clear();
   http::problem_writer(on.text, {.title = wire::reason_phrase(status),
                                  .status = status,
-                                 .detail = "The request is not one that this gateway takes."});
+                                 .detail = "The gateway does not accept this request."});
   local_reply reply{.status = status, .content = on.text, .closes = true};
   on.field_lines.assign(on.date_line());
   if (grpc != grpc_kind::none) {

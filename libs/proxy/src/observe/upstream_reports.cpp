@@ -25,7 +25,7 @@ void server_report::failed(std::string_view what, unsigned in_a_row,
   if (is_down() && !was_told && (!told_at_ || now >= *told_at_ + pause_of_turns)) {
     auto const times = std::to_string(in_a_row) + " failures in a row";
     say(log_level::error,
-        (out_for ? " is taken out for " + format_duration(*out_for) + " after " + times
+        (out_for ? " is ejected for " + format_duration(*out_for) + " after " + times
                  : " has " + times + " and is still used, since there is no other") +
             ": " + std::string(what));
     told_down_.store(true, std::memory_order_relaxed);

@@ -29,13 +29,13 @@ auto auth_refusal_of(request_context const& context) -> auth_refusal {
     return {.status = 403,
             .reason = "token-read-only",
             .title = "Forbidden",
-            .detail = "This token is only for reading."};
+            .detail = "This token is read-only."};
   }
   if (context.head->has(wire::known_field::authorization)) {
     return {.status = 401,
             .reason = "token-unknown",
             .title = "Unauthorized",
-            .detail = "The bearer token of the request is not one that this gateway knows.",
+            .detail = "The bearer token of the request is not valid.",
             .challenge = "Bearer error=\"invalid_token\""};
   }
   return {.status = 401,

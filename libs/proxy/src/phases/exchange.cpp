@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds turn_time_max{4};
 
 [[nodiscard]] auto repeated_reply(reply_texts texts, value_scratch const& values) -> local_reply {
   auto const detail = "The request has " + to_string(*values.repeated) +
-                      " more than once, and not every server would take the same one.";
+                      " more than once, and servers do not agree on which one counts.";
   return problem_reply(texts, "value-repeated", 400, "Bad Request", detail);
 }
 

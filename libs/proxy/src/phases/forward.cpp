@@ -35,14 +35,14 @@ auto failure_reply(upstream_failure why, reply_texts texts) -> local_reply {
     case upstream_failure::connect_timeout:
     case upstream_failure::idle:
       return problem_reply(texts, reason_of(why), 504, "Gateway Timeout",
-                           "The service behind this gateway did not answer in time.");
+                           "The service behind this gateway did not respond in time.");
     case upstream_failure::malformed:
       return problem_reply(
           texts, reason_of(why), 502, "Bad Gateway",
-          "The service behind this gateway gave an answer that is not valid HTTP.");
+          "The service behind this gateway sent a response that is not valid HTTP.");
     case upstream_failure::no_descriptor: {
       auto reply = problem_reply(texts, reason_of(why), 503, "Service Unavailable",
-                                 "This gateway has no more connections to the service behind it.");
+                                 "This gateway has no free connection to the service behind it.");
       reply.retry_after = std::chrono::seconds(1);
       return reply;
     }

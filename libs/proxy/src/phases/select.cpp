@@ -93,7 +93,7 @@ auto select_route(request_context& context, worker_config const& config, std::st
   if (context.method == wire::method::trace) {
     // Its answer has all that the upstream was sent, credentials too.
     auto reply = problem_reply(texts, "method-not-allowed", 405, "Method Not Allowed",
-                               "This gateway does not take TRACE.");
+                               "This gateway does not support TRACE.");
     texts.lines.assign("Allow: ").append(usual_methods).append("\r\n");
     reply.field_lines = texts.lines;
     return answer(reply);
@@ -102,10 +102,10 @@ auto select_route(request_context& context, worker_config const& config, std::st
       active.routes_by_request.find(request.method_text(), request.authority(), context.path);
   if (active.config.http.refuses_ambiguous_paths && http::may_be_read_otherwise(context.path) &&
       is_ambiguous(context, found)) {
-    return answer(problem_reply(
-        texts, "path-ambiguous", 400, "Bad Request",
-        "The path of the request can be read as another one: slashes in a row, semicolons, "
-        "escaped slashes and other escapes without need do not mean the same to every server."));
+    return answer(
+        problem_reply(texts, "path-ambiguous", 400, "Bad Request",
+                      "The path of the request is ambiguous: servers differ in how they read "
+                      "repeated slashes, semicolons, escaped slashes and needless escapes."));
   }
   // Problems lead to the description, so a route for all paths does not hide it.
   if (context.path == description_path &&
@@ -119,7 +119,7 @@ auto select_route(request_context& context, worker_config const& config, std::st
   context.route = &config.routes[*found];
   if (is_too_large(context)) {
     return answer(problem_reply(texts, "body-too-large", 413, "Content Too Large",
-                                "The content of the request is larger than allowed."));
+                                "The body of the request is larger than allowed."));
   }
   if (auto const& auth = context.route_settings().settings->auth) {
     context.token = find_token(auth->tokens, bearer_token_of(request));

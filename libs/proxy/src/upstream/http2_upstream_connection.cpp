@@ -402,12 +402,12 @@ auto http2_upstream_connection::describe(upstream_failure why) const -> std::str
     case upstream_failure::connect_timeout:
       return "no connection within " + format_duration(settings.connect_timeout) +
              " (connect-timeout)";
-    case upstream_failure::malformed: return "its answer is not valid HTTP/2";
+    case upstream_failure::malformed: return "its response is not valid HTTP/2";
     case upstream_failure::timeout:
-      return "no answer within " + format_duration(settings.timeout) + " (timeout)";
+      return "no response within " + format_duration(settings.timeout) + " (timeout)";
     case upstream_failure::idle:
-      return "nothing came for " + format_duration(settings.idle_timeout) +
-             " in the middle of an answer, which was cut (idle-timeout)";
+      return "nothing arrived for " + format_duration(settings.idle_timeout) +
+             " in the middle of a response, which was aborted (idle-timeout)";
     case upstream_failure::refused_stream: return "it refused the request";
     default: return "it closed the connection";
   }

@@ -373,14 +373,14 @@ auto upstream_connection::describe(upstream_failure why) const -> std::string {
              " (connect-timeout)";
     case upstream_failure::closed_unanswered:
     case upstream_failure::closed:
-      return answered_ ? "it closed the connection in the middle of an answer"
-                       : "it closed the connection without an answer";
-    case upstream_failure::malformed: return "its answer is not valid HTTP";
+      return answered_ ? "it closed the connection in the middle of a response"
+                       : "it closed the connection without a response";
+    case upstream_failure::malformed: return "its response is not valid HTTP";
     case upstream_failure::timeout:
-      return "no answer within " + format_duration(settings.timeout) + " (timeout)";
+      return "no response within " + format_duration(settings.timeout) + " (timeout)";
     case upstream_failure::idle:
-      return "nothing came for " + format_duration(settings.idle_timeout) +
-             " in the middle of an answer, which was cut (idle-timeout)";
+      return "nothing arrived for " + format_duration(settings.idle_timeout) +
+             " in the middle of a response, which was aborted (idle-timeout)";
     case upstream_failure::refused_stream: return "it refused the request";
     case upstream_failure::no_descriptor: break;  // not the server's
   }

@@ -164,8 +164,7 @@ void slow_client_shedder::drop_slowest(std::shared_ptr<shed_round> const& round,
   if (round->has_dropped && may_note(worker_.shared.memory.shed_noted, worker_.loop.now())) {
     worker_.shared.warn(
         "more than " + std::to_string(worker_.current->active->config.http.max_buffered) +
-        " octets wait for clients (http.max-buffered): those for which most has waited "
-        "for longest are closed");
+        " bytes wait for slow clients (http.max-buffered): the slowest connections are closed");
   }
   end_or_repeat(round);
 }

@@ -98,8 +98,8 @@ auto worker::has_room_for_upstream() -> bool {
   }
   if (may_note(shared.connections.noted, loop.now())) {
     shared.warn("there are " + std::to_string(max) +
-                " connections to upstreams, as many as the limit of open files leaves room for: "
-                "requests that need another one get 503 (see ulimit -n, LimitNOFILE=)");
+                " connections to upstreams, the most that the limit of open files allows: requests "
+                "that need another one get 503 (see ulimit -n, LimitNOFILE=)");
   }
   return false;
 }

@@ -217,7 +217,7 @@ TEST_F(gateway_server_report, says_once_that_a_server_is_taken_out_and_once_that
   report_.failed("refused", 2, 10s, now_);
   report_.failed("refused", 3, 10s, now_);
   EXPECT_EQ(to_.text(),
-            "error: upstream \"api\": server 127.0.0.1:3000 is taken out for 10s after 3 failures "
+            "error: upstream \"api\": server 127.0.0.1:3000 is ejected for 10s after 3 failures "
             "in a row: refused");
   EXPECT_TRUE(report_.is_down());
   for (int i = 0; i < 50; ++i) {
@@ -241,7 +241,7 @@ TEST_F(gateway_server_report, says_that_the_only_server_is_still_used) {
 
 TEST_F(gateway_server_report, does_not_say_every_turn_of_a_server_that_comes_and_goes) {
   report_.failed("refused", 3, 10s, now_);
-  EXPECT_THAT(to_.text(), HasSubstr("is taken out"));
+  EXPECT_THAT(to_.text(), HasSubstr("is ejected"));
   report_.answered(now_);  // too early to say
   EXPECT_FALSE(report_.is_down());
   EXPECT_TRUE(report_.awaits_answer());
@@ -252,7 +252,7 @@ TEST_F(gateway_server_report, does_not_say_every_turn_of_a_server_that_comes_and
   report_.answered(now_ + 2s);
   EXPECT_THAT(to_.text(), HasSubstr("answers again"));
   report_.failed("refused", 3, 10s, now_ + 8s);
-  EXPECT_THAT(to_.text(), HasSubstr("is taken out"));
+  EXPECT_THAT(to_.text(), HasSubstr("is ejected"));
 }
 
 }  // namespace

@@ -390,12 +390,12 @@ void idempotency_worker::answer_change(key_job const& job, change_job& asked) {
       }
       return;
     case 4:
-      asked.answer(
-          failure(store_error{store_fault::full, settings_.name + ": has as many keys as it may"}));
+      asked.answer(failure(
+          store_error{store_fault::full, settings_.name + ": has the maximum number of keys"}));
       return;
     case 5:
-      asked.answer(
-          failure(store_error{store_fault::scope_full, "the scope has as many keys as it may"}));
+      asked.answer(failure(
+          store_error{store_fault::scope_full, "the scope has the maximum number of keys"}));
       return;
     default:
       figures_.records += code == 2 ? 1 : code == 3 ? -1 : 0;

@@ -405,7 +405,7 @@ auto idempotency_session::read_applied(lookup_key const& key, answer const& got)
     return store::applied{.made = true, .found = std::nullopt};
   }
   if (outcome == "full") {
-    return failure(store_error{store_fault::full, name_ + ": it has as many keys as it may have"});
+    return failure(store_error{store_fault::full, name_ + ": has the maximum number of keys"});
   }
   if (outcome == "scope_full") {
     return failure(store_error{store_fault::scope_full, ""});

@@ -59,7 +59,7 @@ auto decode(std::string_view text) -> result<std::string, std::string> {
     i += 2;
   }
   if (out.size() > word_octets_max) {
-    return wrong("a user, password or name has at most 512 octets");
+    return wrong("a user, password or name has at most 512 bytes");
   }
   return out;
 }

@@ -272,8 +272,8 @@ auto key_file::begin() -> outcome<void> {
     if (now->octets < was.octets) {
       return failure(store_error{
           store_fault::damaged,
-          name + ": was shortened while in use, from " + std::to_string(was.octets) +
-              " octets to " + std::to_string(now->octets) +
+          name + ": was shortened while in use, from " + std::to_string(was.octets) + " bytes to " +
+              std::to_string(now->octets) +
               ": keys that were used would run again after a restart. Restore it from a backup"});
     }
   }

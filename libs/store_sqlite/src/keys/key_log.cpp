@@ -313,7 +313,7 @@ auto idempotency_store::key_log::make(change_job& job, changed& pending) -> outc
   bool const is_bounded = !before && change.next && change.bounded;
   if (is_bounded && table_.size() + pending.added >= options_.records_max) {
     job.outcome =
-        failure(store_error{store_fault::full, options_.file + ": has as many keys as it may"});
+        failure(store_error{store_fault::full, options_.file + ": has the maximum number of keys"});
     return {};
   }
   if (is_bounded && options_.octets_max != 0 &&
@@ -324,8 +324,8 @@ auto idempotency_store::key_log::make(change_job& job, changed& pending) -> outc
   }
   if (!before && change.next && change.scope_keys_max != 0 &&
       scopes_.of(change.key) + pending.added_to.of(change.key) >= change.scope_keys_max) {
-    job.outcome = failure(store_error{store_fault::scope_full,
-                                      options_.file + ": the scope has as many keys as it may"});
+    job.outcome = failure(store_error{
+        store_fault::scope_full, options_.file + ": the scope has the maximum number of keys"});
     return {};
   }
   TIDEGATE_TRY_VOID(write(change, before, job.response, pending));

@@ -35,7 +35,7 @@ struct idempotency_service {
   slewed_clock& clock;
   duplicate_waiters waiters;
   store::store_health health{
-      {"the store of idempotency keys fails ({}): requests with keys do as "
+      {"the store of idempotency keys fails ({}): requests with keys are handled as "
        "on-store-failure says",
        "the store of idempotency keys works again"}};
   /// Whether it has no room for new keys by its own bound. It works all the same: strangers can

@@ -101,7 +101,7 @@ void count_failure(worker& on, store::store_error const& error) {
     text.append(" by ");
     json::append_string(text, who);
   }
-  return text.append("; look it up and resolve it by /api/v1/idempotency/")
+  return text.append("; look it up and resolve it at /api/v1/idempotency/")
       .append(to_string(head.key));
 }
 
@@ -181,7 +181,7 @@ void key_phase::content(std::string_view framed, bool last) {
       return;
     case keyed_content::fault::not_kept:
       perform(run_.content_refused(problem_code::store_unavailable,
-                                   "The content of the request could not be kept."));
+                                   "The body of the request could not be kept."));
       return;
   }
   if (last) {
@@ -323,7 +323,7 @@ void key_phase::store_failed(store::store_error const& error) {
     worker_.shared.events->write_limited(
         "keys full", log_level::warning,
         "the store of idempotency keys is full (" + error.text +
-            "): new keys do as on-store-failure says until others have expired",
+            "): new keys are handled as on-store-failure says until others expire",
         std::chrono::minutes(1));
   } else if (why != failure::scope_full) {  // with that it works
     count_failure(worker_, error);

@@ -129,8 +129,7 @@ auto bridge_phase::take_content(std::string_view framed) -> result<void, scim::e
   while (!framed.empty() && !decoder_.done()) {
     auto const fed = decoder_.feed(framed);
     if (content_.size() + fed.content.size() > search_octets_max) {
-      return failure(scim::error{413, scim::scim_type::none,
-                                 "The search is longer than the octets that are allowed."});
+      return failure(scim::error{413, scim::scim_type::none, "The search is larger than allowed."});
     }
     content_.append(fed.content);
     if (fed.consumed == 0 || fed.state == wire::body_state::refused) {
@@ -177,7 +176,7 @@ auto bridge_phase::takes_answer(wire::response_head const& head, wire::field_set
 auto bridge_phase::take_body(std::string_view content) -> result<void, scim::error> {
   if (answer_.size() + content.size() > bridged_octets_max) {
     return failure(scim::error{502, scim::scim_type::none,
-                               "The server behind gave a page that is too large."});
+                               "The server behind this gateway sent a page that is too large."});
   }
   answer_.append(content);
   return {};
@@ -190,7 +189,7 @@ auto bridge_phase::finish(scim::wall_time now) -> scim_answer {
     }
     scim::bridge_nonces random{};
     if (::getrandom(&random, sizeof random, 0) != static_cast<ssize_t>(sizeof random)) {
-      return failure(scim::error{500, scim::scim_type::none, "The cursor could not be made."});
+      return failure(scim::error{500, scim::scim_type::none, "The cursor could not be created."});
     }
     return scim::bridge_response(answer_, page_, cursors_, binding(), options_, now, random,
                                  answer_limits);
@@ -202,7 +201,8 @@ auto bridge_phase::finish(scim::wall_time now) -> scim_answer {
     limit_lines_.clear();
     return scim_error_answer(
         {502, scim::scim_type::none,
-         "The server behind gave an answer that is not a list: " + changed.error().detail});
+         "The server behind this gateway sent a response that is not a list: " +
+             changed.error().detail});
   }
   return {.status = 200, .fields = std::move(fields_), .content = *std::move(changed)};
 }

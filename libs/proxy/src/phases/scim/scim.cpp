@@ -9,9 +9,9 @@ namespace tidegate::gateway {
 
 auto scim_phase::too_long() const -> scim_answer {
   auto answer = scim_error_answer({413, scim::scim_type::none,
-                                   "The content is longer than the " +
+                                   "The body is larger than the " +
                                        std::to_string(request_.content_octets_max()) +
-                                       " octets that are allowed."});
+                                       " bytes that are allowed."});
   set_accepted_type(answer, request_.accept);
   return answer;
 }

@@ -87,7 +87,7 @@ TEST_F(proxy_scim, refuses_content_by_its_declared_length) {
     ASSERT_EQ(said.has_value(), refused) << name;
     if (refused) {
       EXPECT_EQ(said->status, 413);
-      EXPECT_THAT(said->content, HasSubstr("1024 octets")) << name;
+      EXPECT_THAT(said->content, HasSubstr("1024 bytes")) << name;
     }
   }
 }
