@@ -169,7 +169,7 @@ void raise_descriptor_limit() {
 void keep_memory(std::int64_t workers) {
   (void)::mallopt(M_TRIM_THRESHOLD, 4 << 20);
   (void)::mallopt(M_MMAP_THRESHOLD, 640 << 10);
-  (void)::mallopt(M_ARENA_MAX, static_cast<int>(2 * workers + 2));
+  (void)::mallopt(M_ARENA_MAX, static_cast<int>(2 * workers));
 }
 
 /// Gives back to the system what many clients at once needed for a while. The allocator does so by
