@@ -93,6 +93,9 @@ class exchange final {
   void take_head(wire::response_head const& head);
   void take_body(std::string_view bytes, std::uint64_t content_octets);
   void take_end();
+  /// A 101, after which the request goes on as a tunnel. False when none was asked for.
+  [[nodiscard]] auto take_upgrade(wire::response_head const& head, upstream_connection& from)
+      -> bool;
   /// What came of an answer is of no use.
   void drop_answer();
   /// The head of an answer that is kept: appends the RateLimit fields of the response to

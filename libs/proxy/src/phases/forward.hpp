@@ -69,6 +69,7 @@ class forward_phase final : private upstream_user {
   void prefetch() const noexcept override;
   void upstream_interim(wire::response_head const& head) override;
   void upstream_head(wire::response_head const& head) override;
+  [[nodiscard]] auto upstream_upgraded(wire::response_head const& head) -> bool override;
   void upstream_body(std::string_view bytes, std::uint64_t content_octets) override;
   void upstream_done() override;
   void upstream_failed(upstream_failure why, std::string unsent) override;
@@ -78,8 +79,6 @@ class forward_phase final : private upstream_user {
   [[nodiscard]] auto request_done() const -> bool override;
   [[nodiscard]] auto client_is_full() const -> bool override;
 
-  [[nodiscard]] auto is_held(wire::request_head const& request, std::uint64_t at_hand) const
-      -> bool;
   void send(bool fresh);
 
   exchange& owner_;

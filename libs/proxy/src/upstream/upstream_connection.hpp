@@ -52,6 +52,12 @@ class upstream_user : public upstream_flow {
   virtual void upstream_connected() {}
   virtual void upstream_interim(wire::response_head const& head) = 0;
   virtual void upstream_head(wire::response_head const& head) = 0;
+  /// A 101. False when it does not answer the request; else another user has the connection now.
+  [[nodiscard]] virtual auto upstream_upgraded(wire::response_head const& /*head*/) -> bool {
+    return false;
+  }
+  /// After a 101: the server sends no more.
+  virtual void upstream_ended() {}
   /// A part of the response's content, `content_octets` of it; with its framing when
   /// `wants_framing`.
   virtual void upstream_body(std::string_view bytes, std::uint64_t content_octets) = 0;
@@ -92,6 +98,14 @@ class upstream_connection final : public engine::watched, private engine::timer 
   /// The exchange wants no answer any more.
   void abandon();
 
+  // After a 101, when octets go both ways as they are.
+  /// What comes is for `user` from now on.
+  void hand_over(upstream_user& user) noexcept { user_ = &user; }
+  /// Sends no more than what waits.
+  void end_sending();
+  /// The user is gone: closes when what waits is sent.
+  void leave_tunnel();
+
   [[nodiscard]] auto server() const noexcept -> std::size_t { return server_; }
 
  private:
@@ -106,6 +120,10 @@ class upstream_connection final : public engine::watched, private engine::timer 
   void read();
   void take(std::string_view bytes);
   void take_body(std::string_view bytes);
+  void take_upgrade(std::string_view rest);
+  void take_octets(std::string_view bytes);
+  void tunnel_has_ended(engine::io_state how);
+  void tunnel_failed();
   void finish(bool reusable);
   /// `detail` says more of it than `why` does, for people.
   void fail(upstream_failure why, std::string const& detail = {});
@@ -118,7 +136,15 @@ class upstream_connection final : public engine::watched, private engine::timer 
     std::string text;
     std::size_t seen = 0;  // of a head, by the parser
   };
-  enum class phase : std::uint8_t { connecting, idle, head, body, closed };
+  enum class phase : std::uint8_t {
+    connecting,
+    idle,
+    head,
+    body,
+    tunnel,     // after a 101
+    finishing,  // the same, and nothing is sent but what waits
+    closed,
+  };
 
   worker& worker_;
   upstream_pool& pool_;
