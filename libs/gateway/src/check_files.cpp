@@ -25,7 +25,7 @@ auto check_files(config const& settings) -> std::vector<config_fault> {
   };
   // Each alone, so that all that is wrong is said at once.
   policy_ids ids;
-  upstream_loads loads;
+  upstream_states loads;
   auto const check_address = [&](std::string const& path, std::string const& text) {
     auto const address = engine::socket_address::parse(text);
     if (!address) {

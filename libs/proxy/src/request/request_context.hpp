@@ -38,6 +38,7 @@ struct request_context {
   worker_route const* route = nullptr;  ///< null when none was found
   bearer_token const* token = nullptr;  ///< who asks, on a route with `auth`
   gateway::handler handler = gateway::handler::forward;
+  std::optional<std::uint64_t> server_hash{};  ///< for an upstream whose servers are chosen by it
 
   // What became of it.
   std::optional<local_reply> reply{};

@@ -16,12 +16,14 @@ namespace {
 /// memory, but never less than this.
 constexpr std::size_t out_octets_max = 256 * 1024;
 constexpr std::size_t out_octets_min = 16 * 1024;
+/// So much of an answer is looked at as a whole when the connection has ended behind it.
+constexpr std::size_t ahead_octets_max = 256 * 1024;
 
 }  // namespace
 
-upstream_connection::upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
+upstream_connection::upstream_connection(worker& on, upstream_pool& pool, server_slot& server,
                                          engine::transport transport)
-    : worker_(on), pool_(pool), server_(server), transport_(std::move(transport)) {}
+    : worker_(on), pool_(pool), server_(&server), transport_(std::move(transport)) {}
 
 void upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
   set(worker_.loop.timers(), worker_.loop.now() + wait);
@@ -29,8 +31,8 @@ void upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
 
 void upstream_connection::start(upstream_user& user, wire::method method, std::string_view bytes) {
   user_ = &user;
-  method_ = method;
-  started_ = worker_.loop.now();
+  request_.method = method;
+  request_.since = worker_.loop.now();
   answered_ = false;
   if (phase_ == phase::connecting) {
     out_.append(bytes);
@@ -183,9 +185,38 @@ void upstream_connection::read() {
     }
     answered_ = true;
     taking_ = true;
-    take({worker_.input.data(), size});
+    if (closing_ && phase_ == phase::head) [[unlikely]] {
+      take(read_to_end(size));
+    } else {
+      take({worker_.input.data(), size});
+    }
     taking_ = false;
   }
+}
+
+auto upstream_connection::read_to_end(std::size_t size) -> std::string {
+  std::string all(worker_.input.data(), size);
+  while (all.size() < ahead_octets_max) {
+    auto const [state, more] = transport_.read(worker_.input);
+    if (state != engine::io_state::done) {
+      in_.is_last = state != engine::io_state::again;
+      break;
+    }
+    all.append(worker_.input.data(), more);
+  }
+  return all;
+}
+
+auto upstream_connection::is_whole(std::string_view body) const -> bool {
+  auto decoder = body_;
+  while (!decoder.done() && !body.empty()) {
+    auto const fed = decoder.feed(body);
+    if (fed.state == wire::body_state::refused || fed.consumed == 0) {
+      return false;
+    }
+    body.remove_prefix(fed.consumed);
+  }
+  return decoder.done() || decoder.may_end_here();
 }
 
 void upstream_connection::take(std::string_view bytes) {
@@ -199,7 +230,8 @@ void upstream_connection::take(std::string_view bytes) {
     bytes = in_.text;
   }
   while (phase_ == phase::head) {
-    auto const head = wire::parse_response_head(bytes, in_.seen, {}, method_, worker_.response);
+    auto const head =
+        wire::parse_response_head(bytes, in_.seen, {}, request_.method, worker_.response);
     if (head.state == wire::head_state::incomplete) {
       in_.seen = head.size;
       if (stashed) {
@@ -239,8 +271,14 @@ void upstream_connection::take(std::string_view bytes) {
       fail(upstream_failure::malformed);  // while the client can still be told
       return;
     }
+    if (in_.is_last && !is_whole(bytes.substr(head.size))) [[unlikely]] {
+      fail(upstream_failure::closed);  // for the same reason
+      return;
+    }
     phase_ = phase::body;
-    pool_.servers_[server_].counts->latency.count(worker_.loop.now() - started_);
+    if (!is_check_) {
+      pool_.note_response(*server_, worker_.response.status(), worker_.loop.now() - request_.since);
+    }
     keep_alive_ = worker_.response.keep_alive();
     user_->upstream_head(worker_.response);
     if (user_ == nullptr) {
@@ -313,18 +351,18 @@ void upstream_connection::take_body(std::string_view bytes) {
 
 void upstream_connection::finish(bool reusable) {
   auto* const user = std::exchange(user_, nullptr);
-  pool_.note_answer(server_);
-  pool_.leave(server_);
-  auto& idle = pool_.servers_[server_].idle;
+  leave();
+  auto& idle = server_->idle;
   paused_ = false;
-  if (reusable && user->request_done() && keep_alive_ && !closing_ && out_.empty() &&
-      idle.size() < upstream_pool::idle_max) {
+  if (reusable && user->request_done() && keep_alive_ && !closing_ && out_.empty() && !is_check_ &&
+      server_->is_listed && idle.size() < upstream_pool::idle_max) {
     phase_ = phase::idle;
     used_before_ = true;
     in_.seen = 0;
     in_.text.clear();
     set_deadline(pool_.upstream_.settings->idle_timeout);
     idle.push_back(this);
+    pool_.has_come_to_rest();
   } else {
     close();
   }
@@ -349,7 +387,9 @@ auto upstream_connection::describe(upstream_failure why) const -> std::string {
     case upstream_failure::idle:
       return "nothing came for " + format_duration(settings.idle_timeout) +
              " in the middle of an answer, which was cut (idle-timeout)";
-    case upstream_failure::no_descriptor: break;  // not the server's
+    case upstream_failure::no_descriptor:
+    case upstream_failure::busy:
+    case upstream_failure::no_server: break;  // not the server's
   }
   return "";
 }
@@ -357,12 +397,10 @@ auto upstream_connection::describe(upstream_failure why) const -> std::string {
 void upstream_connection::fail(upstream_failure why, std::string const& detail) {
   auto* const user = std::exchange(user_, nullptr);
   if (user != nullptr) {
-    pool_.leave(server_);
-    if (why == upstream_failure::closed_unanswered) {
-      pool_.note_answer(server_);
-    } else {
+    leave();
+    if (why != upstream_failure::closed_unanswered && !is_check_) {
       try {
-        pool_.note_failure(server_, detail.empty() ? describe(why) : detail);
+        pool_.note_failure(*server_, detail.empty() ? describe(why) : detail);
       } catch (std::bad_alloc const&) {  // its user has to know in any case
       }
     }
@@ -374,9 +412,15 @@ void upstream_connection::fail(upstream_failure why, std::string const& detail) 
   }
 }
 
+void upstream_connection::leave() {
+  if (!is_check_) {
+    pool_.leave(*server_);
+  }
+}
+
 void upstream_connection::abandon() {
   user_ = nullptr;
-  pool_.leave(server_);
+  leave();
   close();
 }
 
@@ -384,9 +428,8 @@ void upstream_connection::close() {
   if (phase_ == phase::closed) {
     return;
   }
-  std::erase(pool_.servers_[server_].idle, this);
-  std::erase(pool_.all_, this);
   phase_ = phase::closed;
+  pool_.closed(*this);
   cancel();
   out_.clear();
   count_waiting();
@@ -405,9 +448,8 @@ void upstream_connection::expired() {
     case phase::connecting: fail(upstream_failure::connect_timeout); break;
     case phase::head:
       if (auto const more = user_->upstream_is_late()) {
-        // No failure yet: the answer is waited for, and the client was told 504.
-        pool_.servers_[server_].report->failed(describe(upstream_failure::timeout), 0, std::nullopt,
-                                               worker_.loop.now());
+        // The answer is waited for, and the client was told 504.
+        pool_.note_failure(*server_, describe(upstream_failure::timeout));
         set_deadline(*more);
       } else {
         fail(upstream_failure::timeout);

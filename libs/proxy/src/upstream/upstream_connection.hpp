@@ -9,6 +9,7 @@ namespace tidegate::gateway {
 
 class upstream_pool;
 class worker;
+struct server_slot;
 
 /// Why an upstream did not answer.
 enum class upstream_failure : std::uint8_t {
@@ -20,6 +21,8 @@ enum class upstream_failure : std::uint8_t {
   timeout,            ///< no head in time
   idle,               ///< too long between two bytes
   no_descriptor,      ///< nothing was sent: there are as many connections as there may be
+  busy,               ///< nothing was sent: `max-connections` are open
+  no_server,          ///< nothing was sent: no name of a server was ever resolved
 };
 
 /// How a request and its response flow between a client and an upstream.
@@ -72,7 +75,7 @@ class upstream_user : public upstream_flow {
 /// in between.
 class upstream_connection final : public engine::watched, private engine::timer {
  public:
-  upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
+  upstream_connection(worker& on, upstream_pool& pool, server_slot& server,
                       engine::transport transport);
 
   /// Sends the request of `user`: `head` and perhaps the beginning of its body.
@@ -92,7 +95,7 @@ class upstream_connection final : public engine::watched, private engine::timer 
   /// The exchange wants no answer any more.
   void abandon();
 
-  [[nodiscard]] auto server() const noexcept -> std::size_t { return server_; }
+  [[nodiscard]] auto server() const noexcept -> server_slot const& { return *server_; }
 
  private:
   friend class upstream_pool;
@@ -107,9 +110,16 @@ class upstream_connection final : public engine::watched, private engine::timer 
   void take(std::string_view bytes);
   void take_body(std::string_view bytes);
   void finish(bool reusable);
+  /// Reads what has come up to the end of the connection, behind `size` octets of the input: an
+  /// answer that breaks off must not have begun for the client.
+  [[nodiscard]] auto read_to_end(std::size_t size) -> std::string;
+  /// Whether `body`, behind which the connection ended, is whole.
+  [[nodiscard]] auto is_whole(std::string_view body) const -> bool;
   /// `detail` says more of it than `why` does, for people.
   void fail(upstream_failure why, std::string const& detail = {});
   [[nodiscard]] auto describe(upstream_failure why) const -> std::string;
+  /// The exchange is over.
+  void leave();
   void close();
   void set_deadline(std::chrono::nanoseconds wait);
 
@@ -117,16 +127,21 @@ class upstream_connection final : public engine::watched, private engine::timer 
   struct unparsed {
     std::string text;
     std::size_t seen = 0;  // of a head, by the parser
+    bool is_last = false;  // behind what is being taken nothing follows
+  };
+  /// The request that it serves.
+  struct served {
+    wire::method method = wire::method::get;
+    instant since{};
   };
   enum class phase : std::uint8_t { connecting, idle, head, body, closed };
 
   worker& worker_;
   upstream_pool& pool_;
-  std::size_t server_;
+  server_slot* server_;
   engine::transport transport_;
   upstream_user* user_ = nullptr;
   phase phase_ = phase::connecting;
-  wire::method method_ = wire::method::get;
   bool connected_ = false;  // though a handshake may be under way
   bool used_before_ = false;
   bool keep_alive_ = false;
@@ -134,8 +149,9 @@ class upstream_connection final : public engine::watched, private engine::timer 
   bool readable_ = false;
   bool closing_ = false;
   bool paused_ = false;
-  bool taking_ = false;  // bytes are being handed on: what they lead to must not read again
-  instant started_{};    // the request that it serves
+  bool is_check_ = false;  // of health: counts nowhere
+  bool taking_ = false;    // bytes are being handed on: what they lead to must not read again
+  served request_;
   std::string out_;
   std::size_t counted_ = 0;  // of it
   unparsed in_;

@@ -24,11 +24,16 @@ struct kept_answer {
 
 /// Sends a request with a key to its upstream, or to a service of our own, and keeps the answer.
 /// What happens goes to the execution of its phase.
-class key_dispatch final : public upstream_user {
+class key_dispatch final : public upstream_user, private request_pause {
  public:
   key_dispatch(key_phase& phase, worker& on, worker_route const& route, keyed_head& head,
                keyed_content& content)
-      : phase_(phase), worker_(on), route_(route), head_(head), content_(content) {}
+      : request_pause(on),
+        phase_(phase),
+        worker_(on),
+        route_(route),
+        head_(head),
+        content_(content) {}
 
   void connect(bool fresh);
   /// `attempt` is that of the claim; 0 where there is none.
@@ -58,6 +63,7 @@ class key_dispatch final : public upstream_user {
   [[nodiscard]] auto request_done() const -> bool override { return content_.is_taken(); }
   [[nodiscard]] auto client_is_full() const -> bool override;
 
+  void pause_ended(bool is_late) override;
   void send_content();
   void ask_service();
   void service_answered(scim_answer answer);
@@ -69,6 +75,9 @@ class key_dispatch final : public upstream_user {
   keyed_head& head_;
   keyed_content& content_;
   upstream_connection* upstream_ = nullptr;
+  std::optional<instant> wait_until_;  // for a connection
+  std::uint32_t server_ = 0;           // that was chosen last
+  failed_servers failed_;
   instant late_until_{};
   kept_answer answer_;
 };
