@@ -6,7 +6,10 @@
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -289,6 +292,20 @@ TEST(wire_http2_client, asks_whether_the_server_is_there) {
   pair.talk();
   EXPECT_EQ(pair.server.pings, 1);
   EXPECT_TRUE(pair.alive);
+}
+
+TEST(wire_http2_client, says_the_same_trailers_again_after_other_requests) {
+  http2_client_pair pair;
+  pair.talk();
+  std::vector<std::int32_t> ids;
+  for (auto const* const others : {"X-A: 1\r\n", "X-B: 2\r\n", "X-C: 3\r\n", "X-D: 4\r\n"}) {
+    auto const id = pair.ask("POST", "Transfer-Encoding: chunked\r\n" + std::string(others));
+    pair.session.send_end(pair.stream(id), "X-Sum: 1\r\n");
+    pair.talk();
+    EXPECT_EQ(pair.server.requests[id].fields.back(),
+              (std::pair<std::string, std::string>("x-sum", "1")))
+        << id;
+  }
 }
 
 }  // namespace

@@ -241,6 +241,7 @@ void field_encoder::append(std::string& out, int status, std::string_view field_
 
 auto field_encoder::append_request(std::string& out, http2_request const& request) -> body_framing {
   auto const body = fields_of_thread().read(request);
+  last_status_ = no_status;  // the last block may mean something else from now on
   append_list(out);
   return body;
 }
