@@ -308,4 +308,35 @@ TEST(wire_http2_client, says_the_same_trailers_again_after_other_requests) {
   }
 }
 
+TEST(wire_http2_client, takes_a_server_that_stops_every_request) {
+  http2_client_pair pair;
+  pair.talk();
+  for (int i = 0; i < 1000 && pair.alive; ++i) {
+    auto const id = pair.ask("POST", "Transfer-Encoding: chunked\r\n");
+    pair.talk();
+    pair.server.answer(id, {{":status", "401"}});
+    pair.alive = pair.session.receive(pair.server.output(), pair.now);
+    pair.session.reset(pair.stream(id), http2_error::cancel);
+    // Section 8.1: it asks for no more of the request, before it hears that none comes.
+    nghttp2_submit_rst_stream(pair.server.session, 0, id, NGHTTP2_NO_ERROR);
+    pair.talk();
+  }
+  EXPECT_TRUE(pair.alive) << pair.log.size();
+}
+
+TEST(wire_http2_client, keeps_a_connection_on_which_many_responses_are_malformed) {
+  http2_client_pair pair;
+  auto const other = pair.ask("GET");
+  for (int i = 0; i < 1000 && pair.alive; ++i) {
+    auto const id = pair.ask("GET");
+    pair.talk();
+    pair.server.answer(id, {{":status", "200"}, {"connection", "x"}});
+    pair.talk();
+  }
+  EXPECT_EQ(pair.log.back(), "closed 2001 malformed");
+  pair.server.answer(other, {{":status", "200"}}, {"hello"});
+  pair.talk();
+  EXPECT_EQ(pair.content_of[other], "hello");
+}
+
 }  // namespace

@@ -97,6 +97,7 @@ auto http2_client_session::open(http2_request const& request, method asked, inst
   auto& self = *state_;
   assert(takes_requests());
   self.last_id += 2;
+  self.resets.restore();  // a server may reset, or have us reset, what it was asked for
   auto& stream = self.open(self.last_id, now, self.initial_send_window);
   stream.response_.asked = asked;
   auto const at = self.begin_block();

@@ -35,6 +35,8 @@ class allowance {
     --left_;
     return true;
   }
+  /// One more than the rate gives.
+  void restore() { left_ = std::min(left_ + 1, rate_.burst); }
 
  private:
   http2_rate rate_;
