@@ -339,4 +339,19 @@ TEST(wire_http2_client, keeps_a_connection_on_which_many_responses_are_malformed
   EXPECT_EQ(pair.content_of[other], "hello");
 }
 
+TEST(wire_http2_client, takes_what_is_on_its_way_for_many_streams_that_it_has_reset) {
+  http2_client_pair pair;
+  std::vector<std::int32_t> ids(600);
+  std::ranges::generate(ids, [&] { return pair.ask("GET"); });
+  pair.talk();
+  for (auto const id : ids) {
+    pair.server.answer(id, {{":status", "200"}}, {"hello"});
+  }
+  auto const on_its_way = pair.server.output();
+  for (auto const id : ids) {
+    pair.session.reset(pair.stream(id), http2_error::cancel);
+  }
+  EXPECT_TRUE(pair.session.receive(on_its_way, pair.now));
+}
+
 }  // namespace

@@ -11,6 +11,9 @@ namespace {
 
 /// Of one response: more than any server needs, so that it cannot send them for ever.
 constexpr std::uint8_t interims_max = 64;
+/// Requests that are cancelled make room for others, which may be cancelled before the server has
+/// heard of the first: it is not to blame for what it sends until then.
+constexpr std::size_t resets_on_their_way_max = 1024;
 
 }  // namespace
 
@@ -18,6 +21,7 @@ http2_client_session::state::state(http2_limits const& given, http2_client_event
                                    response_head& head_for)
     : receiver(given, role::client), events(events_to), response(head_for) {
   awaited = step::frame_head;
+  was_reset_max = resets_on_their_way_max;
 }
 
 // ── heads ────────────────────────────────────────────────────────────────────────────────────────

@@ -12,8 +12,6 @@ constexpr std::size_t spare_streams_max = 256;
 constexpr std::size_t spare_octets_max = 4096;
 /// Clients count without gaps, so that a few rows are more than most have.
 constexpr std::size_t skipped_rows_max = 16;
-/// As many as may be open at once by default.
-constexpr std::size_t was_reset_max = 128;
 
 /// Of the thread.
 auto spare_streams() -> std::vector<std::unique_ptr<http2_stream>>& {

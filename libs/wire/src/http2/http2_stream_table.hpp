@@ -54,7 +54,8 @@ struct stream_table {
   std::int32_t last_accepted_id = 0;  // and that became a stream
   /// Numbers that the client passed over, the first and the last of each row.
   std::vector<std::pair<std::int32_t, std::int32_t>> skipped;
-  std::vector<std::int32_t> was_reset;  // the last ones that we have reset
+  std::vector<std::int32_t> was_reset;  // the last ones that we have reset, so many at most
+  std::size_t was_reset_max = 128;      // as many as may be open at once by default
 };
 
 }  // namespace tidegate::TIDEGATE_ABI::wire::http2
