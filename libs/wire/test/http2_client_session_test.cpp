@@ -354,4 +354,19 @@ TEST(wire_http2_client, takes_what_is_on_its_way_for_many_streams_that_it_has_re
   EXPECT_TRUE(pair.session.receive(on_its_way, pair.now));
 }
 
+TEST(wire_http2_client, lets_heads_wait_for_a_server_that_is_slow) {
+  http2_client_pair pair;
+  pair.talk();
+  // A cookie is in no table, so that each head is as large as it looks.
+  auto const lines = "Cookie: " + std::string(32'000, 'c') + "\r\n";
+  for (int i = 0; i < 128; ++i) {
+    (void)pair.ask("GET", lines);
+  }
+  EXPECT_GT(pair.session.pending_octets(), 2U << 20U);
+  nghttp2_submit_ping(pair.server.session, 0, nullptr);
+  EXPECT_TRUE(pair.session.receive(pair.server.output(), pair.now)) << "it has done nothing wrong";
+  pair.talk();
+  EXPECT_EQ(pair.server.requests.size(), 128U);
+}
+
 }  // namespace

@@ -73,7 +73,11 @@ auto http2_client_session::wants_output() const noexcept -> bool {
 }
 
 auto http2_client_session::waiting_octets() const noexcept -> std::size_t {
-  return state_->content_waiting + state_->pending.size() - state_->pending_taken;
+  return state_->content_waiting + pending_octets();
+}
+
+auto http2_client_session::pending_octets() const noexcept -> std::size_t {
+  return state_->pending.size() - state_->pending_taken;
 }
 
 auto http2_client_session::streams_count() const noexcept -> std::size_t {

@@ -238,6 +238,9 @@ void sender::count_answer() {
 }
 
 void sender::check_pending() {
+  if (!is_server) {
+    return;  // heads of requests are not the server's doing, and its answers are counted
+  }
   if (pending.size() - pending_taken > waiting_octets_max) [[unlikely]] {
     terminate(http2_error::enhance_your_calm);
   }

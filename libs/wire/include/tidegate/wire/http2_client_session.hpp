@@ -71,6 +71,8 @@ class http2_client_session {
   [[nodiscard]] auto wants_output() const noexcept -> bool;
   /// How much waits for the server to take it: content of all streams, heads and the like.
   [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t;
+  /// How much of that is heads and the like, for which there is no window.
+  [[nodiscard]] auto pending_octets() const noexcept -> std::size_t;
   [[nodiscard]] auto streams_count() const noexcept -> std::size_t;
 
   /// How many streams there may be at once: what the server says, within our own limit.
