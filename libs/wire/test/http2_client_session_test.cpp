@@ -369,4 +369,15 @@ TEST(wire_http2_client, lets_heads_wait_for_a_server_that_is_slow) {
   EXPECT_EQ(pair.server.requests.size(), 128U);
 }
 
+TEST(wire_http2_client, answers_a_server_that_measures_the_way_of_what_it_is_sent) {
+  http2_client_pair pair;
+  auto const id = pair.ask("POST", "Transfer-Encoding: chunked\r\n");
+  for (int i = 0; i < 5000 && pair.alive; ++i) {
+    pair.session.send_content(pair.stream(id), "hello");
+    pair.talk();
+    nghttp2_submit_ping(pair.server.session, 0, nullptr);
+  }
+  EXPECT_TRUE(pair.alive) << "a ping for each piece is no flood";
+}
+
 }  // namespace

@@ -409,7 +409,10 @@ void receiver::take_fixed(char const* at) {
       if (!frame.has(flag::ack)) {
         append_frame_of(pending, frame_type::ping, flag::ack, 0, {at, 8});
         count_answer();
-        note(control_frames);
+        // With one for each piece of content that it gets, a receiver measures how long the way is.
+        if (std::exchange(content_at_ping, content_sent) == content_sent) {
+          note(control_frames);
+        }
       }
       break;
     case frame_type::goaway:

@@ -135,6 +135,7 @@ struct receiver : sender {
   instant now{};
   allowance resets;
   allowance control_frames;
+  std::uint64_t content_at_ping = 0;  // what was sent of it when the last one came
   field_decoder decoder;
 
   // The frame that is being read.
