@@ -53,7 +53,6 @@ struct serve_settings {
   std::string admin;
   std::string idempotency;
   std::string log_level;
-  std::chrono::seconds drain{30};
 };
 
 auto read(serve_settings const& settings, config_reading how)
@@ -318,9 +317,10 @@ auto serve(serve_settings const& settings, program_version const& version) -> in
   notify("READY=1");
   wait_for_stop(*server, signals);
   notify("STOPPING=1");
-  wait_at_most(server->begin_drain(), signals);
-  if (!server->drain(settings.drain)) {
-    events->warning("some requests were still in flight and are dropped");
+  auto const times = server->begin_drain();
+  wait_at_most(times.delay, signals);
+  if (!server->drain(std::chrono::ceil<std::chrono::milliseconds>(times.timeout))) {
+    events->warning("some requests were still in flight and are dropped (drain-timeout)");
   }
   return exit_success;
 }

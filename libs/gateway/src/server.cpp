@@ -188,10 +188,10 @@ auto server::addresses() const -> std::vector<std::string> const& {
   return data_->addresses();
 }
 
-auto server::begin_drain() -> std::chrono::nanoseconds {
+auto server::begin_drain() -> drain_times {
   data_->begin_drain();
   std::lock_guard const lock(reload_mutex_);
-  return current().drain_delay;
+  return {current().drain_delay, current().drain_timeout};
 }
 
 auto server::drain(std::chrono::milliseconds wait) -> bool {

@@ -175,6 +175,18 @@ void read_costs(option_reader& in, section const& from, config const& made, rout
   }
 }
 
+/// `upgrade: [websocket]`
+void read_upgrade(option_reader& in, section const& from, route_config& route) {
+  route.upgrades_websocket = !in.take_list(from, "upgrade", read_choice).empty();
+  if (from.has("upgrade") && route.service != route_service::upstream) {
+    in.fault(from.find("upgrade")->key->place, "upgrade: only for a route with \"upstream\"");
+  }
+  if (from.has("tunnel-idle-timeout") && !from.has("upgrade")) {
+    in.fault(from.find("tunnel-idle-timeout")->key->place,
+             "tunnel-idle-timeout: only with \"upgrade\"");
+  }
+}
+
 auto read_route(option_reader& in, section const& from, known_names const& known,
                 config const& made) -> route_config {
   route_config route;
@@ -187,6 +199,7 @@ auto read_route(option_reader& in, section const& from, known_names const& known
   if (from.has("auth")) {
     route.auth = read_auth(in, in.open_at(from, "auth"), route);
   }
+  read_upgrade(in, from, route);
   read_scim(in, from, made, route);
   read_limits(in, from, known.policies, made, route);
   read_costs(in, from, made, route);

@@ -306,6 +306,14 @@ constexpr auto rows_until_scim = std::to_array<option>({
     field<&bearer_token::read_only>(
         "routes.auth.bearer-tokens.read-only", boolean("false"),
         "The token may only read: methods other than GET, HEAD and OPTIONS get 403."),
+    row("routes.upgrade", choice("", "websocket").one_or_list().left_out("none"),
+        "For a route with `upstream`. `websocket`: a client may upgrade its connection to a "
+        "WebSocket, and bytes pass in both directions. If left out, `Upgrade` is not forwarded, "
+        "and the request is a plain one."),
+    field<&route_config::tunnel_idle_timeout>(
+        "routes.tunnel-idle-timeout", duration("10m", 1, 366 * day),
+        "With `upgrade`: how long nothing may pass in either direction of an upgraded connection. "
+        "Then it is closed."),
     row("routes.bridge", choice("", "scim-cursor").left_out("off"),
         "For a route with `upstream`. `scim-cursor`: give clients pages by cursor (RFC 9865) "
         "although the SCIM server behind only has pages by index. The options of `scim` about "
@@ -319,8 +327,6 @@ constexpr auto rows_to_the_end = std::to_array<option>({
     later("routes.auth.optional", "Let requests without credentials pass."),
     later("routes.auth.pass", "Tell the upstream who asks."),
     later("routes.auth.forward-credentials", "Send credentials to the upstream."),
-    later("routes.upgrade", "WebSocket and other upgrades."),
-    later("routes.tunnel-idle-timeout", "How long a tunnel may be silent."),
     later("routes.cors", "Cross-origin requests of browsers."),
     later("routes.request", "Set, add or remove headers of requests."),
     later("routes.response", "Set, add or remove headers of responses."),
@@ -346,6 +352,10 @@ constexpr auto rows_to_the_end = std::to_array<option>({
         "drain-delay", duration("0s", 0, hour),
         "How long the gateway still accepts connections after SIGTERM, while `/readyz` says 503. "
         "Set it to the time that your load balancer needs to notice, to stop without errors."),
+    field<&config::drain_timeout>(
+        "drain-timeout", duration("30s", 0, day),
+        "How long a stop waits, after `drain-delay`, for requests and upgraded connections in "
+        "flight. What is left then is closed."),
 
     field<&config::trusted_proxies>(
         "trusted-proxies", network().one_or_list().left_out("no proxy is trusted"),
@@ -411,7 +421,6 @@ constexpr auto rows_to_the_end = std::to_array<option>({
     later("request-id", "A name for each request."),
     later("include", "More files."),
     later("client-ip", "How addresses of clients are grouped."),
-    later("drain-timeout", "How long a stop waits for requests in flight."),
 });
 
 template <std::size_t... Sizes>

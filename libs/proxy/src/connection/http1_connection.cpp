@@ -43,7 +43,10 @@ void http1_connection::ready(engine::readiness what) {
   if (phase_ == phase::closed) {
     return;
   }
-  if (what.hung_up) {
+  // In a tunnel both directions may have ended in order, with octets that are still to be read.
+  bool const is_read_to_end =
+      what.hung_up && phase_ == phase::tunnel && engine::connect_error(transport_.socket()) == 0;
+  if (what.hung_up && !is_read_to_end) {
     close();
     return;
   }
@@ -64,6 +67,7 @@ auto http1_connection::may_read() const -> bool {
   switch (phase_) {
     case phase::head: return in_.size() < worker::input_octets_max && may_begin();
     case phase::body: return !exchange_->is_above_high_watermark();
+    case phase::tunnel: return tunnel_->reads_client();
     case phase::skipping:
     case phase::lingering: return true;
     default: return false;
@@ -75,6 +79,11 @@ void http1_connection::read() {
     auto const [state, size] = transport_.read(worker_.input);
     if (state == engine::io_state::again) {
       readable_ = false;
+      return;
+    }
+    if (state == engine::io_state::closed && phase_ == phase::tunnel) {
+      readable_ = false;
+      tunnel_->client_ended();
       return;
     }
     if (state != engine::io_state::done) {
@@ -89,6 +98,10 @@ void http1_connection::read() {
 
 void http1_connection::take(std::string_view bytes) {
   if (phase_ == phase::lingering) {
+    return;
+  }
+  if (phase_ == phase::tunnel) {
+    tunnel_->client_sent(bytes);
     return;
   }
   // What was left over comes first. It stays in a text of its own while it is looked at.
@@ -273,7 +286,8 @@ auto http1_connection::waiting_octets() const -> std::size_t {
       unsent_ && unsent_->owner != nullptr
           ? unsent_->rest.size() / static_cast<std::size_t>(unsent_->owner.use_count())
           : 0;
-  return in_.size() + text + rest + (exchange_ ? exchange_->waiting_octets() : 0);
+  return in_.size() + text + rest + (exchange_ ? exchange_->waiting_octets() : 0) +
+         (tunnel_ ? tunnel_->waiting_octets() : 0);
 }
 
 auto http1_connection::waiting_since(instant now) const -> instant {
@@ -287,6 +301,13 @@ void http1_connection::send_end(response_end const& how) {
   if (how.is_cut) {
     response_done_ = true;  // as far as the exchange goes, which has ended
     close();
+    return;
+  }
+  if (auto const over = std::move(tunnel_)) {
+    flush();
+    if (phase_ != phase::closed) {
+      linger();
+    }
     return;
   }
   if (chunks_) {
@@ -363,9 +384,14 @@ void http1_connection::write_out() {
     if (phase_ == phase::head && in_.empty()) {
       await_request();
     }
+    if (finishing_) {
+      transport_.finish();
+    }
   }
   wait_for_reader(sent);
-  if (exchange_ && !is_above_high_watermark()) {
+  if (tunnel_ && !is_above_high_watermark()) {
+    tunnel_->client_resumed();
+  } else if (exchange_ && !is_above_high_watermark()) {
     exchange_->client_resumed();
   } else if (phase_ == phase::head) {
     resume_reading();
@@ -374,6 +400,30 @@ void http1_connection::write_out() {
 
 void http1_connection::resume() {
   if (!taking_ && readable_) {
+    read();
+  }
+}
+
+// ---- after an upgrade ----
+
+void http1_connection::begin_tunnel(std::unique_ptr<tunnel> made, wire::response_head const& head,
+                                    wire::field_set const& drop, std::string_view field_lines) {
+  tunnel_ = std::move(made);
+  worker_.exchanges->recycle(std::move(exchange_));
+  phase_ = phase::tunnel;
+  cancel();
+  wire::response_forwarding how;
+  how.drop = drop;
+  how.field_lines = field_lines;
+  how.upgrade = true;
+  wire::append_response_head(worker_.to_client, head, how);
+  flush();
+  if (phase_ == phase::tunnel && !in_.empty()) {
+    auto const early = std::exchange(in_, {});
+    worker_.count_buffered(counted_, 0);
+    tunnel_->client_sent(early);
+  }
+  if (phase_ == phase::tunnel && readable_) {
     read();
   }
 }
@@ -448,6 +498,9 @@ void http1_connection::close() {
       }
     }
     worker_.exchanges->recycle(std::move(exchange_));
+  }
+  if (auto const over = std::move(tunnel_)) {
+    over->client_gone();
   }
   worker_.to_client.clear();
   drop_unsent();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "connection/http1_writer.hpp"
+#include "phases/tunnel/tunnel.hpp"
 
 namespace tidegate::gateway {
 
@@ -37,6 +38,8 @@ class http1_connection final : public engine::watched,
   void send_end(response_end const& how) override;
   void give_up() override { out_of_memory(); }
   void resume() override;
+  void begin_tunnel(std::unique_ptr<tunnel> made, wire::response_head const& head,
+                    wire::field_set const& drop, std::string_view field_lines) override;
 
   // For the writer.
   void response_is_complete() override;
@@ -63,6 +66,7 @@ class http1_connection final : public engine::watched,
   bool taking_ = false;   // input is being taken: what it leads to must not take more
   bool response_done_ = false;
   std::unique_ptr<exchange> exchange_;
+  std::unique_ptr<tunnel> tunnel_;  // in the place of the exchange, after an upgrade
   wire::body_decoder body_;
   std::uint64_t body_octets_ = 0;
   std::size_t seen_ = 0;

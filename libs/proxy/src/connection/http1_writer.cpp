@@ -190,6 +190,14 @@ void http1_writer::flush() {
   }
 }
 
+void http1_writer::end_sending() {
+  flush();
+  finishing_ = phase_ == phase::tunnel;
+  if (finishing_ && !unsent_) {
+    transport_.finish();
+  }
+}
+
 void http1_writer::wait_for_reader(std::size_t taken) {
   if (unsent_) {
     unsent_->pace.note(taken, unsent_->octets(), worker_.loop.now());

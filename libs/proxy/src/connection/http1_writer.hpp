@@ -13,6 +13,7 @@ class http1_writer : protected engine::timer, protected client_stream {
     head,       // of the next request
     body,       // of the request, while the exchange goes on
     waiting,    // for the response
+    tunnel,     // octets go both ways as they are
     skipping,   // the rest of a body that is not wanted, after the response
     lingering,  // all is said; what the client still sends is thrown away
     closed,
@@ -46,6 +47,7 @@ class http1_writer : protected engine::timer, protected client_stream {
   void send_body(std::string_view bytes) override;
   void send_whole(local_reply const& reply, std::string_view field_lines) override;
   void flush() override;
+  void end_sending() override;
   [[nodiscard]] auto wants_framing() const -> bool override { return minor_version_ == 1; }
   [[nodiscard]] auto is_above_high_watermark() const -> bool override;
   [[nodiscard]] auto protocol() const -> std::string_view override {
@@ -77,8 +79,9 @@ class http1_writer : protected engine::timer, protected client_stream {
   std::uint8_t minor_version_ = 1;
   bool keep_alive_ = true;
   bool is_head_request_ = false;
-  bool chunks_ = false;    // the body is framed here
-  bool may_skip_ = false;  // the rest of the body is worth reading for the sake of the connection
+  bool chunks_ = false;     // the body is framed here
+  bool finishing_ = false;  // in a tunnel: nothing is sent but what waits
+  bool may_skip_ = false;   // the rest of the body is worth reading for the sake of the connection
 
  private:
   void send_large(local_reply const& reply);

@@ -40,6 +40,10 @@ void http2_client_stream::begin(wire::request_head const& head) {
 
 auto http2_client_stream::take(std::string_view bytes) -> bool {
   received_at_ = connection_.worker_.loop.now();
+  if (tunnel_) {
+    tunnel_->client_sent(bytes);
+    return !tunnel_ || tunnel_->reads_client();
+  }
   if (!exchange_) {
     return true;  // answered already
   }
@@ -62,6 +66,10 @@ auto http2_client_stream::take(std::string_view bytes) -> bool {
 }
 
 void http2_client_stream::take_end(std::string_view trailers) {
+  if (tunnel_) {
+    tunnel_->client_ended();
+    return;
+  }
   if (!exchange_) {
     return;
   }
@@ -104,21 +112,26 @@ void http2_client_stream::refuse(int status) {
 }
 
 void http2_client_stream::resume_waiting() {
-  if (exchange_ && waits_for_ != room::any && has(waits_for_)) {
+  if (waits_for_ == room::any || !has(waits_for_)) {
+    return;
+  }
+  if (tunnel_) {
+    tunnel_->client_resumed();
+  } else if (exchange_) {
     exchange_->client_resumed();
   }
 }
 
 auto http2_client_stream::held_octets() const -> std::size_t {
   auto const users = owner_.use_count();
-  return (exchange_ ? exchange_->waiting_octets() : 0) +
+  return (exchange_ ? exchange_->waiting_octets() : 0) + (tunnel_ ? tunnel_->waiting_octets() : 0) +
          (users > 0 ? text_octets_ / static_cast<std::size_t>(users) : 0);
 }
 
 auto http2_client_stream::waits_for_content() const -> bool {
   // In a call of gRPC both sides may be silent for as long as they like once it is answered.
   bool const is_stream = exchange_ && head_sent_ && exchange_->context().grpc != grpc_kind::none;
-  return !stream_->is_received() && !is_stream &&
+  return !stream_->is_received() && !tunnel_ && !is_stream &&
          !(exchange_ && exchange_->is_above_high_watermark());
 }
 
@@ -160,8 +173,10 @@ void http2_client_stream::send_body(std::string_view bytes) {
 }
 
 void http2_client_stream::send_end(response_end const& how) {
+  auto const over = std::move(tunnel_);
   if (how.is_cut) {
-    connection_.session_.reset(*stream_, wire::http2_error::internal_error);
+    connection_.session_.reset(
+        *stream_, over ? wire::http2_error::cancel : wire::http2_error::internal_error);
   } else {
     connection_.session_.send_end(*stream_, how.trailers);
   }
@@ -218,6 +233,21 @@ auto http2_client_stream::may_ask_directory() -> bool {
 
 void http2_client_stream::resume() {
   connection_.session_.let_send(*stream_);
+  connection_.write_soon();
+}
+
+void http2_client_stream::begin_tunnel(std::unique_ptr<tunnel> made,
+                                       wire::response_head const& head, wire::field_set const& drop,
+                                       std::string_view field_lines) {
+  auto const lines = lines_of(connection_.worker_.http2_text, head, drop, field_lines);
+  tunnel_ = std::move(made);
+  head_sent_ = true;
+  connection_.session_.send_head(*stream_, 200, lines, false);  // RFC 8441, section 5
+  is_over();
+}
+
+void http2_client_stream::end_sending() {
+  connection_.session_.send_end(*stream_);
   connection_.write_soon();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "connection/http2_connection.hpp"
+#include "phases/tunnel/tunnel.hpp"
 
 namespace tidegate::gateway {
 
@@ -42,6 +43,9 @@ class http2_client_stream final : public client_stream {
     if (exchange_) {
       exchange_->abandon(status);
       connection_.worker_.exchanges->recycle(std::move(exchange_));
+    }
+    if (auto const over = std::move(tunnel_)) {
+      over->client_gone();
     }
   }
 
@@ -85,6 +89,9 @@ class http2_client_stream final : public client_stream {
 
   [[nodiscard]] auto may_ask_directory() -> bool override;
   void resume() override;
+  void begin_tunnel(std::unique_ptr<tunnel> made, wire::response_head const& head,
+                    wire::field_set const& drop, std::string_view field_lines) override;
+  void end_sending() override;
 
  private:
   /// What there has to be room for before the exchange goes on.
@@ -104,7 +111,8 @@ class http2_client_stream final : public client_stream {
   http2_connection& connection_;
   wire::http2_stream* stream_;
   std::unique_ptr<exchange> exchange_;
-  bool chunks_ = false;  // the request's body is framed here
+  std::unique_ptr<tunnel> tunnel_;  // in the place of the exchange, after an upgrade
+  bool chunks_ = false;             // the request's body is framed here
   bool is_head_request_ = false;
   bool head_sent_ = false;
   mutable room waits_for_ = room::any;

@@ -149,6 +149,9 @@ struct worker_counters {
   counter connections_untrusted;       // where only proxies may connect
   counter connections_without_header;  // of the PROXY protocol
   counter connections_shed;            // by `max-buffered`
+  counter tunnels_open;
+  counter tunnel_octets_to_upstream;
+  counter tunnel_octets_to_client;
   counter out_of_memory;
   counter accept_failures;
   counter requests_malformed;

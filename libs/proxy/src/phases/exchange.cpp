@@ -5,6 +5,7 @@
 #include "phases/echo.hpp"
 #include "phases/max_forwards.hpp"
 #include "phases/select.hpp"
+#include "phases/tunnel/upgrade.hpp"
 #include "request/key_replies.hpp"
 #include "request/scim_request_of.hpp"
 #include "services/wall_clock.hpp"
@@ -287,9 +288,14 @@ void exchange::handle() {
 }
 
 void exchange::begin_forward() {
+  auto const& route = *context_.route_settings().settings;
+  context_.upgrades = route.upgrades_websocket && asks_for_websocket(*context_.head);
+  if (context_.head->upgrade_asked() && !route.upgrades_websocket) [[unlikely]] {
+    worker_.shared.note_upgrade(route.name);
+  }
   auto& text = forward_.text();
   text.clear();
-  append_forwarded_head(text, context_, client_->protocol(), {},
+  append_forwarded_head(text, context_, client_->protocol(), {.upgrade = context_.upgrades},
                         {worker_.field_lines, worker_.text, worker_.lines});
   if (context_.method == wire::method::options) [[unlikely]] {
     auto const left = max_forwards_of(context_, texts());

@@ -97,6 +97,8 @@ class exchange final {
   void take_end(std::string_view trailers);
   /// The time of a call of gRPC is over.
   void deadline_passed();
+  /// A 101, after which the request goes on as a tunnel. False when none was asked for.
+  [[nodiscard]] auto take_upgrade(wire::response_head const& head, upstream_stream& from) -> bool;
   /// What came of an answer is of no use.
   void drop_answer();
   /// The head of an answer that is kept: appends the RateLimit fields of the response to

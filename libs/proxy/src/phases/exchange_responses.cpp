@@ -2,6 +2,8 @@
 //
 // What an exchange sends to its client, and how it ends.
 #include "phases/exchange_pool.hpp"
+#include "phases/tunnel/tunnel.hpp"
+#include "phases/tunnel/upgrade.hpp"
 #include "request/key_replies.hpp"
 #include "services/wall_clock.hpp"
 
@@ -91,6 +93,30 @@ void exchange::take_end(std::string_view trailers) {
     return;
   }
   respond(bridge_->finish(wall_clock_now()));
+}
+
+auto exchange::take_upgrade(wire::response_head const& head, upstream_stream& from) -> bool {
+  if (!context_.upgrades || !is_websocket(head)) {
+    return false;
+  }
+  auto const now = worker_.loop.now();
+  context_.status = head.status();
+  context_.reason = {};
+  context_.answered_at = now;
+  auto& lines = worker_.field_lines;
+  write_lines(lines, context_.status, {.upstream = &head});
+  auto made = std::make_unique<tunnel>(worker_, *client_, from);
+  if (log_.is_on()) {
+    quota_.append_decision(log_.line(), context_);
+  }
+  auto charges = quota_.detach_charges(context_);
+  made->start(
+      {std::exchange(config_, nullptr), context_, std::move(charges), std::exchange(log_, {})});
+  overload_.leave(context_, true, now);
+  context_.route->counts->count(context_.status, now - context_.begun);
+  std::exchange(client_, nullptr)
+      ->begin_tunnel(std::move(made), head, context_.route_settings().fields_made_anew, lines);
+  return true;
 }
 
 void exchange::drop_answer() {

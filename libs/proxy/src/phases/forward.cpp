@@ -12,6 +12,13 @@ constexpr std::uint64_t held_body_octets_max = 64 * 1024;
 /// What may be kept for the next request of the buffer that requests are written to.
 constexpr std::size_t kept_octets_max = 16 * 1024;
 
+/// Whether the body is waited for, of which `at_hand` octets have come.
+[[nodiscard]] auto is_held(wire::request_head const& request, std::uint64_t at_hand) -> bool {
+  auto const body = request.body();
+  return body.kind == wire::body_kind::content_length && body.length > at_hand &&
+         body.length <= held_body_octets_max && !request.has(wire::known_field::expect);
+}
+
 }  // namespace
 
 auto reason_of(upstream_failure why) noexcept -> std::string_view {
@@ -85,18 +92,10 @@ void forward_phase::reset() noexcept {
   octets_missing_ = 0;
 }
 
-auto forward_phase::is_held(wire::request_head const& request, std::uint64_t at_hand) const
-    -> bool {
-  auto const body = request.body();
-  return body.kind == wire::body_kind::content_length && body.length > at_hand &&
-         body.length <= held_body_octets_max && !request.has(wire::known_field::expect) &&
-         worker_.may_hold_bodies();
-}
-
 void forward_phase::start(request_context const& context, std::uint64_t octets_at_hand) {
   auto const& request = *context.head;
   may_repeat_ = request.body().kind == wire::body_kind::none && is_idempotent(context.method);
-  if (is_held(request, octets_at_hand)) {
+  if (is_held(request, octets_at_hand) && worker_.may_hold_bodies()) {
     octets_missing_ = request.body().length;
     owner_.count_held();
     return;
@@ -170,6 +169,15 @@ void forward_phase::upstream_interim(wire::response_head const& head) {
 
 void forward_phase::upstream_head(wire::response_head const& head) {
   owner_.take_head(head);
+}
+
+auto forward_phase::upstream_upgraded(wire::response_head const& head) -> bool {
+  auto* const from = std::exchange(upstream_, nullptr);
+  if (owner_.take_upgrade(head, *from)) {
+    return true;  // the exchange may serve another request by now
+  }
+  upstream_ = from;
+  return false;
 }
 
 void forward_phase::upstream_body(std::string_view bytes, std::uint64_t content_octets) {

@@ -71,6 +71,7 @@ class forward_phase final : private upstream_user {
   void upstream_moved(upstream_stream& to) override { upstream_ = &to; }
   void upstream_interim(wire::response_head const& head) override;
   void upstream_head(wire::response_head const& head) override;
+  [[nodiscard]] auto upstream_upgraded(wire::response_head const& head) -> bool override;
   void upstream_body(std::string_view bytes, std::uint64_t content_octets) override;
   void upstream_done(std::string_view trailers) override;
   void upstream_failed(upstream_failure why, std::string unsent) override;
@@ -80,8 +81,6 @@ class forward_phase final : private upstream_user {
   [[nodiscard]] auto request_done() const -> bool override;
   [[nodiscard]] auto client_is_full() const -> bool override;
 
-  [[nodiscard]] auto is_held(wire::request_head const& request, std::uint64_t at_hand) const
-      -> bool;
   void send(bool fresh);
 
   exchange& owner_;

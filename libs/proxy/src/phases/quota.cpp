@@ -19,6 +19,11 @@ using ratelimit::quota_unit;
   });
 }
 
+[[nodiscard]] auto shared_charge_of(limit const& of, store::charge const& charge)
+    -> store::shared_charge {
+  return {charge, of.policy->name, of.policy->counting};
+}
+
 [[nodiscard]] auto share_of_gateway(quota_service const& service) -> double {
   return 1.0 / static_cast<double>(service.store->status().gateways);
 }
@@ -89,7 +94,7 @@ void quota_phase::use_overrides(request_context const& context, quota_service& s
       continue;
     }
     if (!overrides_) {
-      overrides_ = std::make_unique<std::array<std::optional<ratelimit::policy>, limits_max>>();
+      overrides_ = std::make_unique<overridden_policies>();
     }
     (*overrides_)[i] = *other;
     charge.policy = &*(*overrides_)[i];
@@ -126,19 +131,13 @@ void quota_phase::charge_replay(request_context const& context, std::int64_t cos
   }
 }
 
-auto quota_phase::shared_charge_of(request_context const& context, std::size_t i) const
-    -> store::shared_charge {
-  auto const& policy = *context.route_settings().limits[i].policy;
-  return {charges_[i], policy.name, policy.counting};
-}
-
 auto quota_phase::copy_charges(request_context const& context, std::string& partitions,
                                std::span<store::shared_charge, limits_max> out) const
     -> std::size_t {
   partitions = partitions_;
   auto const count = context.route_settings().limits.size();
   for (std::size_t i = 0; i < count; ++i) {
-    out[i] = shared_charge_of(context, i);
+    out[i] = shared_charge_of(context.route_settings().limits[i], charges_[i]);
     auto& partition = out[i].local.partition;
     auto const at = static_cast<std::size_t>(partition.data() - partitions_.data());
     partition = std::string_view(partitions).substr(at, partition.size());
@@ -188,7 +187,7 @@ auto quota_phase::decide_shared(request_context& context, quota_service& service
   auto const count = context.route_settings().limits.size();
   std::array<store::shared_charge, limits_max> charges;
   for (std::size_t i = 0; i < count; ++i) {
-    charges[i] = shared_charge_of(context, i);
+    charges[i] = shared_charge_of(context.route_settings().limits[i], charges_[i]);
   }
   auto const here = service.store->spend_here({charges.data(), count}, now, results_);
   if (!here) {
@@ -421,9 +420,10 @@ void quota_phase::look_at_each(request_context const& context, quota_service& se
   for (std::size_t i = 0; i < context.route_settings().limits.size(); ++i) {
     results_[i] = {};
     results_[i].decision.admitted = true;
-    results_[i].decision.left = service.store
-                                    ? service.store->look(shared_charge_of(context, i), now)
-                                    : service.table.look(charges_[i], now);
+    results_[i].decision.left =
+        service.store ? service.store->look(
+                            shared_charge_of(context.route_settings().limits[i], charges_[i]), now)
+                      : service.table.look(charges_[i], now);
   }
 }
 
@@ -485,7 +485,7 @@ void quota_phase::correct_charges(request_context const& context, quota_service&
               charges_[i].cost;
     }
     if (units != 0) {
-      settle_charge(context, service, i, now, units);
+      settle_charge({service.table, service.store.get()}, charge_at(context, i), now, units);
     }
   }
 }
@@ -496,28 +496,32 @@ void quota_phase::release(request_context const& context, quota_service& service
   }
   for (std::size_t i = 0; i < context.route_settings().limits.size(); ++i) {
     if (results_[i].decision.admitted && charges_[i].cost != 0) {
-      settle_charge(context, service, i, now, -charges_[i].cost);
+      settle_charge({service.table, service.store.get()}, charge_at(context, i), now,
+                    -charges_[i].cost);
     }
   }
 }
 
-void quota_phase::settle_charge(request_context const& context, quota_service& service,
-                                std::size_t i, instant now, std::int64_t units) {
-  if (!service.store) {
-    service.table.settle(charges_[i], results_[i], context.admitted_at, now, units);
-    return;
+auto quota_phase::detach_charges(request_context const& context) -> std::unique_ptr<held_charges> {
+  if (!charged_ || !context.route_settings().gives_back) {
+    charged_ = false;
+    return nullptr;
   }
-  if (!without_store_) {
-    service.store->settle(shared_charge_of(context, i), context.admitted_at, now, units);
-    return;
+  auto held = std::make_unique<held_charges>();
+  held->partitions = partitions_;
+  std::span const limits = context.route_settings().limits;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    bool const is_corrected =
+        results_[i].decision.admitted && limits[i].policy->policy.unit() != quota_unit::requests;
+    if (is_corrected) {
+      auto& partition = held->charges.emplace_back(charge_at(context, i)).charge.partition;
+      auto const at = static_cast<std::size_t>(partition.data() - partitions_.data());
+      partition = std::string_view(held->partitions).substr(at, partition.size());
+    }
   }
-  auto const& policy = *context.route_settings().limits[i].policy;
-  if (policy.on_store_failure == store_failure::local) {
-    auto const share = policy.policy.reduced(share_of_gateway(service));
-    auto charge = charges_[i];
-    charge.policy = &share;
-    service.table.settle(charge, results_[i], context.admitted_at, now, units);
-  }
+  held->overrides = std::move(overrides_);
+  charged_ = false;
+  return held;
 }
 
 }  // namespace tidegate::gateway

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "phases/quota_fields.hpp"
+#include "phases/tunnel/held_charges.hpp"
 #include "request/request_fields.hpp"
 #include "services/jitter_source.hpp"
 
@@ -64,6 +65,10 @@ class quota_phase {
   void charge_replay(request_context const& context, std::int64_t cost);
   /// What was charged stays so.
   void keep_charge() noexcept { charged_ = false; }
+  /// What is to be corrected when the tunnel ends that takes the place of the exchange, by which it
+  /// is settled then; null when nothing is.
+  [[nodiscard]] auto detach_charges(request_context const& context)
+      -> std::unique_ptr<held_charges>;
 
   /// Appends to a line of the access log what policies said.
   void append_decision(std::string& line, request_context const& context) const;
@@ -87,8 +92,6 @@ class quota_phase {
                    bool given_back = false);
   [[nodiscard]] auto is_blocked(request_context& context, quota_service& service, instant now)
       -> bool;
-  [[nodiscard]] auto shared_charge_of(request_context const& context, std::size_t i) const
-      -> store::shared_charge;
   /// Nothing: the store has to be asked.
   [[nodiscard]] auto decide_shared(request_context& context, quota_service& service, instant now)
       -> std::optional<bool>;
@@ -102,9 +105,10 @@ class quota_phase {
               std::string_view content, std::chrono::nanoseconds retry_after,
               std::string_view content_head = {}) const;
   void correct_charges(request_context const& context, quota_service& service, instant now);
-  /// Gives back `units` of a charge, or takes more.
-  void settle_charge(request_context const& context, quota_service& service, std::size_t i,
-                     instant now, std::int64_t units);
+  [[nodiscard]] auto charge_at(request_context const& context, std::size_t i) const -> made_charge {
+    return {&context.route_settings().limits[i], charges_[i], results_[i], without_store_,
+            context.admitted_at};
+  }
 
   bool charged_ = false;
   bool without_store_ = false;  // which did not answer
@@ -116,7 +120,7 @@ class quota_phase {
   std::array<store::charge, limits_max> charges_;
   std::array<store::charged, limits_max> results_;
   // With other quotas than those of the policies; null when no partition of this request has one.
-  std::unique_ptr<std::array<std::optional<ratelimit::policy>, limits_max>> overrides_;
+  std::unique_ptr<overridden_policies> overrides_;
   quota_fields fields_;
 };
 

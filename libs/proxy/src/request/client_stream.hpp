@@ -5,6 +5,8 @@
 
 #include <tidegate/wire/http1_head.hpp>
 
+#include <memory>
+
 namespace tidegate::gateway {
 
 /// Content that is as long as this is sent from where it is; what is shorter is gathered with its
@@ -65,8 +67,25 @@ class client_flow {
   ~client_flow() = default;
 };
 
+class tunnel;
+
+/// How an exchange goes on as a tunnel, in which the client sends and takes plain octets.
+class tunnel_client {
+ public:
+  /// Sends the 101 of an upstream, with `field_lines` besides its own fields less `drop`. What the
+  /// client sends from now on is for `made`, which takes the place of the exchange.
+  virtual void begin_tunnel(std::unique_ptr<tunnel> made, wire::response_head const& head,
+                            wire::field_set const& drop, std::string_view field_lines) = 0;
+  /// The upstream sends no more; the client may. `response_sink::send_end` ends both directions,
+  /// and destroys the tunnel.
+  virtual void end_sending() = 0;
+
+ protected:
+  ~tunnel_client() = default;
+};
+
 /// The client's side of one exchange.
-class client_stream : public response_sink, public client_flow {
+class client_stream : public response_sink, public client_flow, public tunnel_client {
  public:
   /// Whether bodies go to the client framed as HTTP/1.1 does it.
   [[nodiscard]] virtual auto wants_framing() const -> bool = 0;

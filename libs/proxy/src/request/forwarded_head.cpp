@@ -100,6 +100,10 @@ void append_forwarded_head(std::string& out, request_context const& context,
     how.target = texts.value;
   }
   how.drop = wanted.drop | forwarding_fields;
+  if (wanted.upgrade) {
+    how.drop |= {known_field::te, known_field::expect};
+    lines.append("Connection: upgrade\r\nUpgrade: websocket\r\n");
+  }
   how.other_names = context.route_settings().other_names;
   how.field_lines = lines;
   how.body = wanted.body.value_or(request.body());

@@ -10,6 +10,7 @@ struct forwarding {
   wire::field_set drop{};
   std::string_view target{};                 ///< empty: the request's
   std::optional<wire::body_framing> body{};  ///< nothing: the request's
+  bool upgrade = false;                      ///< asks for a WebSocket
 };
 
 /// Room for what is written on the way.

@@ -40,6 +40,7 @@ struct request_context {
   worker_route const* route = nullptr;  ///< null when none was found
   bearer_token const* token = nullptr;  ///< who asks, on a route with `auth`
   gateway::handler handler = gateway::handler::forward;
+  bool upgrades = false;  ///< it is sent on with Upgrade, so that a 101 may answer it
 
   // What became of it.
   std::optional<local_reply> reply{};

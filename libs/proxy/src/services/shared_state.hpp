@@ -6,6 +6,8 @@
 
 #include <tidegate/proxy/control.hpp>
 
+#include <set>
+
 namespace tidegate::gateway {
 
 class worker;
@@ -70,6 +72,15 @@ struct shared_state {
       : quotas{table}, log(to), events(std::move(events_to)), upstreams(*events) {}
 
   void warn(std::string_view line) const { events->warning(line); }
+  /// A client asked for an upgrade that its route does not have. Says so once for each route.
+  void note_upgrade(std::string const& route) {
+    std::lock_guard const lock(upgrades_mutex);
+    if (upgrades_noted.insert(route).second) {
+      events->info("route \"" + route +
+                   "\": a client asked to upgrade its connection, which goes on as plain HTTP "
+                   "(see upgrade: [websocket] of the route)");
+    }
+  }
 
   quota_state quotas;
   drain_state drain;
@@ -87,6 +98,8 @@ struct shared_state {
   std::unique_ptr<scim_service> scim;
   /// Null while no route is a bridge; from then on it stays.
   std::unique_ptr<scim::cursor_sealer const> bridge_cursors;
+  std::mutex upgrades_mutex;
+  std::set<std::string> upgrades_noted;  ///< by route
 };
 
 }  // namespace tidegate::gateway

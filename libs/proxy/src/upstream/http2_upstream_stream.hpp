@@ -30,6 +30,10 @@ class http2_upstream_stream final : public upstream_stream, private engine::time
   }
   void resume() override;
   void abandon() override;
+  // HTTP/2 has no 101 (RFC 9113, section 8.6).
+  void hand_over(upstream_user& /*user*/) noexcept override {}
+  void end_sending() override {}
+  void leave_tunnel() override {}
 
  private:
   friend class http2_upstream_connection;

@@ -79,6 +79,13 @@ void upstream_connection::count_waiting() {
 }
 
 void upstream_connection::flush() {
+  if (out_.empty() && phase_ == phase::finishing) {
+    if (user_ == nullptr) {
+      close();
+    } else {
+      transport_.finish();
+    }
+  }
   if (out_.empty() || phase_ == phase::connecting) {
     return;
   }
@@ -90,7 +97,9 @@ void upstream_connection::flush() {
       out_.erase(0, sent);
     }
     count_waiting();
-    if (user_ != nullptr && !is_above_high_watermark()) {
+    if (phase_ == phase::finishing && out_.empty()) {
+      flush();
+    } else if (user_ != nullptr && !is_above_high_watermark()) {
       user_->upstream_resumed();
     }
   } else if (state == engine::io_state::failed) {
@@ -140,10 +149,14 @@ void upstream_connection::ready(engine::readiness what) {
   }
   closing_ = closing_ || what.closing || what.hung_up;
   readable_ = readable_ || what.readable || what.hung_up;
+  if (what.hung_up && phase_ >= phase::tunnel && engine::connect_error(transport_.socket()) != 0) {
+    tunnel_has_ended(false);
+    return;
+  }
   if (what.writable) {
     flush();
   }
-  if (readable_ && !paused_) {
+  if (readable_ && !paused_ && phase_ != phase::closed) {
     read();
   }
 }
@@ -189,6 +202,10 @@ void upstream_connection::read() {
       if (state == engine::io_state::again) {
         return;
       }
+      if (phase_ >= phase::tunnel) {
+        tunnel_has_ended(state == engine::io_state::closed);
+        return;
+      }
       if (state == engine::io_state::closed && phase_ == phase::body && body_.may_end_here()) {
         finish(false);
       } else {
@@ -215,6 +232,10 @@ void upstream_connection::take(std::string_view bytes) {
     take_body(bytes);
     return;
   }
+  if (phase_ >= phase::tunnel) {
+    take_octets(bytes);
+    return;
+  }
   bool const stashed = !in_.text.empty();
   if (stashed) {
     in_.text.append(bytes);
@@ -232,8 +253,12 @@ void upstream_connection::take(std::string_view bytes) {
       return;
     }
     in_.seen = 0;
-    if (head.state != wire::head_state::complete || worker_.response.status() == 101) {
+    if (head.state != wire::head_state::complete) {
       fail(upstream_failure::malformed);
+      return;
+    }
+    if (worker_.response.status() == 101) {
+      take_upgrade(bytes.substr(head.size));
       return;
     }
     if (worker_.response.interim()) {
@@ -340,6 +365,70 @@ auto upstream_connection::take_content(std::string_view& bytes) -> bool {
     bytes.remove_prefix(fed.consumed);
   }
   return true;
+}
+
+// ---- after a 101 ----
+
+void upstream_connection::take_upgrade(std::string_view rest) {
+  std::string const octets(rest);  // what the client has sent already is read over it
+  phase_ = phase::tunnel;
+  cancel();  // the tunnel has its own time
+  if (!user_->upstream_upgraded(worker_.response)) {
+    fail(upstream_failure::malformed);
+    return;
+  }
+  if (phase_ == phase::closed) {
+    return;
+  }
+  pool_.note_answer(server_);
+  pool_.note_latency(server_, worker_.loop.now() - started_);
+  (void)std::exchange(in_.text, {});  // with its buffer
+  if (!octets.empty()) {
+    take_octets(octets);
+  }
+}
+
+void upstream_connection::take_octets(std::string_view bytes) {
+  if (user_ == nullptr) {
+    return;  // they are not waited for any more
+  }
+  user_->upstream_body(bytes, bytes.size());
+  if (user_ != nullptr) {
+    user_->flush_client();
+  }
+  if (user_ != nullptr && user_->client_is_full()) {
+    paused_ = true;
+  }
+}
+
+void upstream_connection::end_sending() {
+  phase_ = phase::finishing;
+  flush();
+}
+
+void upstream_connection::leave_tunnel() {
+  user_ = nullptr;
+  pool_.leave(server_);
+  set_deadline(pool_.upstream_.settings->idle_timeout);
+  end_sending();
+}
+
+/// The server sends no more. It may still read when it ended `in_order`; else the connection is of
+/// no use, though the server has not failed: it has answered.
+void upstream_connection::tunnel_has_ended(bool in_order) {
+  if (in_order && user_ != nullptr) {
+    paused_ = true;
+    user_->upstream_ended();
+    return;
+  }
+  auto* const user = std::exchange(user_, nullptr);
+  if (user != nullptr) {
+    pool_.leave(server_);
+  }
+  close();
+  if (user != nullptr) {
+    user->upstream_failed(upstream_failure::closed, {});
+  }
 }
 
 void upstream_connection::finish(bool reusable) {
@@ -452,7 +541,9 @@ void upstream_connection::expired() {
         fail(upstream_failure::idle);
       }
       break;
-    case phase::idle: close(); break;
+    case phase::idle:
+    case phase::tunnel:
+    case phase::finishing: close(); break;
     case phase::closed: break;
   }
 }

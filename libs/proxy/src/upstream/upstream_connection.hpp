@@ -31,6 +31,9 @@ class upstream_connection final : public engine::watched,
   [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t override { return out_.size(); }
   void resume() override;
   void abandon() override;
+  void hand_over(upstream_user& user) noexcept override { user_ = &user; }
+  void end_sending() override;
+  void leave_tunnel() override;
 
  private:
   friend class upstream_pool;
@@ -46,6 +49,9 @@ class upstream_connection final : public engine::watched,
   void read();
   void take(std::string_view bytes);
   void take_body(std::string_view bytes);
+  void take_upgrade(std::string_view rest);
+  void take_octets(std::string_view bytes);
+  void tunnel_has_ended(bool in_order);
   void finish(bool reusable);
   [[nodiscard]] auto take_content(std::string_view& bytes) -> bool;
   /// `detail` says more of it than `why` does, for people.
@@ -60,7 +66,15 @@ class upstream_connection final : public engine::watched,
     std::size_t seen = 0;  // of a head, by the parser
     std::string trailers;  // complete lines
   };
-  enum class phase : std::uint8_t { connecting, idle, head, body, closed };
+  enum class phase : std::uint8_t {
+    connecting,
+    idle,
+    head,
+    body,
+    tunnel,     // after a 101
+    finishing,  // the same, and nothing is sent but what waits
+    closed,
+  };
 
   worker& worker_;
   upstream_pool& pool_;

@@ -60,6 +60,12 @@ class upstream_user : public upstream_flow {
   virtual void upstream_connected() {}
   virtual void upstream_interim(wire::response_head const& head) = 0;
   virtual void upstream_head(wire::response_head const& head) = 0;
+  /// A 101. False when it does not answer the request; else another user has the stream now.
+  [[nodiscard]] virtual auto upstream_upgraded(wire::response_head const& /*head*/) -> bool {
+    return false;
+  }
+  /// After a 101: the server sends no more.
+  virtual void upstream_ended() {}
   /// A part of the response's content, `content_octets` of it; with its framing when
   /// `wants_framing`.
   virtual void upstream_body(std::string_view bytes, std::uint64_t content_octets) = 0;
@@ -96,10 +102,27 @@ class request_sink {
   virtual ~request_sink() = default;
 };
 
+/// A stream after a 101, when octets go both ways as they are.
+class tunnel_end {
+ public:
+  /// What comes is for `user` from now on.
+  virtual void hand_over(upstream_user& user) noexcept = 0;
+  /// Sends no more than what waits.
+  virtual void end_sending() = 0;
+  /// The user is gone: closes when what waits is sent. It must not be touched any more.
+  virtual void leave_tunnel() = 0;
+
+ protected:
+  tunnel_end() = default;
+  tunnel_end(tunnel_end const&) = default;
+  auto operator=(tunnel_end const&) -> tunnel_end& = default;
+  virtual ~tunnel_end() = default;
+};
+
 /// One request to a server of an upstream and its response, whichever protocol the server speaks.
 /// Of the pool: it is over, and must not be touched any more, when its user was told so or has
 /// called `abandon`.
-class upstream_stream : public request_sink {
+class upstream_stream : public request_sink, public tunnel_end {
  public:
   /// Sends the request of `user`: `head` and perhaps the beginning of its body.
   virtual void start(upstream_user& user, wire::method method, std::string_view bytes) = 0;

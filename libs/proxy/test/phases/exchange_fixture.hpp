@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "phases/tunnel/tunnel.hpp"
 #include "serving_worker.hpp"
 
 #include <tidegate/config/config.hpp>
@@ -59,6 +60,12 @@ class recorded_client final : public client_stream {
   [[nodiscard]] auto takes_answers() -> bool override { return takes; }
   [[nodiscard]] auto may_ask_directory() -> bool override { return takes; }
   void resume() override {}
+  void begin_tunnel(std::unique_ptr<tunnel> made, wire::response_head const& head,
+                    wire::field_set const& /*drop*/, std::string_view field_lines) override {
+    begin("tunnel", head.status(), field_lines);
+    opened = std::move(made);
+  }
+  void end_sending() override { trace.emplace_back("no more"); }
   [[nodiscard]] auto wants_framing() const -> bool override { return false; }
   [[nodiscard]] auto protocol() const -> std::string_view override { return "HTTP/1.1"; }
 
@@ -72,6 +79,7 @@ class recorded_client final : public client_stream {
   bool is_over = false;
   bool is_full = false;
   bool takes = true;
+  std::shared_ptr<tunnel> opened;  // copies of a client have it together
 
  private:
   void begin(std::string_view how, int with_status, std::string_view field_lines) {
@@ -132,6 +140,8 @@ class scripted_upstream {
     char octet = 0;
     return ::recv(connection_, &octet, 1, MSG_PEEK) == 0;
   }
+  /// Sends no more.
+  void end_sending() const { EXPECT_EQ(::shutdown(connection_, SHUT_WR), 0); }
   /// Closes the connection.
   void hang_up() {
     if (connection_ >= 0) {

@@ -193,6 +193,8 @@ struct route_config {
   std::optional<scim_config> scim;  ///< for `route_service::scim`
   /// `bridge: scim-cursor`: the upstream has pages by index only, and clients get these.
   std::optional<scim::pagination_options> bridge;
+  bool upgrades_websocket = false;  ///< `upgrade: [websocket]`, for `route_service::upstream`
+  std::chrono::nanoseconds tunnel_idle_timeout{0};  ///< of an open WebSocket, in both directions
 };
 
 /// `fields`
@@ -296,7 +298,8 @@ struct config {
   std::vector<http::cidr> trusted_proxies;
   client_address_field client_address = client_address_field::x_forwarded_for;
   http_config http;
-  std::chrono::nanoseconds drain_delay{0};  ///< from SIGTERM until listeners close
+  std::chrono::nanoseconds drain_delay{0};    ///< from SIGTERM until listeners close
+  std::chrono::nanoseconds drain_timeout{0};  ///< from then on, for what is under way
   access_log_config access_log;
   log_level log = log_level::info;          ///< what is said on standard error
   std::vector<effective_option> effective;  ///< all of it again, option by option

@@ -64,9 +64,14 @@ class server {
   /// any thread.
   auto reload() -> reload_outcome;
 
+  /// How long to wait before `drain`, and in it.
+  struct drain_times {
+    std::chrono::nanoseconds delay{0};
+    std::chrono::nanoseconds timeout{0};
+  };
   /// Says that it is not ready any more, and has clients go elsewhere with their next request. How
-  /// long to wait before `drain`, as the configuration has it.
-  auto begin_drain() -> std::chrono::nanoseconds;
+  /// long to wait, as the configuration has it.
+  auto begin_drain() -> drain_times;
   /// Serves what waits to be accepted, accepts no more connections, and waits for what is under
   /// way, at most `wait`. True when all was done.
   auto drain(std::chrono::milliseconds wait) -> bool;
