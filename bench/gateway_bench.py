@@ -16,6 +16,7 @@ rounds of gateway / peer, each divided by what load generator and origin server 
 Instructions are the same on a busy machine; with --binary two versions can be compared.
 """
 
+import contextlib
 import resource
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import time
 
 import instructions
 import load
+import websocket
 from load import GATEWAY, address, at_most, median, ratio_of
 
 TOOLS = ("nginx", "haproxy", "wrk", "h2load", "openssl", "taskset")
@@ -36,6 +38,7 @@ data: @RUN@/data
 upstreams:
   origin: http://@origin@
   origin-h2: {servers: ["http://@origin-h2@"], http2: true}
+  socket: http://@websocket@
 policies:
   default: {quota: 100000000, window: 10s, algorithm: sliding, partition: [header:x-api-key]}
   tiny: {quota: 1, window: 1d, algorithm: sliding, partition: [header:x-api-key]}
@@ -43,6 +46,7 @@ http: {idle-timeout: 1h}
 routes:
   - {match: {path: /refused}, upstream: origin, limits: [tiny]}
   - {match: {path: /h2}, upstream: origin-h2, limits: [default]}
+  - {match: {path: /socket}, upstream: socket, limits: [default], upgrade: [websocket]}
   - {match: {path: /**}, upstream: origin, limits: [default]}
 """
 
@@ -81,6 +85,14 @@ IDLE_CASES = {
     "idle-h1": {"kind": "h1", "bar": 512, "peer": "nginx-limit"},
     "idle-h2": {"kind": "h2", "bar": 8192, "peer": "haproxy-limit-h2c"},
 }
+# WebSocket: what an echo of 125 octets costs beside nginx, and octets of memory for one that says
+# nothing.
+SOCKET_CASES = {
+    "websocket-echo": {"bar": 1.0},
+    "idle-tunnel": {"bar": 2048},
+}
+SOCKETS = 64
+IDLE_SOCKETS = 1_000
 IDLE_CONNECTIONS = 10_000
 PEER_IDLE_CONNECTIONS = 2_000  # nginx may have 4,096, those to the origin server among them
 
@@ -170,6 +182,51 @@ def run_idle(bench, name, case):
                     f"bar {case['bar']}  {at_most(values['bytes'], case['bar'])}")
 
 
+@contextlib.contextmanager
+def sockets_through(at):
+    made = websocket.Sockets(address(at), address("websocket"))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def run_echo(bench, name, case):
+    """They take turns; `around` is what this process uses for both ends."""
+    runs = {GATEWAY: [], "nginx": []}
+    for number in range(bench.arguments.rounds):
+        for server, at in ((GATEWAY, "gateway"), ("nginx", "nginx-limit")):
+            tested = bench.server(server)
+            with sockets_through(at) as sockets:
+                sockets.open(SOCKETS)
+                sockets.echo(0.5)  # warms up
+                before, own = tested.cpu(), time.process_time()
+                count, secs = sockets.echo(bench.arguments.secs)
+                runs[server].append({"cpu": (tested.cpu() - before) / count, "rps": count / secs,
+                                     "around": (time.process_time() - own) * 1e6 / count})
+            run = runs[server][-1]
+            print(f"  round {number + 1} {server:22} {run['cpu']:6.2f} us, {run['rps']:6.0f} messages/s", flush=True)
+    own, peer = runs[GATEWAY], runs["nginx"]
+    values = {"cpu_us": median(own, "cpu"), "nginx_cpu_us": median(peer, "cpu"), "rps": median(own, "rps"),
+              "ratio": ratio_of(own, peer, lambda run: run["cpu"] / run["around"]), "raw_ratio": ratio_of(own, peer), **case}
+    return values, (f"{name:14} {values['cpu_us']:7.2f} us for a message and its echo, nginx {values['nginx_cpu_us']:.2f}; ratio "
+                    f"{values['ratio']:.2f} bar {case['bar']:.2f}  {at_most(values['ratio'], case['bar'])}")
+
+
+def run_idle_tunnel(bench, name, case):
+    def octets(server, at):
+        tested = bench.restart(server)
+        with sockets_through(at) as sockets:
+            sockets.open(100)  # what is taken once is not theirs
+            before = tested.memory()
+            sockets.open(IDLE_SOCKETS)
+            return (tested.memory() - before) / IDLE_SOCKETS
+
+    values = {"bytes": octets(GATEWAY, "gateway"), "bar": case["bar"], "nginx_bytes": octets("nginx", "nginx-limit")}
+    return values, (f"{name:14} {values['bytes']:.0f} octets of memory for an idle tunnel, nginx {values['nginx_bytes']:.0f}; "
+                    f"bar {case['bar']}  {at_most(values['bytes'], case['bar'])}")
+
+
 def allow_descriptors(count):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < count:
@@ -185,7 +242,11 @@ def throughput_cases(bench):
         print(name, flush=True)
         if name in CASES:
             yield name, *run_case(bench, name, CASES[name])
-        elif allow_descriptors(IDLE_CONNECTIONS + 1000):
+        elif name == "websocket-echo":
+            yield name, *run_echo(bench, name, SOCKET_CASES[name])
+        elif name == "idle-tunnel" and allow_descriptors(4 * IDLE_SOCKETS):
+            yield name, *run_idle_tunnel(bench, name, SOCKET_CASES[name])
+        elif name in IDLE_CASES and allow_descriptors(IDLE_CONNECTIONS + 1000):
             yield name, *run_idle(bench, name, IDLE_CASES[name])
         else:
             print(f"{name}: skipped; the system allows too few open files")
@@ -201,7 +262,7 @@ def instruction_cases(bench):
 
 def main():
     counts = "--instructions" in sys.argv
-    names = [*COUNTED] if counts else [*CASES, *IDLE_CASES]
+    names = [*COUNTED] if counts else [*CASES, *SOCKET_CASES, *IDLE_CASES]
     parser = load.parser_of("gateway", __doc__, names, secs=3, rounds=5, conns=64, keys=1000, tries=3, quiet=20)
     parser.add_argument("--instructions", action="store_true", help="count instructions by callgrind and nothing else")
     parser.add_argument("--requests", type=int, default=100, help="that a long block has more than a short one (%(default)s)")
