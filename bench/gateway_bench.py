@@ -70,7 +70,11 @@ CASES = {
     "proxied-h2tls": {"kind": "h2", "path": "/", "expect": 200, "peers": ("haproxy-limit-h2tls",), "bars": {"bar": 0.95}},
     "h1-to-h2": {"kind": "h1", "path": "/h2", "expect": 200, "peers": ("haproxy-h1-to-h2",), "bars": {"bar": 0.95}},
     "h2-to-h2": {"kind": "h2", "path": "/h2", "expect": 200, "peers": ("haproxy-h2-to-h2",), "bars": {"bar": 0.95}},
+    "new-connection": {"kind": "h1-close", "path": "/", "expect": 200, "peers": ("nginx-limit", "haproxy-limit"), "bars": {"bar": 1.0}},
+    "body-1m": {"kind": "h1", "path": "/large", "peer_path": "/large", "expect": 200, "peers": ("haproxy-limit", "nginx-limit"),
+                "bars": {"bar": 0.95}},
 }
+LARGE = 1_000_000  # octets of /large of the origin server
 # Requests with content, whose instructions are counted.
 POST_CASES = {
     "proxied-post": {"kind": "post", "path": "/", "expect": 200},
@@ -79,7 +83,8 @@ POST_CASES = {
     "first": {"kind": "new-keys", "path": "/keyed", "expect": 200, "store": "memory"},
     "first-sqlite": {"kind": "new-keys", "path": "/keyed", "expect": 200, "store": "sqlite"},
 }
-COUNTED = {name: case for name, case in (CASES | POST_CASES).items() if not name.endswith(("tls", "to-h2"))}
+COUNTED = {name: case for name, case in (CASES | POST_CASES).items()
+           if not name.endswith(("tls", "to-h2")) and name not in ("new-connection", "body-1m")}
 # Octets of memory for a connection that has had one response and says nothing.
 IDLE_CASES = {
     "idle-h1": {"kind": "h1", "bar": 512, "peer": "nginx-limit"},
@@ -108,6 +113,8 @@ class GatewayBench(load.Bench):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
                         "-subj", "/CN=localhost", "-keyout", run / "key.pem", "-out", run / "cert.pem"],
                        check=True, capture_output=True)
+        run.chmod(0o755)  # a worker of nginx is another user than root
+        (run / "large").write_bytes(b"x" * LARGE)
         (run / "both.pem").write_text((run / "cert.pem").read_text() + (run / "key.pem").read_text())
 
     def idle_octets(self, server, at, kind, count):
@@ -142,7 +149,7 @@ def ask(connection, kind):
 
 def contestant(name, server, at, case):
     scheme = "https" if at.endswith("tls") else "http"
-    path = case["path"] if server == GATEWAY else "/"
+    path = case["path"] if server == GATEWAY else case.get("peer_path", "/")
     return {"name": name, "server": server, "kind": case["kind"], "url": f"{scheme}://{address(at)}{path}", "expect": case["expect"]}
 
 
@@ -201,16 +208,18 @@ def run_echo(bench, name, case):
                 sockets.open(SOCKETS)
                 sockets.echo(0.5)  # warms up
                 before, own = tested.cpu(), time.process_time()
-                count, secs = sockets.echo(bench.arguments.secs)
+                taken, secs = sockets.echo(bench.arguments.secs)
+                count = len(taken)
                 runs[server].append({"cpu": (tested.cpu() - before) / count, "rps": count / secs,
-                                     "around": (time.process_time() - own) * 1e6 / count})
+                                     "around": (time.process_time() - own) * 1e6 / count, "p50": taken[count // 2],
+                                     "p99": taken[count * 99 // 100], "longest": taken[-1]})
             run = runs[server][-1]
             print(f"  round {number + 1} {server:22} {run['cpu']:6.2f} us, {run['rps']:6.0f} messages/s", flush=True)
     own, peer = runs[GATEWAY], runs["nginx"]
-    values = {"cpu_us": median(own, "cpu"), "nginx_cpu_us": median(peer, "cpu"), "rps": median(own, "rps"),
+    values = {"cpu_us": median(own, "cpu"), "nginx_cpu_us": median(peer, "cpu"), **load.speed(own),
               "ratio": ratio_of(own, peer, lambda run: run["cpu"] / run["around"]), "raw_ratio": ratio_of(own, peer), **case}
-    return values, (f"{name:14} {values['cpu_us']:7.2f} us for a message and its echo, nginx {values['nginx_cpu_us']:.2f}; ratio "
-                    f"{values['ratio']:.2f} bar {case['bar']:.2f}  {at_most(values['ratio'], case['bar'])}")
+    return values, (f"{name:14} {values['cpu_us']:7.2f} us for a message and its echo, nginx {values['nginx_cpu_us']:.2f}; "
+                    f"p99 {values['p99_us']:.0f} us, longest {values['longest_us']:.0f}; ratio {values['ratio']:.2f} bar {case['bar']:.2f}  {at_most(values['ratio'], case['bar'])}")
 
 
 def run_idle_tunnel(bench, name, case):

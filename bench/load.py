@@ -170,9 +170,9 @@ def grown(before, after):
     return {key: count - before.get(key, 0) for key, count in after.items() if count != before.get(key, 0)}
 
 
-def gets(path, keys):
-    """Requests with so many values of X-API-Key."""
-    return [f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: key-{key:06}\r\n\r\n" for key in range(1, keys + 1)]
+def gets(path, keys, more=""):
+    """Requests with so many values of X-API-Key, and with these lines."""
+    return [f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: key-{key:06}\r\n{more}\r\n" for key in range(1, keys + 1)]
 
 
 class Bench:
@@ -222,13 +222,15 @@ class Bench:
         return "turns", file
 
     def load(self, contestant, secs):
-        """A contestant has a name, a server, a kind (h1 or h2), a url and the status to expect."""
+        """A contestant has a name, a server, a kind (h1, h1-close or h2), a url and the status to expect."""
         arguments = self.arguments
         url = contestant["url"]
         if contestant["kind"] == "h2":
             return h2load(self.run, url, secs, contestant["expect"], "-c16", "-m8")
         path = "/" + url.split("/", 3)[3]
-        return wrk(url, arguments.conns, secs, contestant["expect"], *self.turns(gets(path, arguments.keys)))
+        # wrk makes a new connection after a response that closes its own.
+        more = "Connection: close\r\n" if contestant["kind"] == "h1-close" else ""
+        return wrk(url, arguments.conns, secs, contestant["expect"], *self.turns(gets(path, arguments.keys, more)))
 
     def measure_once(self, contestant):
         """One run: what it cost for each request, in microseconds. Ends the program when a response

@@ -59,7 +59,7 @@ class Sockets:
         self.listener.close()
 
     def echo(self, secs):
-        """Each client sends a frame and waits for it; how many came back, and the seconds that took."""
+        """Each client sends a frame and waits for it: the microseconds that each took, and the seconds of all."""
         poll = select.epoll()
         ends = {}
         for client, server in self.pairs:
@@ -68,9 +68,11 @@ class Sockets:
                 ends[each.fileno()] = (each, other)
                 poll.register(each.fileno(), select.EPOLLIN)
         begin = time.perf_counter()
+        sent, taken = {}, []
         for client, _ in self.pairs:
+            sent[client.fileno()] = time.perf_counter()
             client.send(FRAME)
-        count, waiting, ended = 0, len(self.pairs), False
+        waiting, ended = len(self.pairs), False
         while waiting:
             for number, _ in poll.poll():
                 end, is_client = ends[number]
@@ -79,14 +81,16 @@ class Sockets:
                 if not is_client:
                     end.send(FRAME)
                     continue
-                count += 1
+                now = time.perf_counter()
+                taken.append((now - sent[number]) * 1e6)
                 if ended:
                     waiting -= 1
                 else:
+                    sent[number] = now
                     end.send(FRAME)
             ended = ended or time.perf_counter() - begin >= secs
         poll.close()
         for pair in self.pairs:
             for each in pair:
                 each.settimeout(10)
-        return count, time.perf_counter() - begin
+        return sorted(taken), time.perf_counter() - begin
