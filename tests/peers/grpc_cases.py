@@ -3,6 +3,7 @@
 
 import contextlib
 import functools
+import hashlib
 import json
 import pathlib
 import shutil
@@ -68,9 +69,13 @@ upstreams:
 policies: {{p: {{quota: 1, window: 1h}}}}
 routes:
   - {{match: {{path: /limited/**}}, upstream: api, limits: [p]}}
-  - {{match: {{path: /guarded/**}}, upstream: api, auth: {{bearer-tokens: [{{name: a, sha256: "{'0' * 64}"}}]}}}}
+  - match: {{path: /guarded/**}}
+    upstream: api
+    auth: {{bearer-tokens: [{{name: a, sha256: "{hashlib.sha256(b'reads').hexdigest()}", read-only: true}}]}}
   - {{match: {{path: /away/**}}, upstream: away}}
+  - {{match: {{path: /peer.Peer/Count}}, upstream: api, idempotency: {{mode: required, anonymous: allow}}}}
   - {{match: {{path: /peer.Peer/**}}, upstream: api}}
+  - {{match: {{path: /grpc.health.v1.Health/**}}, upstream: api}}
 """, encoding="utf-8")
         stack.enter_context(run.serving(context, config, admin))
         yield [f"127.0.0.1:{here}", *(files[:1] if tls else [])], printed
@@ -101,9 +106,24 @@ def refuse_all(run, context, client, tls):
     with between(run, context, "js", tls) as (target, _):
         seen = asked(run, context, client, "refusals", target)
         codes = {name: each["code"] for name, each in seen.items()}
-        run.expect(codes == {"quota": 8, "unauthenticated": 16, "noRoute": 12, "away": 14, "tooLate": 4, "tooLarge": 8}, f"{seen}")
+        run.expect(codes == {"quota": 8, "unauthenticated": 16, "forbidden": 7, "noRoute": 12, "away": 14, "tooLate": 4, "tooLarge": 8}, f"{seen}")
         run.expect(str(seen["quota"]["ratelimit"]).startswith('"p";r=0') and int(seen["quota"]["pushback"]) > 0, f"{seen['quota']}")
         run.expect(all(each["details"] for each in seen.values()), f"a refusal says nothing: {seen}")
+
+
+def repeat_calls(run, context, client, tls):
+    """A unary call with a key runs once, and its retry gets the first answer with its trailers."""
+    with between(run, context, "js", tls) as (target, _):
+        seen = asked(run, context, client, "keys", target)
+        first = {"code": 0, "answer": "1"}
+        run.expect(seen == {"first": first, "replay": first | {"replayed": "true"}, "second": {"code": 0, "answer": "2"},
+                            "reused": {"code": 3}, "malformed": {"code": 3}, "missing": {"code": 3}}, f"{seen}")
+
+
+def ask_health(run, context, client, tls):
+    with between(run, context, "js", tls) as (target, _):
+        seen = asked(run, context, client, "health", target)
+        run.expect(seen == {"before": "SERVING", "after": "NOT_SERVING", "watched": ["SERVING", "NOT_SERVING"]}, f"{seen}")
 
 
 def serve_files(run, context):
@@ -153,4 +173,8 @@ def add_to(run):
             add(f"grpc_calls_of_{client}_reach_a_server_in_{behind}_{way}", call_all, client, behind, tls)
     run.CASES["nghttpd_serves_files_by_http2_behind_the_gateway"] = lambda context: serve_files(run, context)
     for client in ("js", "python"):
-        add(f"grpc_clients_in_{client}_understand_refusals", refuse_all, client, False)
+        for tls in (False, True):
+            way = "over_tls" if tls else "in_clear_text"
+            add(f"grpc_clients_in_{client}_understand_refusals_{way}", refuse_all, client, tls)
+            add(f"grpc_clients_in_{client}_check_and_watch_health_{way}", ask_health, client, tls)
+        add(f"grpc_calls_of_{client}_with_a_key_run_once", repeat_calls, client, False)

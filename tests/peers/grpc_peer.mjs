@@ -5,8 +5,11 @@
 //     node grpc_peer.mjs server [CERT KEY]       prints its port, then `cancelled` for each call that is cancelled
 //     node grpc_peer.mjs client TARGET [CA]      makes calls of every kind; prints what came of them as one line of JSON
 //     node grpc_peer.mjs refusals TARGET [CA]    the same for calls that are refused
+//     node grpc_peer.mjs keys TARGET [CA]        the same for calls with an Idempotency-Key
+//     node grpc_peer.mjs health TARGET [CA]      the same for the health service, which the server has
 import fs from 'node:fs';
 import grpc from '@grpc/grpc-js';
+import {HealthImplementation} from 'grpc-health-check';
 
 const plain = (buffer) => buffer;
 const method = (path, requestStream, responseStream) => ({
@@ -20,10 +23,15 @@ const service = {
   bidi: method('/peer.Peer/Bidi', true, true),
   slow: method('/peer.Peer/Slow', false, false),
   fail: method('/peer.Peer/Fail', false, false),
+  count: method('/peer.Peer/Count', false, false),
+  stop: method('/peer.Peer/Stop', false, false),
 };
 
 function serve(certificate, key) {
   const server = new grpc.Server({'grpc.max_receive_message_length': -1});
+  const health = new HealthImplementation({'peer.Peer': 'SERVING'});
+  health.addToServer(server);
+  let count = 0;
   server.addService(service, {
     unary(call, done) {
       const initial = new grpc.Metadata();
@@ -54,6 +62,13 @@ function serve(certificate, key) {
     },
     fail(call, done) {
       done({code: grpc.status.FAILED_PRECONDITION, details: 'not now: caf\u00e9'});
+    },
+    count(call, done) {
+      done(null, Buffer.from(String(++count)));
+    },
+    stop(call, done) {
+      health.setStatus('peer.Peer', 'NOT_SERVING');
+      done(null, Buffer.alloc(0));
     },
   });
   const credentials = certificate === undefined
@@ -134,8 +149,10 @@ async function callRefused(target, ca) {
   const client = clientOf(target, ca);
   const out = {};
   const of = (path) => client.makeUnaryRequest.bind(client, path, plain, plain);
-  const ask = (path, message = Buffer.from('x'), options = {}) => new Promise((resolve) => {
-    of(path)(message, new grpc.Metadata(), options, (error) => resolve({
+  const ask = (path, message = Buffer.from('x'), options = {}, fields = {}) => new Promise((resolve) => {
+    const metadata = new grpc.Metadata();
+    for (const [key, value] of Object.entries(fields)) metadata.set(key, value);
+    of(path)(message, metadata, options, (error) => resolve({
       code: error?.code ?? 0, details: error?.details, pushback: error?.metadata?.get('grpc-retry-pushback-ms')[0],
       ratelimit: error?.metadata?.get('ratelimit')[0],
     }));
@@ -143,6 +160,7 @@ async function callRefused(target, ca) {
   await ask('/limited/Unary');
   out.quota = await ask('/limited/Unary');
   out.unauthenticated = await ask('/guarded/Unary');
+  out.forbidden = await ask('/guarded/Unary', undefined, {}, {authorization: 'Bearer reads'});
   out.noRoute = await ask('/nowhere/Unary');
   out.away = await ask('/away/Unary');
   out.tooLate = await ask('/peer.Peer/Slow', Buffer.from(''), {deadline: Date.now() + 300});
@@ -151,5 +169,48 @@ async function callRefused(target, ca) {
   console.log(JSON.stringify(out));
 }
 
+async function callWithKeys(target, ca) {
+  const client = clientOf(target, ca);
+  const ask = (key, message) => new Promise((resolve) => {
+    const metadata = new grpc.Metadata();
+    if (key !== undefined) metadata.set('idempotency-key', key);
+    const seen = {};
+    const call = client.count(Buffer.from(message), metadata, (error, answer) => {
+      resolve({code: error?.code ?? 0, answer: answer?.toString(), ...seen});
+    });
+    call.on('metadata', (initial) => { seen.replayed = initial.get('idempotent-replayed')[0]; });
+  });
+  const out = {first: await ask('"a"', 'x'), replay: await ask('"a"', 'x'), second: await ask('"b"', 'x'),
+               reused: await ask('"a"', 'y'), malformed: await ask('"a', 'x'), missing: await ask(undefined, 'x')};
+  client.close();
+  console.log(JSON.stringify(out));
+}
+
+// Messages of grpc.health.v1: a request with the service's name, a response with a number.
+const healthRequest = Buffer.concat([Buffer.from([0x0a, 9]), Buffer.from('peer.Peer')]);
+const statusOf = (message) => ['UNKNOWN', 'SERVING', 'NOT_SERVING'][message.length ? message[1] : 0];
+
+async function callHealth(target, ca) {
+  const client = clientOf(target, ca);
+  const metadata = new grpc.Metadata();
+  const check = () => new Promise((resolve, reject) => {
+    client.makeUnaryRequest('/grpc.health.v1.Health/Check', plain, plain, healthRequest, metadata,
+                            (error, answer) => (error ? reject(error) : resolve(statusOf(answer))));
+  });
+  const watch = client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', plain, plain, healthRequest, metadata);
+  const watched = [];
+  const next = () => new Promise((resolve) => watch.once('data', (message) => resolve(watched.push(statusOf(message)))));
+  watch.on('error', () => {});
+  await next();
+  const before = await check();
+  const told = next();
+  await unary(client, 'stop', Buffer.alloc(0));
+  await told;
+  const after = await check();
+  watch.cancel();
+  client.close();
+  console.log(JSON.stringify({before, after, watched}));
+}
+
 const [what, ...rest] = process.argv.slice(2);
-await ({server: serve, client: callAll, refusals: callRefused})[what](...rest);
+await ({server: serve, client: callAll, refusals: callRefused, keys: callWithKeys, health: callHealth})[what](...rest);

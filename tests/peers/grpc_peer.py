@@ -5,9 +5,14 @@
 usage: grpc_peer.py server [CERT KEY]
        grpc_peer.py client TARGET [CA]
        grpc_peer.py refusals TARGET [CA]
+       grpc_peer.py keys TARGET [CA]
+       grpc_peer.py health TARGET [CA]
+
+The health service is one of the other server only: no package of the distribution has it for Python.
 """
 
 import concurrent.futures
+import itertools
 import json
 import pathlib
 import sys
@@ -20,6 +25,8 @@ OPTIONS = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_leng
 
 
 class Peer:
+    counts = itertools.count(1)
+
     @staticmethod
     def unary(message, context):
         asked = dict(context.invocation_metadata()).get("x-ask", "")
@@ -52,6 +59,10 @@ class Peer:
     def fail(_message, context):
         context.abort(grpc.StatusCode.FAILED_PRECONDITION, "not now: caf\u00e9")
 
+    @staticmethod
+    def count(_message, _context):
+        return str(next(Peer.counts)).encode()
+
 
 def serve(certificate=None, key=None):
     server = grpc.server(concurrent.futures.ThreadPoolExecutor(16), options=OPTIONS)
@@ -62,6 +73,7 @@ def serve(certificate=None, key=None):
         "Bidi": grpc.stream_stream_rpc_method_handler(Peer.bidi),
         "Slow": grpc.unary_unary_rpc_method_handler(Peer.slow),
         "Fail": grpc.unary_unary_rpc_method_handler(Peer.fail),
+        "Count": grpc.unary_unary_rpc_method_handler(Peer.count),
     }),))
     if certificate is None:
         port = server.add_insecure_port("127.0.0.1:0")
@@ -113,8 +125,8 @@ def call_all(target, ca=None):
 def call_refused(target, ca=None):
     channel = channel_to(target, ca)
 
-    def ask(path, message=b"x", timeout=30):
-        call = channel.unary_unary(path).future(message, timeout=timeout)
+    def ask(path, message=b"x", timeout=30, metadata=()):
+        call = channel.unary_unary(path).future(message, timeout=timeout, metadata=metadata)
         code = code_of(call)
         fields = dict(call.initial_metadata() or ()) | dict(call.trailing_metadata() or ())
         return {"code": code, "details": call.details(), "pushback": fields.get("grpc-retry-pushback-ms"),
@@ -124,6 +136,7 @@ def call_refused(target, ca=None):
     ask("/limited/Unary")
     out["quota"] = ask("/limited/Unary")
     out["unauthenticated"] = ask("/guarded/Unary")
+    out["forbidden"] = ask("/guarded/Unary", metadata=(("authorization", "Bearer reads"),))
     out["noRoute"] = ask("/nowhere/Unary")
     out["away"] = ask("/away/Unary")
     out["tooLate"] = ask("/peer.Peer/Slow", timeout=0.3)
@@ -131,5 +144,42 @@ def call_refused(target, ca=None):
     print(json.dumps(out))
 
 
+def call_with_keys(target, ca=None):
+    channel = channel_to(target, ca)
+
+    def ask(key, message):
+        call = channel.unary_unary("/peer.Peer/Count").future(message, timeout=30,
+                                                              metadata=(("idempotency-key", key),) if key else ())
+        seen = {"code": code_of(call)}
+        if seen["code"] == 0:
+            seen["answer"] = call.result().decode()
+            seen |= {"replayed": value for name, value in call.initial_metadata() if name == "idempotent-replayed"}
+        return seen
+
+    print(json.dumps({"first": ask('"a"', b"x"), "replay": ask('"a"', b"x"), "second": ask('"b"', b"x"),
+                      "reused": ask('"a"', b"y"), "malformed": ask('"a', b"x"), "missing": ask(None, b"x")}))
+
+
+# Messages of grpc.health.v1: a request with the service's name, a response with a number.
+HEALTH_REQUEST = b"\x0a\x09peer.Peer"
+
+
+def health_of(message):
+    return ("UNKNOWN", "SERVING", "NOT_SERVING")[message[1] if message else 0]
+
+
+def call_health(target, ca=None):
+    channel = channel_to(target, ca)
+    check = channel.unary_unary("/grpc.health.v1.Health/Check")
+    watch = channel.unary_stream("/grpc.health.v1.Health/Watch")(HEALTH_REQUEST, timeout=60)
+    watched = [health_of(next(watch))]
+    before = health_of(check(HEALTH_REQUEST, timeout=30))
+    channel.unary_unary("/peer.Peer/Stop")(b"", timeout=30)
+    watched.append(health_of(next(watch)))
+    after = health_of(check(HEALTH_REQUEST, timeout=30))
+    watch.cancel()
+    print(json.dumps({"before": before, "after": after, "watched": watched}))
+
+
 if __name__ == "__main__":
-    {"server": serve, "client": call_all, "refusals": call_refused}[sys.argv[1]](*sys.argv[2:])
+    {"server": serve, "client": call_all, "refusals": call_refused, "keys": call_with_keys, "health": call_health}[sys.argv[1]](*sys.argv[2:])
