@@ -40,8 +40,9 @@ auto count(std::string_view text, std::string_view what) -> std::size_t {
 TEST(gateway_log, has_time_and_level_on_every_line) {
   auto const gone = origin::refusing();
   gateway with(upstream(gone.url()));
-  EXPECT_EQ(with.get("/").status(), 502);
-  EXPECT_EQ(with.get("/").status(), 502);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(with.get("/").status(), 502);
+  }
   auto said = with.errors_until("failures in a row");
   with.signal(SIGHUP);
   said += with.errors_until("the configuration was applied");
@@ -60,11 +61,11 @@ TEST(gateway_log, says_that_the_only_server_fails_and_when_it_is_back) {
     client.send(get_request);
     EXPECT_EQ(client.read_response().status(), 502);
   }
-  auto const name = "upstream \"api\": server " + gone.authority();
+  auto const name = "upstream \"api\": server " + gone.url();
   auto said = with.errors_until("failures in a row");
   EXPECT_THAT(said, AllOf(HasSubstr("Z warning: " + name + " failed: Connection refused\n"),
                           HasSubstr("Z error: " + name +
-                                    " has 3 failures in a row and is still used, since there is no "
+                                    " has 5 failures in a row and is still used, since there is no "
                                     "other: Connection refused\n")));
   EXPECT_EQ(with.errors(), "") << "not a line for each request";
   ASSERT_EQ(::listen(gone.socket(), 8), 0);
@@ -88,31 +89,31 @@ TEST(gateway_log, says_that_the_only_server_fails_and_when_it_is_back) {
   EXPECT_EQ(client.read_response().body, "last");
 }
 
-TEST(gateway_log, says_that_a_server_is_taken_out) {
+TEST(gateway_log, says_that_a_server_is_ejected) {
   origin well;
   auto const gone = origin::refusing();
   gateway with(upstream("\"" + gone.url() + "\", \"" + well.url() + "\""));
   auto client = with.connect();
   client.send(get_request);
   auto server = well.accept();
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 12; ++i) {
     (void)server.read_request();
     server.send(response("200 OK", "well"));
     EXPECT_EQ(client.read_response().body, "well");
-    if (i < 7) {
+    if (i < 11) {
       client.send(get_request);
     }
   }
   EXPECT_THAT(with.errors_until("is ejected"),
-              HasSubstr("Z error: upstream \"api\": server " + gone.authority() +
-                        " is ejected for 10s after 3 failures in a row: Connection refused\n"));
+              HasSubstr("Z error: upstream \"api\": server " + gone.url() +
+                        " is ejected for 10s after 5 failures in a row: Connection refused\n"));
 }
 
 TEST(gateway_log, says_that_a_server_did_not_answer_in_time) {
   origin const api;
   gateway with(upstream(api.url(), ", timeout: 100ms"));
   EXPECT_EQ(with.get("/").status(), 504);
-  (void)with.errors_until("Z warning: upstream \"api\": server " + api.authority() +
+  (void)with.errors_until("Z warning: upstream \"api\": server " + api.url() +
                           " failed: no response within 100ms (timeout)");
 }
 

@@ -468,7 +468,7 @@ async function warn(browser) {
   }
   const { page, faults } = await open(browser, "overview");
   const link = (words) => page.locator("#band a", { hasText: words });
-  await link(/^\d of 3 servers? down since \d\d:\d\d \S+.*pair: 127\.0\.0\.1/).waitFor();
+  await link(/^\d of 3 servers? down since \d\d:\d\d \S+.*pair: http:\/\/127\.0\.0\.1/).waitFor();
   await link(/^2 payments in doubt/).waitFor();
   await link(/^Policy keyed refuses \d\d\s%/).waitFor();
   await link(/^Policy <img src=x .* refuses \d\d\s%/).waitFor();

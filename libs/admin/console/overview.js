@@ -5,7 +5,6 @@
   const { Chart, spark } = globalThis.consoleCharts;
   const ranges = [[300, "5 min"], [900, "15 min"], [3600, "1 h"]];
   const seriesMax = 8; // policies with a colour of their own
-  const failuresMax = 3; // after so many in a row a server is taken out, if there is another one
   const charts = Object.fromEntries(["requests", "latency", "refusals", "keys"].map((name) => [name, new Chart($(`chart-${name}`))]));
 
   for (const [seconds, name] of ranges) {
@@ -69,7 +68,7 @@
 
   function servers() {
     const made = new Map();
-    for (const [name, member] of [["up", "up"], ["in_flight", "inFlight"], ["failures_total", "failures"], ["failures_in_a_row", "inARow"], ["down_since_timestamp_seconds", "downSince"]]) {
+    for (const [name, member] of [["up", "up"], ["in_flight", "inFlight"], ["failures_total", "failures"], ["down_since_timestamp_seconds", "downSince"]]) {
       for (const [labels, value] of allOf(`tidegate_upstream_${name}`)) {
         const key = JSON.stringify([labels.upstream, labels.server]);
         made.set(key, { upstream: labels.upstream, server: labels.server, ...made.get(key), [member]: value });
@@ -77,11 +76,11 @@
     }
     return [...made.values()];
   }
-  function wordFor({ up, inARow, downSince }) {
+  function wordFor({ up, downSince }) {
     if (downSince > 0) {
       return state(`down since ${clock(downSince * 1000)}`, "error");
     }
-    return up === 1 ? (inARow < failuresMax ? state("up", "good") : state(`failing: ${inARow} in a row`, "error")) : state("ejected by some workers", "warning");
+    return up === 1 ? state("up", "good") : state("unhealthy", "error");
   }
   function showHealth() {
     table($("upstreams"), [["Upstream"], ["Server"], ["State"], ["In flight", true], ["Failures", true]],

@@ -171,7 +171,7 @@ class admin_api_directory : public testing::Test {
                              "t.yaml");
     ASSERT_TRUE(read) << to_string(read.error().front());
     policy_ids ids;
-    upstream_loads loads;
+    upstream_states loads;
     auto made = active_config::make(*std::move(read), ids, loads);
     ASSERT_TRUE(made) << made.error();
     active = *std::move(made);

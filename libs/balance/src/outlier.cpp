@@ -6,6 +6,9 @@
 namespace tidegate::balance {
 
 auto outlier::failed(outlier_settings const& settings, instant now) -> bool {
+  if (now < until_) {  // what was under way when it was ejected says nothing new
+    return false;
+  }
   auto const needed = static_cast<std::size_t>(std::max<std::int64_t>(settings.failures, 1));
   while (times_.size() >= needed) {  // only the last so many count
     times_.erase(times_.begin());

@@ -71,7 +71,9 @@ auto picker::pick(std::span<candidate* const> servers, method by, pick_options c
   candidate* best = nullptr;
   std::int64_t best_weight = 0;
   double best_score = 0;
-  auto const due = [&](candidate const& each) { return std::max(each.turn, turn_); };
+  auto const turn = how.avoid.empty() ? &candidate::turn : &candidate::retry_turn;
+  auto& last_turn = how.avoid.empty() ? turn_ : retry_turn_;
+  auto const due = [&](candidate const& each) { return std::max(each.*turn, last_turn); };
   auto const is_better = [&](candidate const& each, std::int64_t weight) {
     if (by != method::round_robin) {
       auto const here = each.in_flight * best_weight;
@@ -80,7 +82,8 @@ auto picker::pick(std::span<candidate* const> servers, method by, pick_options c
         return here < there;
       }
     }
-    return due(each) < due(*best);
+    // Of several that are due, the one that was taken least recently.
+    return due(each) != due(*best) ? due(each) < due(*best) : each.*turn < best->*turn;
   };
   auto const search = [&](filter const& of) {
     for (auto* const each : servers) {
@@ -102,8 +105,8 @@ auto picker::pick(std::span<candidate* const> servers, method by, pick_options c
     return nullptr;
   }
   if (!by_hash) {
-    turn_ = due(*best);
-    best->turn = turn_ + steps / static_cast<std::uint64_t>(best_weight);
+    last_turn = due(*best);
+    best->*turn = last_turn + steps / static_cast<std::uint64_t>(best_weight);
   }
   return best;
 }

@@ -64,6 +64,18 @@ TEST(balance_outlier, begins_again_when_a_server_did_well_for_as_long_as_it_was_
   EXPECT_EQ(server.eject(settings, at(59s)), 10s) << "20 s after 39 s";
 }
 
+TEST(balance_outlier, is_not_ejected_again_for_what_was_under_way) {
+  outlier server;
+  EXPECT_EQ(server.eject(settings, at(0s)), 10s);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_FALSE(server.failed(settings, at(1s)));
+  }
+  EXPECT_EQ(server.in_a_row(), 0U);
+  EXPECT_FALSE(server.failed(settings, at(10s)));
+  EXPECT_FALSE(server.failed(settings, at(10s)));
+  EXPECT_TRUE(server.failed(settings, at(10s)));
+}
+
 TEST(balance_outlier, ends_the_row_when_it_ejects) {
   outlier server;
   (void)server.failed(settings, at(0s));

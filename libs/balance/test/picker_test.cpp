@@ -116,6 +116,32 @@ TEST_F(balance_picker, avoids_what_failed_while_there_is_another) {
   EXPECT_NE(pick(method::least, {.avoid = avoid})->id, 2U) << "it is out";
 }
 
+TEST_F(balance_picker, takes_turns_whatever_has_to_be_sent_again) {
+  add(1), add(1), add(1);
+  std::string first;
+  std::string again;
+  for (int i = 0; i < 12; ++i) {
+    auto const* one = pick(method::least);
+    first += static_cast<char>('a' + one->id);
+    if (one->id == 0) {  // which fails always
+      std::vector<std::uint32_t> const avoid = {0};
+      again += static_cast<char>('a' + pick(method::least, {.avoid = avoid})->id);
+    }
+  }
+  EXPECT_EQ(first, "abcabcabcabc");
+  EXPECT_EQ(again, "bcbc");
+}
+
+TEST_F(balance_picker, keeps_the_order_of_those_that_were_not_taken) {
+  add(1), add(1), add(1);
+  EXPECT_EQ(picks(3, method::least), "abc");
+  servers_[0].in_flight = servers_[1].in_flight = 1;
+  EXPECT_EQ(picks(3, method::least), "ccc");
+  servers_[2].in_flight = 1;
+  EXPECT_EQ(picks(2, method::least), "ab") << "those that are behind come first, once";
+  EXPECT_EQ(count(picks(30, method::least), 'c'), 10);
+}
+
 TEST_F(balance_picker, gives_a_server_that_comes_back_little_at_first) {
   add(1), add(1);
   servers_[1].usable_from = now_;

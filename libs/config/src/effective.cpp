@@ -112,7 +112,8 @@ class option_lister {
   void add_given(option const& rule, std::string const& shown, yaml_node const& node) {
     bool const has_options = !options_under(rule.path).empty();
     if (rule.form == option_form::named ||
-        (rule.form == option_form::patterns && node.kind == yaml_kind::mapping)) {
+        ((rule.form == option_form::patterns || rule.form == option_form::one_or_shares) &&
+         node.kind == yaml_kind::mapping)) {
       for (auto const& [key, value] : node.members) {
         add_one(rule, shown + "." + key->text.substr(0, value_octets_max), *value);
       }
@@ -166,6 +167,7 @@ class option_lister {
     }
     auto const named = item.kind == yaml_kind::scalar   ? std::string_view(item.text)
                        : find(&item, "name") != nullptr ? text_at(&item, "name")
+                       : find(&item, "url") != nullptr  ? text_at(&item, "url")
                                                         : text_at(&item, "address");
     return named.empty() ? std::to_string(position + 1)
                          : std::string(named.substr(0, value_octets_max));
@@ -199,7 +201,7 @@ class option_lister {
       if (is_mapping) {
         list(rule.path, shown + "[" + text + "]", nullptr);
       }
-    } else if (rule.words == "off" || rule.words == "none") {
+    } else if ((rule.words == "off" || rule.words == "none") && rule.path != "upstreams.outlier") {
       add(rule, shown, std::string(rule.words), nullptr);
     } else if (rule.type == option_type::section && rule.form == option_form::one &&
                !has_required(rule)) {

@@ -133,6 +133,9 @@ auto option_schema(option const& rule) -> std::string {
     case option_form::list: whole = array_of(whole); break;
     case option_form::one_or_list: whole = any_of({whole, array_of(whole)}); break;
     case option_form::named: whole = map_of(whole); break;
+    case option_form::one_or_shares:
+      whole = any_of({whole, map_of(R"({"type":"integer","minimum":0})")});
+      break;
     case option_form::patterns: whole = any_of({whole, map_of(whole)}); break;
   }
   auto const left_out = rule.when_left_out.empty()
@@ -172,6 +175,7 @@ auto written_values(option const& rule) -> std::string {
       break;
     case option_form::one_or_list: out += "; or a list"; break;
     case option_form::named: out = "a mapping from names to: " + out; break;
+    case option_form::one_or_shares: out += "; or a mapping from such names to shares"; break;
     case option_form::patterns: out += "; or a mapping from patterns"; break;
   }
   return out;

@@ -3,6 +3,7 @@
 
 #include <tidegate/base/ascii.hpp>
 #include <tidegate/http/ip_address.hpp>
+#include <tidegate/http/path_readings.hpp>
 #include <tidegate/http/target.hpp>
 
 #include <algorithm>
@@ -189,19 +190,46 @@ auto without_passwords(std::string_view text) -> std::string {
   return out;
 }
 
+namespace {
+
+/// The path of a server without the slash at its end: what is put before the path of a request.
+auto parse_base_path(std::string_view text) -> result<std::string, std::string> {
+  if (text.find_first_of("?#") != std::string_view::npos) {
+    return failure(std::string("a query or a fragment is not allowed"));
+  }
+  std::string room;
+  auto const normal = http::normal_path(text, room);
+  if (!normal || *normal != text || http::may_be_read_otherwise(text)) {
+    return failure(std::string("not all servers read its path the same"));
+  }
+  while (text.ends_with('/')) {
+    text.remove_suffix(1);
+  }
+  return std::string(text);
+}
+
+}  // namespace
+
 auto parse_server_url(std::string_view text) -> result<upstream_server, std::string> {
   upstream_server server;
+  server.written = text;
+  if (text.starts_with("unix:")) {
+    constexpr std::size_t path_octets_max = 107;  // of a socket
+    server.socket = text.substr(5);
+    if (!server.socket.starts_with('/') || server.socket.size() > path_octets_max) {
+      return failure(std::string("the path must begin with / and have at most 107 bytes"));
+    }
+    return server;
+  }
   if (text.starts_with("https://")) {
     server.tls = true;
   } else if (!text.starts_with("http://")) {
-    return failure(std::string("it does not begin with http:// or https://"));
+    return failure(std::string("it does not begin with http://, https:// or unix:/"));
   }
   auto authority = text.substr(server.tls ? 8 : 7);
-  if (authority.ends_with('/')) {
-    authority.remove_suffix(1);
-  }
-  if (authority.find_first_of("/?#") != std::string_view::npos) {
-    return failure(std::string("a path is not allowed; requests keep their own"));
+  if (auto const end = authority.find_first_of("/?#"); end != std::string_view::npos) {
+    TIDEGATE_TRY(server.path, parse_base_path(authority.substr(end)));
+    authority = authority.substr(0, end);
   }
   if (authority.find('@') != std::string_view::npos) {
     return failure(std::string("a user name or password is not allowed"));
@@ -219,9 +247,12 @@ auto parse_server_url(std::string_view text) -> result<upstream_server, std::str
 }
 
 auto to_string(upstream_server const& server) -> std::string {
+  if (!server.socket.empty()) {
+    return "unix:" + server.socket;
+  }
   bool const brackets = server.host.find(':') != std::string::npos;
   return std::string(server.tls ? "https://" : "http://") + (brackets ? "[" : "") + server.host +
-         (brackets ? "]:" : ":") + std::to_string(server.port);
+         (brackets ? "]:" : ":") + std::to_string(server.port) + server.path;
 }
 
 auto is_printable_name(std::string_view text) -> bool {

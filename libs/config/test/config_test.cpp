@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/config/config.hpp>
+#include <tidegate/config/values.hpp>
 
 #include "options/options.hpp"
 
@@ -57,6 +58,10 @@ auto with_tokens(std::string const& tokens) -> std::string {
   return "routes: [{match: {path: /}, service: echo, auth: {bearer-tokens: [" + tokens + "]}}]\n";
 }
 
+auto server_of(std::string_view url) -> upstream_server {
+  return *parse_server_url(url);
+}
+
 /// One with a SCIM service and its options.
 auto with_scim(std::string const& options) -> std::string {
   return "routes: [{match: {path: /**}, service: scim, scim: {" + options + "}}]\n";
@@ -81,7 +86,7 @@ upstreams:
     timeout: 5s
     idle-timeout: 5m
     retries: 0
-    tls: {verify: false, ca: ca.pem, server-name: B.example}
+    tls: {verify: false, ca: ca.pem, server-name: B.example, certificate: c.pem, key: k.pem}
     http2: auto
     overload: {max-in-flight: 200, target-latency: 250ms}
 policies:
@@ -215,23 +220,34 @@ TEST(gateway_config, reads_every_part_of_an_example) {
 
   ASSERT_EQ(made.upstreams.size(), 2U);
   EXPECT_EQ(made.upstreams[0], (upstream_config{.name = "orders",
-                                                .servers = {{false, "127.0.0.1", 3000}},
+                                                .servers = {server_of("http://127.0.0.1:3000")},
                                                 .connect_timeout = 1s,
                                                 .timeout = 30s,
                                                 .idle_timeout = 60s,
-                                                .retries = 1,
+                                                .retry = {},
                                                 .tls = {},
-                                                .overload = std::nullopt}));
+                                                .overload = std::nullopt,
+                                                .hash_by = {},
+                                                .resolve = {},
+                                                .outlier = balance::outlier_settings{},
+                                                .health = {},
+                                                .max_connections = {}}));
   EXPECT_EQ(made.upstreams[1],
             (upstream_config{.name = "secure",
-                             .servers = {{true, "a.example", 443}, {true, "2001:db8::1", 8443}},
+                             .servers = {server_of("https://a.example"),
+                                         server_of("https://[2001:db8::1]:8443/")},
                              .connect_timeout = 500ms,
                              .timeout = 5s,
                              .idle_timeout = 5min,
-                             .retries = 0,
+                             .retry = {.on = 7, .attempts = 0},
                              .http2 = upstream_http2::by_alpn,
-                             .tls = {false, "dir/ca.pem", "b.example"},
-                             .overload = overload_config{200, 250ms}}));
+                             .tls = {false, "dir/ca.pem", "b.example", "dir/c.pem", "dir/k.pem"},
+                             .overload = overload_config{200, 250ms},
+                             .hash_by = {},
+                             .resolve = {},
+                             .outlier = balance::outlier_settings{},
+                             .health = {},
+                             .max_connections = {}}));
 
   ASSERT_EQ(made.routes.size(), 2U);
   EXPECT_EQ(made.routes[0].name, "GET,POST api.example.com/v1/**");
@@ -562,10 +578,9 @@ auto const fault_rows = std::vector<fault_row>{
      "routes: [{match: {path: /**}, service: echo, headers: {}, jwt: {}}]\n",
      {"1:46: \"headers\" is not available in this version",
       "1:59: \"jwt\" is not available in this version"}},
-    {"what_an_upstream_has_later",
-     with("upstreams: {a: {servers: ['http://x'], health: {path: /}, outlier: off}}\n"),
-     {"2:40: \"health\" is not available in this version (expected servers",
-      "2:59: \"outlier\" is not available in this version"}},
+    {"what_others_call_health",
+     with("upstreams: {a: {servers: ['http://x'], health-check: {path: /}}}\n"),
+     {"2:40: \"health-check\" is not available in this version (expected servers"}},
     {"an_unknown_key_of_scim",
      "routes: [{match: {path: /a/**}, service: scim, scim: {max-page-sise: 1}}]\n",
      {"1:55: unknown key \"max-page-sise\"; did you mean \"max-page-size\"? (expected "
@@ -701,10 +716,57 @@ auto const fault_rows = std::vector<fault_row>{
     {"no_url",
      with("upstreams: {a: localhost:3000}\n"),
      {"2:16: upstreams: invalid URL \"localhost:3000\": it does not begin"}},
-    {"a_url_with_a_path",
-     with("upstreams: {a: http://x/y}\n"),
-     {"2:16: upstreams: invalid URL \"http://x/y\": a path is not allowed; requests keep their "
-      "own"}},
+    {"a_url_with_a_query",
+     with("upstreams: {a: 'http://x/y?z'}\n"),
+     {"2:16: upstreams: invalid URL \"http://x/y?z\": a query or a fragment is not allowed"}},
+    {"a_url_with_an_ambiguous_path",
+     with("upstreams: {a: http://x/a//b}\n"),
+     {"2:16: upstreams: invalid URL \"http://x/a//b\": not all servers read its path the same"}},
+    {"a_relative_socket_of_a_server",
+     with("upstreams: {a: 'unix:x'}\n"),
+     {"2:16: upstreams: invalid URL \"unix:x\": the path must begin with /"}},
+    {"a_server_without_url",
+     with("upstreams: {a: {servers: [{weight: 1}]}}\n"),
+     {"2:27: \"url\" is missing"}},
+    {"a_weight_that_is_too_large",
+     with("upstreams: {a: {servers: [{url: http://x, weight: 1001}, http://y]}}\n"),
+     {"2:51: weight: \"1001\" is out of range"}},
+    {"servers_that_take_nothing",
+     with("upstreams: {a: {servers: [{url: http://x, weight: 0}]}}\n"),
+     {"2:26: servers: all have weight 0"}},
+    {"an_unknown_balance",
+     with("upstreams: {a: {servers: [http://x], balance: random}}\n"),
+     {"2:47: balance: invalid balance \"random\" (expected a method, e.g. least"}},
+    {"a_hash_of_nothing",
+     with("upstreams: {a: {servers: [http://x], balance: 'hash:'}}\n"),
+     {"2:47: balance: invalid balance"}},
+    {"health_without_a_path",
+     with("upstreams: {a: {servers: [http://x], health: {interval: 1s}}}\n"),
+     {"2:46: \"path\" is missing"}},
+    {"statuses_that_are_none",
+     with("upstreams: {a: {servers: [http://x], health: {path: /, expect: 299-200}}}\n"),
+     {"2:64: expect: invalid statuses \"299-200\""}},
+    {"an_outlier_without_failures",
+     with("upstreams: {a: {servers: [http://x], outlier: {failures: 0}}}\n"),
+     {"2:58: failures: \"0\" is out of range"}},
+    {"bounds_of_names_the_wrong_way_round",
+     with("upstreams: {a: {servers: [http://x], resolve: {min: 2s, max: 1s}}}\n"),
+     {"2:47: resolve: min is longer than max"}},
+    {"a_dns_server_that_is_a_name",
+     with("upstreams: {a: {servers: [http://x], resolve: {server: dns.example}}}\n"),
+     {"2:56: server: invalid server \"dns.example\""}},
+    {"a_wait_for_nothing",
+     with("upstreams: {a: {servers: [http://x], max-wait: 1s}}\n"),
+     {"2:48: max-wait: nothing to wait for without max-connections"}},
+    {"two_kinds_of_retries",
+     with("upstreams: {a: {servers: [http://x], retries: 1, retry: {attempts: 2}}}\n"),
+     {"2:38: an upstream has either \"retry\" or \"retries\""}},
+    {"a_reason_for_retries_that_is_none",
+     with("upstreams: {a: {servers: [http://x], retry: {on: [500]}}}\n"),
+     {"2:51: on: unknown value \"500\""}},
+    {"a_budget_without_a_percent_sign",
+     with("upstreams: {a: {servers: [http://x], retry: {budget: 20}}}\n"),
+     {"2:54: budget: invalid percentage \"20\""}},
     {"a_url_with_a_password",
      with("upstreams: {a: 'http://u:p@x'}\n"),
      {"2:16: upstreams: invalid URL \"http://u:***@x\": a user name or password is not allowed"}},
@@ -728,9 +790,22 @@ auto const fault_rows = std::vector<fault_row>{
          "header:m, "
          "header:n, header:o, header:p, header:q]}}\n"),
      {"2:210: partition: too many sources (expected at most 16"}},
+    {"a_certificate_without_its_key",
+     with("upstreams: {a: {servers: ['https://x'], tls: {certificate: a.pem}}}\n"),
+     {"2:46: tls: \"certificate\" and \"key\" go together"}},
     {"overload_of_nothing",
      with("upstreams: {a: {servers: [http://x], overload: {}}}\n"),
      {"2:48: overload: no option is set (expected max-in-flight, target-latency"}},
+    {"a_share_that_is_no_number",
+     "upstreams: {a: http://x, b: http://y}\n"
+     "routes: [{match: {path: /}, upstream: {a: most, b: 2}}]\n",
+     {"2:43: upstream: invalid share \"most\""}},
+    {"shares_of_nothing",
+     "upstreams: {a: http://x}\nroutes: [{match: {path: /}, upstream: {a: 0}}]\n",
+     {"2:39: upstream: no upstream has a share"}},
+    {"a_share_of_an_unknown_upstream",
+     "upstreams: {a: http://x}\nroutes: [{match: {path: /}, upstream: {a: 1, c: 1}}]\n",
+     {"2:46: unknown upstream \"c\""}},
     {"a_name_that_is_no_name",
      with("upstreams: {'caf\xc3\xa9': http://x}\n"),
      {"2:13: invalid name \"caf\xc3\xa9\" (expected printable ASCII"}},
@@ -1073,6 +1148,47 @@ TEST(gateway_config, is_bounded_in_size_depth_and_aliases) {
   EXPECT_THAT(faults(bomb), ElementsAre(HasSubstr("too much: at most 100000 values")));
 }
 
+TEST(gateway_config, reads_how_servers_are_chosen_and_looked_after) {
+  auto const made = parse_config(R"(
+upstreams:
+  api:
+    servers: [{url: http://a/base/, weight: 3}, "unix:/run/b.sock", {url: https://c, weight: 0}]
+    balance: hash:header:X-User
+    health: {path: "/healthz?deep=1", interval: 1s, timeout: 200ms, rise: 1, fall: 4, expect: "200-299,304"}
+    outlier: {failures: 2, eject: 1m}
+    resolve: {min: 5s, max: 10s, server: 127.0.0.1:5353}
+    max-connections: 10
+    max-wait: 2s
+    retry: {on: [reset, 503], attempts: 3, backoff: 1ms, budget: 50%}
+  other: {servers: [http://b], outlier: off, balance: round-robin, retries: 2}
+routes: [{match: {path: /**}, upstream: {api: 95, other: 5}}]
+)",
+                                 "t.yaml");
+  ASSERT_TRUE(made) << made.error().front().message;
+  auto const& api = made->upstreams[0];
+  EXPECT_EQ(api.servers[0].path, "/base");
+  EXPECT_EQ(api.servers[0].weight, 3);
+  EXPECT_EQ(api.servers[0].written, "http://a/base/");
+  EXPECT_EQ(api.servers[1].socket, "/run/b.sock");
+  EXPECT_EQ(api.servers[1].weight, 1);
+  EXPECT_EQ(api.servers[2].weight, 0);
+  EXPECT_EQ(api.balance, balance::method::hash);
+  ASSERT_TRUE(api.hash_by);
+  EXPECT_EQ(api.hash_by->name, "x-user");
+  EXPECT_EQ(api.health,
+            (health_config{"/healthz?deep=1", 1s, 200ms, {1, 4}, {{200, 299}, {304, 304}}}));
+  EXPECT_EQ(api.outlier, (balance::outlier_settings{2, 10s, 1min}));
+  EXPECT_EQ(api.resolve, (resolve_config{{5s, 10s}, "127.0.0.1:5353"}));
+  EXPECT_EQ(api.max_connections, 10);
+  EXPECT_EQ(api.max_wait, 2s);
+  EXPECT_EQ(api.retry, (balance::retry_settings{0x24, 3, 1ms, 50}));
+  auto const& other = made->upstreams[1];
+  EXPECT_EQ(other.outlier, std::nullopt);
+  EXPECT_EQ(other.balance, balance::method::round_robin);
+  EXPECT_EQ(other.retry, (balance::retry_settings{.on = 7, .attempts = 2}));
+  EXPECT_EQ(made->routes[0].split, (std::vector<upstream_share>{{0, 95}, {1, 5}}));
+}
+
 TEST(gateway_config, stops_after_a_hundred_faults) {
   std::string text = "routes: []\n";
   for (int i = 0; i < 500; ++i) {
@@ -1083,7 +1199,8 @@ TEST(gateway_config, stops_after_a_hundred_faults) {
 
 /// Puts a mapping, which is never right for a value, where `rule` stands; else a number.
 auto text_with_nonsense(option const& rule) -> std::string {
-  auto const nonsense = options_under(rule.path).empty() && rule.form != option_form::patterns
+  auto const nonsense = options_under(rule.path).empty() && rule.form != option_form::patterns &&
+                                rule.form != option_form::one_or_shares
                             ? std::string("{nonsense: 1}")
                             : std::string("[[1]]");
   std::string text = nonsense;

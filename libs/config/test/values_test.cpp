@@ -104,14 +104,31 @@ TEST(gateway_config_values, leaves_passwords_out_of_urls) {
 }
 
 TEST(gateway_config_values, reads_urls_of_servers) {
-  EXPECT_EQ(parse_server_url("http://127.0.0.1:3000"), (upstream_server{false, "127.0.0.1", 3000}));
-  EXPECT_EQ(parse_server_url("http://a.example"), (upstream_server{false, "a.example", 80}));
-  EXPECT_EQ(parse_server_url("https://a.example/"), (upstream_server{true, "a.example", 443}));
-  EXPECT_EQ(parse_server_url("https://[::1]:1"), (upstream_server{true, "::1", 1}));
+  struct row {
+    std::string_view text;
+    upstream_server server;
+  };
+  for (auto const& [text, server] : std::vector<row>{
+           {"http://127.0.0.1:3000", {false, "127.0.0.1", 3000}},
+           {"http://a.example", {false, "a.example", 80}},
+           {"https://a.example/", {true, "a.example", 443}},
+           {"https://[::1]:1", {true, "::1", 1}},
+           {"http://a/b/c/", {false, "a", 80, "/b/c"}},
+           {"unix:/run/a.sock", {false, "", 0, "", "/run/a.sock"}},
+       }) {
+    auto read = parse_server_url(text);
+    ASSERT_TRUE(read) << text;
+    EXPECT_EQ(read->written, text);
+    read->written.clear();
+    EXPECT_EQ(*read, server) << text;
+  }
   EXPECT_EQ(to_string(*parse_server_url("https://[::1]")), "https://[::1]:443");
+  EXPECT_EQ(to_string(*parse_server_url("http://a/b")), "http://a:80/b");
+  EXPECT_EQ(to_string(*parse_server_url("unix:/a")), "unix:/a");
   for (auto const* text :
-       {"", "a.example", "ftp://a", "http:/a", "http://", "http://:80", "http://a/b", "http://a?b",
-        "http://a#b", "http://u@a", "http://a:x", "http://a:0", "http://a b", "HTTP://a"}) {
+       {"", "a.example", "ftp://a", "http:/a", "http://", "http://:80", "http://a/b?c",
+        "http://a?b", "http://a/b/../c", "unix:", "unix:a", "http://a#b", "http://u@a",
+        "http://a:x", "http://a:0", "http://a b", "HTTP://a"}) {
     EXPECT_FALSE(parse_server_url(text).has_value()) << text;
   }
 }

@@ -87,6 +87,18 @@ auto select_protocol(SSL* /*session*/, unsigned char const** out, unsigned char*
   return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&time)));
 }
 
+/// What this end shows to the other.
+[[nodiscard]] auto use_certificate(SSL_CTX& context, std::string const& certificate,
+                                   std::string const& key) -> result<void, std::string> {
+  if (SSL_CTX_use_certificate_chain_file(&context, certificate.c_str()) != 1) {
+    return failure("cannot use the certificate " + certificate + ": " + take_error());
+  }
+  if (SSL_CTX_use_PrivateKey_file(&context, key.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return failure("cannot use the key " + key + ": " + take_error());
+  }
+  return {};
+}
+
 }  // namespace
 
 auto tls_context::for_server(tls_server_options const& options)
@@ -96,12 +108,7 @@ auto tls_context::for_server(tls_server_options const& options)
   if (context == nullptr) {
     return failure("TLS cannot be set up: " + take_error());
   }
-  if (SSL_CTX_use_certificate_chain_file(context.get(), options.certificate.c_str()) != 1) {
-    return failure("cannot use the certificate " + options.certificate + ": " + take_error());
-  }
-  if (SSL_CTX_use_PrivateKey_file(context.get(), options.key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return failure("cannot use the key " + options.key + ": " + take_error());
-  }
+  TIDEGATE_TRY_VOID(use_certificate(*context, options.certificate, options.key));
   // Sessions are resumed by tickets, which no thread has to look up.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   constexpr std::string_view session_context = "tidegate";
@@ -137,6 +144,9 @@ auto tls_context::for_client(tls_client_options const& options)
                      take_error());
     }
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  }
+  if (options.certificate && options.key) {
+    TIDEGATE_TRY_VOID(use_certificate(*context, *options.certificate, *options.key));
   }
   return tls_context(std::make_shared<state const>(state{std::move(context), options.verify, {}}));
 }

@@ -75,6 +75,10 @@ TEST(engine_tls, says_which_file_it_cannot_use) {
   ASSERT_FALSE(client.has_value());
   EXPECT_TRUE(client.error().starts_with("cannot use the certificates /no/ca.pem: "));
   EXPECT_TRUE(tls_context::for_client({false, std::nullopt}).has_value());
+  auto const shown = tls_context::for_client(
+      {.verify = false, .ca = {}, .certificate = "/no/certificate.pem", .key = "/no/key.pem"});
+  ASSERT_FALSE(shown.has_value());
+  EXPECT_TRUE(shown.error().starts_with("cannot use the certificate /no/certificate.pem: "));
 }
 
 }  // namespace

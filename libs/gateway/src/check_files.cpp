@@ -25,7 +25,7 @@ auto check_files(config const& settings) -> std::vector<config_fault> {
   };
   // Each alone, so that all that is wrong is said at once.
   policy_ids ids;
-  upstream_loads loads;
+  upstream_states loads;
   auto const check_address = [&](std::string const& path, std::string const& text) {
     auto const address = engine::socket_address::parse(text);
     if (!address) {
@@ -51,8 +51,13 @@ auto check_files(config const& settings) -> std::vector<config_fault> {
     config part;
     part.upstreams.push_back(upstream);
     if (auto const made = active_config::make(std::move(part), ids, loads); !made) {
-      bool const is_ca = upstream.tls.ca && made.error().contains(*upstream.tls.ca);
-      add("upstreams." + upstream.name + (is_ca ? ".tls.ca" : ".servers"), made.error());
+      auto const& error = made.error();
+      add("upstreams." + upstream.name +
+              (error.contains("cannot use the key ")            ? ".tls.key"
+               : error.contains("cannot use the certificate ")  ? ".tls.certificate"
+               : error.contains("cannot use the certificates ") ? ".tls.ca"
+                                                                : ".servers"),
+          error);
     }
   }
   if (auto const schemas = check_schemas(settings); !schemas) {

@@ -6,9 +6,6 @@
 #include <tidegate/ratelimit/problems.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
-#include <netdb.h>
-#include <sys/socket.h>
-
 namespace tidegate::gateway {
 
 namespace {
@@ -127,28 +124,6 @@ auto offer_of(upstream_http2 wanted) -> engine::alpn_offer {
   }
 }
 
-auto resolve(upstream_server const& server, upstream_tls const& tls)
-    -> result<upstream::server, std::string> {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  auto const code =
-      ::getaddrinfo(server.host.c_str(), std::to_string(server.port).c_str(), &hints, &found);
-  if (code != 0) {
-    return failure("cannot resolve " + server.host + ": " + ::gai_strerror(code));
-  }
-  auto const address = engine::socket_address::from_bytes(found->ai_addr, found->ai_addrlen);
-  ::freeaddrinfo(found);
-  auto authority = server.host.contains(':') ? "[" + server.host + "]" : server.host;
-  if (server.port != (server.tls ? 443 : 80)) {
-    authority += ":" + std::to_string(server.port);
-  }
-  return upstream::server{
-      std::move(authority), address,
-      server.tls ? std::optional(tls.server_name.value_or(server.host)) : std::nullopt};
-}
-
 }  // namespace
 
 void append_content_head(std::string& out, int status, std::string_view content_type,
@@ -160,7 +135,7 @@ void append_content_head(std::string& out, int status, std::string_view content_
   wire::append_field(out, "Content-Length", content_octets);
 }
 
-auto active_config::make(gateway::config config, policy_ids& ids, upstream_loads& loads)
+auto active_config::make(gateway::config config, policy_ids& ids, upstream_states& states)
     -> result<std::shared_ptr<active_config const>, std::string> {
   auto const matches = matches_of(config);
   auto out = std::make_shared<active_config>(
@@ -173,18 +148,16 @@ auto active_config::make(gateway::config config, policy_ids& ids, upstream_loads
     }
   }
   for (auto const& upstream_settings : out->config.upstreams) {
-    auto& made = out->upstreams.emplace_back(upstream{&upstream_settings, nullptr, {}, {}});
+    auto& made = out->upstreams.emplace_back(
+        upstream{&upstream_settings, nullptr, states.servers_of(upstream_settings), {}});
     if (upstream_settings.overload) {
-      made.load = loads.of(upstream_settings.name, *upstream_settings.overload);
-    }
-    for (auto const& server : upstream_settings.servers) {
-      TIDEGATE_TRY(auto resolved, resolve(server, upstream_settings.tls));
-      made.servers.push_back(std::move(resolved));
+      made.load = states.load_of(upstream_settings.name, *upstream_settings.overload);
     }
     if (std::ranges::any_of(upstream_settings.servers, &upstream_server::tls)) {
-      TIDEGATE_TRY(made.tls, engine::tls_context::for_client({upstream_settings.tls.verify,
-                                                              upstream_settings.tls.ca,
-                                                              offer_of(upstream_settings.http2)}));
+      auto const& tls = upstream_settings.tls;
+      TIDEGATE_TRY(made.tls, engine::tls_context::for_client({tls.verify, tls.ca,
+                                                              offer_of(upstream_settings.http2),
+                                                              tls.certificate, tls.key}));
     }
   }
   for (auto const& route_settings : out->config.routes) {

@@ -113,6 +113,7 @@ void control::append_metrics(std::string& out, program_figures const& program,
        .event_lines_dropped = shared_.events->dropped()},
       program);
   append_upstreams(out, *active, shared_.metrics, shared_.upstreams, loop.now());
+  append_names(out, shared_.names.figures());
   append_certificates(out, *active);
   append_stores(out, stores);
   append_scim_ignored(

@@ -12,6 +12,9 @@ namespace tidegate::gateway {
 
 namespace {
 
+/// How long a start or a reload waits for the addresses of new names; then it goes on without.
+constexpr std::chrono::milliseconds first_look_up_max{2000};
+
 /// A thread with its loop and worker; the worker lives and dies on the thread.
 struct worker_thread {
   std::unique_ptr<engine::loop> loop;
@@ -103,7 +106,7 @@ struct data_plane::state {
   shared_state shared;
   store_openers open;
   policy_ids ids;
-  upstream_loads loads;
+  upstream_states upstreams;
   std::shared_ptr<active_config const> active;
   std::vector<worker_thread> threads;
   std::vector<std::string> addresses;
@@ -228,9 +231,10 @@ auto data_plane::make(config settings, std::span<std::uint64_t const, 4> randomn
   auto made = std::make_unique<state>(options, std::move(events), std::move(open));
   auto const count = static_cast<std::size_t>(settings.workers.value_or(
       static_cast<std::int64_t>(std::max(std::thread::hardware_concurrency(), 1U))));
-  TIDEGATE_TRY(made->active, active_config::make(std::move(settings), made->ids, made->loads));
+  TIDEGATE_TRY(made->active, active_config::make(std::move(settings), made->ids, made->upstreams));
   auto const& used = *made->active;
   TIDEGATE_TRY(auto file, access_log::open(used.config.access_log));
+  made->shared.names.use(used.upstreams, first_look_up_max);
   for (std::size_t i = 0; i < count; ++i) {
     TIDEGATE_TRY_VOID(made->add_worker(randomness[i % 4] + i * 0x9e3779b97f4a7c15));
   }
@@ -316,13 +320,13 @@ auto data_plane::preview(config next) const -> result<void, std::string> {
     TIDEGATE_TRY_VOID(check_schemas(next));
   }
   auto ids = state_->ids;
-  auto loads = state_->loads;
-  TIDEGATE_TRY_VOID(active_config::make(std::move(next), ids, loads));
+  auto upstreams = state_->upstreams;
+  TIDEGATE_TRY_VOID(active_config::make(std::move(next), ids, upstreams));
   return {};
 }
 
 auto data_plane::apply(config next) -> result<void, std::string> {
-  TIDEGATE_TRY(auto used, active_config::make(std::move(next), state_->ids, state_->loads));
+  TIDEGATE_TRY(auto used, active_config::make(std::move(next), state_->ids, state_->upstreams));
   TIDEGATE_TRY(auto file, access_log::open(used->config.access_log));
   TIDEGATE_TRY_VOID(state_->ensure_stores(*used));
   state_->log.use(std::move(file));
@@ -331,7 +335,9 @@ auto data_plane::apply(config next) -> result<void, std::string> {
     if (upstream.load) {
       upstream.load->use(*upstream.settings->overload);
     }
+    upstream.servers->use(*upstream.settings);
   }
+  state_->shared.names.use(used->upstreams, first_look_up_max);
   for (auto& each : state_->threads) {
     each.loop->post([&each, used] { each.works->use(used); });
   }

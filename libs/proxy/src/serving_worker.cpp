@@ -4,6 +4,7 @@
 namespace tidegate::gateway {
 
 serving_worker::~serving_worker() {
+  std::erase(shared.workers, static_cast<worker*>(this));  // none tells it anything any more
   listeners_.clear();
   while (!clients.empty()) {
     clients.front()->drop();
@@ -19,18 +20,29 @@ void serving_worker::use(std::shared_ptr<active_config const> active) {
     pools.push_back(pool.get());
     made->pools.push_back(std::move(pool));
   }
-  for (auto const& route : active->routes) {
-    bool const has_upstream = route.settings->service == route_service::upstream;
-    auto& added = made->routes.emplace_back(
-        worker_route{&route,
-                     has_upstream ? pools[route.settings->upstream] : nullptr,
-                     &metrics->of_route(route.settings->name),
-                     {}});
-    if (route.settings->idempotency) {
+  auto const make_route = [&](route const& of, std::size_t upstream) {
+    auto const& settings = *of.settings;
+    bool const has_upstream = settings.service == route_service::upstream;
+    worker_route added{&of,
+                       has_upstream ? pools[upstream] : nullptr,
+                       upstream,
+                       &metrics->of_route(settings.name),
+                       {}};
+    if (settings.idempotency) {
       added.counts->has_keys = true;  // also when a reload takes them away: counters stay
     }
-    for (auto const& limit : route.limits) {
+    for (auto const& limit : of.limits) {
       added.policies.push_back(&metrics->of_policy(limit.policy->name));
+    }
+    return added;
+  };
+  for (auto const& route : active->routes) {
+    auto& added = made->routes.emplace_back(make_route(route, route.settings->upstream));
+    std::uint64_t sum = 0;
+    for (auto const& [upstream, share] : route.settings->split) {
+      sum += static_cast<std::uint64_t>(share);
+      added.split.emplace_back(sum,
+                               std::make_unique<worker_route const>(make_route(route, upstream)));
     }
   }
   for (auto const& each : listeners_) {

@@ -55,6 +55,7 @@ class frames_taken final : private http2_client_events {
   auto reset_error() -> std::optional<std::uint32_t> { return last_number(rst_stream, 1); }
 
   instant now{std::chrono::hours(1)};
+  bool is_all = false;  // nothing comes behind what is taken
   std::string log;
 
  private:
@@ -77,7 +78,9 @@ class frames_taken final : private http2_client_events {
   }
 
   void interim(http2_stream& /*on*/, response_head const& /*head*/) override { log += "interim "; }
-  void response(http2_stream& /*on*/, response_head const& /*head*/) override { log += "head "; }
+  void response(http2_stream& on, response_head const& /*head*/) override {
+    log += session.breaks_off(on, is_all) ? "broken " : "head ";
+  }
   auto content(http2_stream& /*on*/, std::string_view /*bytes*/) -> bool override { return false; }
   void end_of_response(http2_stream& /*on*/, std::string_view /*trailers*/) override {
     log += "end ";
@@ -101,6 +104,40 @@ struct row {
 };
 
 auto const settings_frame = frame(settings, 0, 0);
+
+TEST(wire_http2_client_frames, say_when_a_response_breaks_off) {
+  struct look {
+    std::string behind;  // the head of a response
+    bool breaks_off = false;
+    bool breaks_off_at_the_end = true;
+  };
+  auto const reset = frame(rst_stream, 0, 1, "\0\0\0\2"s);
+  std::string many;
+  for (int i = 0; i < 100; ++i) {
+    many += frame(data, 0, 1);
+  }
+  for (auto const& [behind, now, at_the_end] : std::vector<look>{
+           {""},
+           {frame(data, 0, 1, "hel")},
+           {frame(data, 0, 1, "hel") + frame(data, end_stream, 1, "lo").substr(0, 5)},
+           {frame(data, end_stream, 1, "hello").substr(0, 12)},
+           {frame(data, end_stream, 1, "hello"), false, false},
+           {frame(data, end_stream, 1, "hello") + reset, false, false},
+           {frame(data, 0, 1, "hel") + ok(1, end_headers | end_stream), false, false},
+           {reset, true},
+           {frame(data, 0, 1, "hel") + reset, true},
+           {frame(rst_stream, 0, 3, "\0\0\0\2"s) + frame(data, end_stream, 1), false, false},
+           {many + reset, false, false},  // it is not looked at for ever
+       }) {
+    for (bool const is_all : {false, true}) {
+      frames_taken session;
+      session.is_all = is_all;
+      (void)session.take(settings_frame + ok(1) + behind);
+      EXPECT_EQ(session.log.starts_with("broken "), is_all ? at_the_end : now)
+          << testing::PrintToString(behind) << is_all;
+    }
+  }
+}
 
 TEST(wire_http2_client_frames, have_rules) {
   using enum http2_error;

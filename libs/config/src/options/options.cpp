@@ -46,6 +46,10 @@ auto number_text(std::int64_t value) -> std::string {
   return std::to_string(value);
 }
 
+auto percent_text(std::int64_t value) -> std::string {
+  return std::to_string(value) + "%";
+}
+
 auto allowed_besides_words(option const& option) -> std::string {
   switch (option.type) {
     case section: return option.form == form::list ? "mappings" : "a mapping";
@@ -53,6 +57,7 @@ auto allowed_besides_words(option const& option) -> std::string {
     case duration:
       return "a duration, e.g. " + durations_within(option) + range(option, milliseconds_text);
     case size: return "a size, e.g. 512, 64KiB, 10MiB" + range(option, format_size);
+    case percent: return "a percentage, e.g. 20%" + range(option, percent_text);
     case quota:
       return "a number" + range(option, number_text, "") + "; for content-bytes a size, e.g. 10MiB";
     default: return std::string(option.allowed);
@@ -92,7 +97,6 @@ constexpr std::pair<std::string_view, std::string_view> known_elsewhere[] = {
     {"routes", "strip-prefix"},
     {"routes", "retry"},
     {"routes", "health"},
-    {"upstreams", "weight"},
     {"upstreams", "health-check"},
     {"", "plans"},
     {"", "cors"},

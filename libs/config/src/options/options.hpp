@@ -18,7 +18,8 @@ enum class option_type : std::uint8_t {
   integer,
   duration,
   size,
-  quota,  ///< a number, or a size
+  quota,    ///< a number, or a size
+  percent,  ///< a number with a percent sign
   choice,
   file,
   store,   ///< as `forms` lists them
@@ -30,8 +31,9 @@ enum class option_form : std::uint8_t {
   one,
   list,
   one_or_list,
-  named,     ///< a mapping from names to values
-  patterns,  ///< a value, or a mapping from `default` and `METHOD /path` to values
+  named,          ///< a mapping from names to values
+  one_or_shares,  ///< a value, or a mapping from such values to numbers
+  patterns,       ///< a value, or a mapping from `default` and `METHOD /path` to values
 };
 
 enum class availability : std::uint8_t {

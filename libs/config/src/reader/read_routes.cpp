@@ -11,6 +11,9 @@ namespace tidegate::gateway {
 
 namespace {
 
+/// Of an upstream in the requests of a route.
+constexpr std::int64_t share_max = 1'000'000;
+
 auto name_of(request_match const& match) -> std::string {
   std::vector<std::string_view> const methods(match.methods.begin(), match.methods.end());
   return joined(methods, ",") + (methods.empty() ? "" : " ") + match.host + match.path;
@@ -43,10 +46,34 @@ auto resolve(option_reader& in, std::string_view kind, name_table const& known,
   return std::nullopt;
 }
 
+/// `upstream: {stable: 95, canary: 5}`
+void read_split(option_reader& in, option const& rule, yaml_node const& given,
+                name_table const& upstreams, route_config& route) {
+  in.check_repetitions(given, "upstream");
+  std::int64_t sum = 0;
+  for (auto const& member : given.members) {
+    auto const upstream = resolve(in, "upstream", upstreams, *member.key);
+    bool const is_scalar = !in.has_no_value(member) && member.value->kind == yaml_kind::scalar;
+    auto const share = is_scalar ? parse_count(member.value->text).value_or(-1) : -1;
+    if (share < 0 || share > share_max) {
+      in.fault(member.value->place, std::string(rule.key()) + ": invalid share " +
+                                        shown(member.value->text) +
+                                        expected("a number, 0 to " + std::to_string(share_max)));
+    }
+    sum += std::max<std::int64_t>(share, 0);
+    route.split.push_back({upstream.value_or(0), share});
+  }
+  if (sum == 0) {
+    in.fault(given.place, std::string(rule.key()) + ": no upstream has a share");
+  }
+  if (!route.split.empty()) {
+    route.upstream = route.split.front().upstream;
+  }
+}
+
 void read_target(option_reader& in, section const& from, name_table const& upstreams,
                  route_config& route) {
   auto const service = in.take(from, "service", read_choice);
-  auto const upstream = in.take(from, "upstream", read_name);
   auto const* const given_service = from.find("service");
   auto const* const given_upstream = from.find("upstream");
   if (given_service != nullptr && given_upstream != nullptr) {
@@ -55,7 +82,9 @@ void read_target(option_reader& in, section const& from, name_table const& upstr
   } else if (given_service == nullptr && given_upstream == nullptr) {
     in.fault(from.place, "\"upstream\" is missing (expected \"upstream\" or \"service\")");
   }
-  if (upstream && given_upstream != nullptr) {
+  if (from.has_mapping("upstream")) {
+    read_split(in, from.rule("upstream"), *given_upstream->value, upstreams, route);
+  } else if (in.take(from, "upstream", read_name)) {
     route.upstream = resolve(in, "upstream", upstreams, *given_upstream->value).value_or(0);
   }
   if (service) {

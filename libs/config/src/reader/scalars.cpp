@@ -107,6 +107,69 @@ auto read_url(option const&, scalar const& given) -> scalar_result<upstream_serv
                 : invalid("URL", {harmless(given.text)}, server.error());
 }
 
+auto read_balance(option const&, scalar const& given) -> scalar_result<balance_choice> {
+  constexpr std::string_view by_hash = "hash:";
+  if (given.text == "least" || given.text == "round-robin") {
+    return balance_choice{given.text == "least" ? balance::method::least
+                                                : balance::method::round_robin};
+  }
+  if (given.text.starts_with(by_hash)) {
+    if (auto source = ratelimit::parse_partition_source(given.text.substr(by_hash.size()))) {
+      return balance_choice{balance::method::hash, *std::move(source)};
+    }
+  }
+  return invalid("balance", given);
+}
+
+auto read_statuses(option const&, scalar const& given)
+    -> scalar_result<std::vector<balance::status_range>> {
+  std::vector<balance::status_range> ranges;
+  auto const status = [](std::string_view text) -> std::optional<std::uint16_t> {
+    auto const number = text.size() == 3 ? parse_count(text) : std::nullopt;
+    return number && *number >= 100 && *number <= 599
+               ? std::optional(static_cast<std::uint16_t>(*number))
+               : std::nullopt;
+  };
+  auto rest = given.text;
+  do {
+    auto const part = trimmed(take_until(rest, ','));
+    auto const dash = part.find('-');
+    auto const first = status(part.substr(0, dash));
+    auto const last = dash == std::string_view::npos ? first : status(part.substr(dash + 1));
+    if (!first || !last || *first > *last) {
+      return invalid("statuses", given);
+    }
+    ranges.push_back({*first, *last});
+  } while (!rest.empty());
+  return ranges;
+}
+
+auto read_percent(option const& rule, scalar const& given) -> scalar_result<std::int64_t> {
+  auto const number = given.text.ends_with('%')
+                          ? parse_count(given.text.substr(0, given.text.size() - 1))
+                          : std::nullopt;
+  return number ? in_range(rule, *number, given) : invalid("percentage", given);
+}
+
+auto read_request_path(option const&, scalar const& given) -> scalar_result<std::string> {
+  bool const is_clean = std::all_of(given.text.begin(), given.text.end(),
+                                    [](char c) { return c > ' ' && c < '\x7f' && c != '#'; });
+  return is_clean && given.text.starts_with('/')
+             ? scalar_result<std::string>(std::string(given.text))
+             : invalid("path", given);
+}
+
+auto read_dns_server(option const&, scalar const& given) -> scalar_result<std::string> {
+  auto const colon = given.text.find(':');
+  auto const address = http::parse_ip_address(given.text.substr(0, colon));
+  auto const port = colon == std::string_view::npos ? std::optional<std::int64_t>(53)
+                                                    : parse_count(given.text.substr(colon + 1));
+  if (!address || !address->is_v4() || !port || *port < 1 || *port > 65535) {
+    return invalid("server", given);
+  }
+  return std::string(given.text.substr(0, colon)) + ":" + std::to_string(*port);
+}
+
 auto read_network(option const&, scalar const& given) -> scalar_result<http::cidr> {
   auto const network = http::parse_cidr(given.text);
   if (!network) {

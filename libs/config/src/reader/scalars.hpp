@@ -40,6 +40,22 @@ using scalar_result = result<T, std::string>;
 [[nodiscard]] auto read_file(option const&, scalar const& given) -> scalar_result<std::string>;
 [[nodiscard]] auto read_address(option const&, scalar const& given) -> scalar_result<std::string>;
 [[nodiscard]] auto read_url(option const&, scalar const& given) -> scalar_result<upstream_server>;
+/// `least`, `round-robin` or `hash:SOURCE`.
+struct balance_choice {
+  balance::method by = balance::method::least;
+  std::optional<ratelimit::partition_source> source{};
+};
+[[nodiscard]] auto read_balance(option const&, scalar const& given)
+    -> scalar_result<balance_choice>;
+[[nodiscard]] auto read_statuses(option const&, scalar const& given)
+    -> scalar_result<std::vector<balance::status_range>>;
+[[nodiscard]] auto read_percent(option const& rule, scalar const& given)
+    -> scalar_result<std::int64_t>;
+[[nodiscard]] auto read_request_path(option const&, scalar const& given)
+    -> scalar_result<std::string>;
+/// `ADDRESS` or `ADDRESS:PORT` of IPv4.
+[[nodiscard]] auto read_dns_server(option const&, scalar const& given)
+    -> scalar_result<std::string>;
 [[nodiscard]] auto read_network(option const&, scalar const& given) -> scalar_result<http::cidr>;
 [[nodiscard]] auto read_path(option const&, scalar const& given) -> scalar_result<std::string>;
 [[nodiscard]] auto read_method(option const&, scalar const& given) -> scalar_result<std::string>;

@@ -26,6 +26,7 @@ struct value_kind {
   constexpr auto list() const { return with(&option::form, option_form::list); }
   constexpr auto one_or_list() const { return with(&option::form, option_form::one_or_list); }
   constexpr auto named() const { return with(&option::form, option_form::named); }
+  constexpr auto or_shares() const { return with(&option::form, option_form::one_or_shares); }
   constexpr auto patterns() const { return with(&option::form, option_form::patterns); }
   constexpr auto required() const { return with(&option::available, availability::required); }
   constexpr auto at_start() const { return with(&option::at_start, true); }
@@ -81,6 +82,7 @@ inline constexpr number_kind<option_type::duration, read_duration> duration{"^[0
 inline constexpr std::string_view size_pattern = "^[0-9]+(KiB|MiB|GiB|TiB)?$";
 inline constexpr number_kind<option_type::size, read_size> size{size_pattern};
 inline constexpr number_kind<option_type::quota, read_quota> quota{size_pattern};
+inline constexpr number_kind<option_type::percent, read_percent> percent{"^[0-9]+%$"};
 inline constexpr text_kind<option_type::section, nullptr> mapping;
 inline constexpr text_kind<option_type::boolean, read_boolean> boolean{"true or false"};
 inline constexpr text_kind<option_type::file, read_file> file{
@@ -94,7 +96,16 @@ inline constexpr text_kind<text, read_rate> rate{"a rate, e.g. 10/s, 100/m",
 inline constexpr text_kind<text, read_address> address{
     "an address, e.g. 127.0.0.1:8080, [::1]:8080, :8080, unix:/run/tidegate.sock"};
 inline constexpr text_kind<text, read_url> url{
-    "a URL, e.g. http://10.0.0.5:3000, https://api.example.com", "^https?://"};
+    "a URL, e.g. http://10.0.0.5:3000, https://api.example.com/v2, unix:/run/api.sock",
+    "^(https?://|unix:/)"};
+inline constexpr text_kind<text, read_balance> balance_method{
+    "a method, e.g. least, round-robin, hash:client-ip, hash:header:x-user",
+    "^(least|round-robin|hash:.+)$"};
+inline constexpr text_kind<text, read_statuses> statuses{"statuses, e.g. 200-299, 304",
+                                                         "^[0-9, -]+$"};
+inline constexpr text_kind<text, read_request_path> request_path{"a path, e.g. /healthz", "^/"};
+inline constexpr text_kind<text, read_dns_server> dns_server{
+    "an IPv4 address, e.g. 10.0.0.53, 127.0.0.1:5353", "^[0-9.]+(:[0-9]+)?$"};
 inline constexpr text_kind<text, read_network> network{
     "a network or an address, e.g. 10.0.0.0/8, 2001:db8::/32, 192.0.2.1"};
 inline constexpr text_kind<text, read_path> path{"a path, e.g. /v1/orders, /v1/*/items, /v1/**",

@@ -4,6 +4,7 @@
 #include "table/idempotency_rows.hpp"
 #include "table/rows.hpp"
 #include "table/scim_rows.hpp"
+#include "table/upstream_rows.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +16,7 @@ namespace {
 
 using namespace kinds;
 
-constexpr auto rows_until_idempotency = std::to_array<option>({
+constexpr auto rows_until_upstreams = std::to_array<option>({
     row("listen", address("127.0.0.1:8080").one_or_list().at_start(),
         "The addresses that clients connect to: one, or a list. An entry is an address, or a "
         "mapping if it needs TLS or other settings. `:8080` listens on all interfaces; the default "
@@ -125,69 +126,9 @@ constexpr auto rows_until_idempotency = std::to_array<option>({
                                          .at_start()
                                          .left_out("`directory.db` in `data`"),
                                      "Where users and groups of `service: scim` are kept."),
+});
 
-    row("upstreams", url().named(),
-        "The servers behind the gateway, by name. Routes refer to these names. An upstream is a "
-        "URL, or a mapping with more settings."),
-    row("upstreams.servers", url().list().required(),
-        "The URLs of the servers. Each request goes to the server with the fewest requests in "
-        "flight."),
-    field<&upstream_config::connect_timeout>(
-        "upstreams.connect-timeout", duration("1s", 1, hour),
-        "The maximum time to open a connection to a server, including the TLS handshake. After it "
-        "the client gets 504."),
-    field<&upstream_config::timeout>(
-        "upstreams.timeout", duration("30s", 1, day),
-        "The maximum time from sending a request to the header of its response. After it the "
-        "client gets 504. Raise it for slow endpoints, such as reports or language models."),
-    field<&upstream_config::idle_timeout>(
-        "upstreams.idle-timeout", duration("60s", 1, day),
-        "The maximum silence in the middle of a response. After it the response is aborted. Raise "
-        "it for streams that are quiet for long, such as server-sent events."),
-    field<&upstream_config::retries>(
-        "upstreams.retries", integer("1", 0, 10),
-        "How often a failed request is sent again, to another server where there is one. Only "
-        "requests that are safe to repeat are retried, and only if no response arrived. A response "
-        "is never retried, whatever its status."),
-    field<&upstream_config::tls>("upstreams.tls", mapping(),
-                                 "TLS settings for servers with `https://`."),
-    field<&upstream_tls::verify>(
-        "upstreams.tls.verify", boolean("true"),
-        "Verify the certificate of the server. Turn it off only for tests."),
-    field<&upstream_tls::ca>("upstreams.tls.ca", file().left_out("those of the system"),
-                             "A PEM file with the certificate authorities to trust. Set it for "
-                             "servers with certificates of your own authority."),
-    field<&upstream_tls::server_name>("upstreams.tls.server-name",
-                                      host().left_out("the host of the URL"),
-                                      "The name to send in SNI and to verify in the certificate. "
-                                      "Set it if the URL has an IP address."),
-    field<&upstream_config::http2>(
-        "upstreams.http2", choice("false", "false|true|auto"),
-        "Use HTTP/2 to the servers. `true`: with TLS by ALPN, and a server that does not agree is "
-        "not used; without TLS by prior knowledge. `auto`: with TLS where the server agrees, else "
-        "HTTP/1.1. gRPC needs it."),
-    later("upstreams.tls.certificate", "A certificate to show to the servers."),
-    later("upstreams.tls.key", "Its key."),
-    later("upstreams.balance", "How a server is chosen."),
-    later("upstreams.health", "Ask servers how they are."),
-    later("upstreams.outlier", "Take out servers that answer with errors."),
-    later("upstreams.resolve", "How long the addresses of a name are used."),
-    later("upstreams.max-connections", "Connections to the servers."),
-    later("upstreams.max-wait", "How long a request waits for one."),
-    later("upstreams.retry", "What is sent again, and how often."),
-    field<&upstream_config::overload>(
-        "upstreams.overload", mapping().left_out("off"),
-        "Protect the servers from too many requests at once. When latency or errors rise, fewer "
-        "requests are let through; the others get 503, and clients are told a smaller remaining "
-        "quota. Set at least one of the two options."),
-    field<&overload_config::max_in_flight>(
-        "upstreams.overload.max-in-flight", integer("", 1, 1'000'000).left_out("no maximum"),
-        "The maximum number of requests in flight to this upstream."),
-    field<&overload_config::target_latency>(
-        "upstreams.overload.target-latency",
-        duration("", 1, hour).left_out("latency is not watched"),
-        "The latency to stay below. While responses are slower, fewer requests are let through."),
-
+constexpr auto rows_until_idempotency = std::to_array<option>({
     row("policies", mapping().named(),
         "Quotas, by name. Routes refer to these names in `limits`. Clients see the name in the "
         "RateLimit headers; it is printable ASCII."),
@@ -274,8 +215,9 @@ constexpr auto rows_until_idempotency = std::to_array<option>({
                                 "The host of the request, without its port. Case does not matter."),
     later("routes.match.headers", "Headers that a request has."),
     later("routes.match.query", "Query parameters that a request has."),
-    row("routes.upstream", upstream_name(),
-        "The upstream that requests are forwarded to. A route has either `upstream` or `service`."),
+    row("routes.upstream", upstream_name().or_shares(),
+        "The upstream that requests are forwarded to, or several with their shares, such as "
+        "`{stable: 95, canary: 5}`. A route has either `upstream` or `service`."),
     row("routes.service", choice("", "echo|scim"),
         "A built-in service that answers the requests. `echo`: returns the request, for tests. "
         "`scim`: a directory of users and groups (SCIM 2.0); its path must end with `/**`."),
@@ -431,8 +373,9 @@ constexpr auto joined(std::array<option, Sizes> const&... parts) {
   return rows;
 }
 
-constexpr auto table = joined(rows_until_idempotency, tables::idempotency_rows, rows_until_scim,
-                              tables::scim_rows, rows_to_the_end);
+constexpr auto table =
+    joined(rows_until_upstreams, tables::upstream_rows, rows_until_idempotency,
+           tables::idempotency_rows, rows_until_scim, tables::scim_rows, rows_to_the_end);
 
 }  // namespace
 

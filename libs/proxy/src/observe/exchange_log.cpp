@@ -5,7 +5,7 @@ namespace tidegate::gateway {
 
 void exchange_log::begin(request_context const& context, http::ip_address const& client,
                          std::string_view protocol) {
-  server_ = {};
+  server_.clear();
   key_id_.clear();
   key_outcome_ = {};
   append_log_client(line_, std::chrono::system_clock::now(), client, protocol);
@@ -34,7 +34,7 @@ auto exchange_log::finish(request_context const& context, early_answer const& ea
     auto const& settings = *context.route_settings().settings;
     response.route = settings.name;
     if (settings.service == route_service::upstream) {
-      response.upstream = context.active->config.upstreams[settings.upstream].name;
+      response.upstream = context.active->config.upstreams[context.route->upstream].name;
     }
   }
   response.server = server_;

@@ -22,8 +22,12 @@ class exchange_log {
              std::string_view protocol);
   [[nodiscard]] auto is_on() const noexcept -> bool { return !line_.empty(); }
 
-  /// Which server is asked. `authority` outlives the request.
-  void set_server(std::string_view authority) noexcept { server_ = authority; }
+  /// Which server is asked.
+  void set_server(std::string_view authority) {
+    if (is_on()) {
+      server_.assign(authority);
+    }
+  }
   /// What became of a request with a key; `id` is empty where none could be read.
   void set_key(std::string id, std::string_view outcome) {
     if (is_on()) {
@@ -39,7 +43,7 @@ class exchange_log {
 
  private:
   std::string line_;  // so far; empty while nothing is logged
-  std::string_view server_;
+  std::string server_;
   std::string key_id_;
   std::string_view key_outcome_;
 };

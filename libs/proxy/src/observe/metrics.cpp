@@ -92,9 +92,26 @@ auto worker_metrics::of_policy(std::string const& name) -> policy_metrics& {
   return found_or_made(mutex, policies, name);
 }
 
-auto worker_metrics::of_server(std::string const& upstream, std::string const& authority)
-    -> server_metrics& {
-  return found_or_made(mutex, servers, {upstream, authority});
+auto worker_metrics::of_upstream(std::string const& name) -> latency_counts& {
+  return found_or_made(mutex, upstreams, name);
+}
+
+auto worker_metrics::of_server(std::string const& upstream, std::string const& server)
+    -> std::shared_ptr<server_metrics> {
+  std::lock_guard const lock(mutex);
+  auto& found = servers[{upstream, server}];
+  if (!found) {
+    found = std::make_shared<server_metrics>();
+  }
+  return found;
+}
+
+void worker_metrics::forget_server(std::string const& upstream, std::string const& server) {
+  std::lock_guard const lock(mutex);
+  auto const found = servers.find({upstream, server});
+  if (found != servers.end() && found->second.use_count() == 1) {
+    servers.erase(found);
+  }
 }
 
 }  // namespace tidegate::gateway

@@ -132,13 +132,11 @@ struct policy_metrics {
   heavy_hitters hottest;
 };
 
-/// What one thread knows of one server of an upstream.
+/// What one thread counts of one server of an upstream.
 struct server_metrics {
+  status_counts by_status;  // of its responses
   counter in_flight;
-  counter failures;  // of all time
-  counter failures_in_a_row;
-  std::atomic<instant> out_until{instant::min()};
-  latency_counts latency;  // to the head of the response
+  counter failures;  // no whole response came
 };
 
 /// What one thread counts of all routes together.
@@ -170,13 +168,19 @@ struct worker_metrics : worker_counters {
 
   [[nodiscard]] auto of_route(std::string const& name) -> route_metrics&;
   [[nodiscard]] auto of_policy(std::string const& name) -> policy_metrics&;
-  [[nodiscard]] auto of_server(std::string const& upstream, std::string const& authority)
-      -> server_metrics&;
+  /// How long the servers of an upstream take, those that are gone too.
+  [[nodiscard]] auto of_upstream(std::string const& name) -> latency_counts&;
+  /// `server` is its label.
+  [[nodiscard]] auto of_server(std::string const& upstream, std::string const& server)
+      -> std::shared_ptr<server_metrics>;
+  /// Forgets a server that is gone for good, unless its counts are in use.
+  void forget_server(std::string const& upstream, std::string const& server);
 
-  std::mutex mutex;  // for the maps, which grow only when a configuration is applied
+  std::mutex mutex;  // for the maps, which change with the configuration and with addresses
   std::map<std::string, std::unique_ptr<route_metrics>> routes;
   std::map<std::string, std::unique_ptr<policy_metrics>> policies;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<server_metrics>> servers;
+  std::map<std::string, std::unique_ptr<latency_counts>> upstreams;  // to the head of a response
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<server_metrics>> servers;
 };
 
 }  // namespace tidegate::gateway

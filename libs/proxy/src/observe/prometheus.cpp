@@ -261,67 +261,86 @@ void append_prometheus(std::string& out, std::span<std::shared_ptr<worker_metric
   append_process_metrics(out, program.started);
 }
 
+namespace {
+
+/// One server of an upstream, by all threads.
+struct server_sums {
+  std::string labels;
+  bool is_up = true;
+  std::uint64_t failures_in_a_row = 0;
+  std::uint64_t in_flight = 0;
+  std::uint64_t failures = 0;
+  std::map<std::size_t, std::uint64_t> by_status;
+  std::optional<instant> down_since;
+};
+
+}  // namespace
+
 void append_upstreams(std::string& out, active_config const& active,
                       std::span<std::shared_ptr<worker_metrics> const> workers,
                       upstream_reports& reports, instant now) {
-  struct server_sums {
-    std::string labels;
-    std::uint64_t in_flight = 0;
-    std::uint64_t failures = 0;
-    std::uint64_t failures_in_a_row = 0;
-    std::size_t out = 0;  // for so many threads
-    std::optional<instant> down_since;
-  };
   std::vector<server_sums> all;
   std::map<std::string, latency_sums> latencies;
   for (auto const& upstream : active.upstreams) {
     auto const& name = upstream.settings->name;
     auto& latency = latencies[name];
-    for (auto const& server : upstream.servers) {
+    for (auto const& worker : workers) {
+      std::lock_guard const lock(worker->mutex);
+      if (auto const found = worker->upstreams.find(name); found != worker->upstreams.end()) {
+        latency.add(*found->second);
+      }
+    }
+    auto const listed = upstream.servers->list();
+    for (auto const& [server, weight] : *listed) {
       auto& sum = all.emplace_back();
-      sum.labels = label("upstream", name) + "," + label("server", server.authority);
+      sum.labels = label("upstream", name) + "," + label("server", server->identity.label);
+      sum.is_up = server->is_up(now);
+      sum.failures_in_a_row = server->failures_in_a_row();
       for (auto const& worker : workers) {
         std::lock_guard const lock(worker->mutex);
-        auto const found = worker->servers.find({name, server.authority});
+        auto const found = worker->servers.find({name, server->identity.label});
         if (found != worker->servers.end()) {
           auto const& counts = *found->second;
           sum.in_flight += counts.in_flight.value();
           sum.failures += counts.failures.value();
-          sum.failures_in_a_row = std::max(sum.failures_in_a_row, counts.failures_in_a_row.value());
-          sum.out += counts.out_until.load(std::memory_order_relaxed) > now ? 1U : 0U;
-          latency.add(counts.latency);
+          counts.by_status.for_each(
+              [&](std::size_t status, std::uint64_t count) { sum.by_status[status] += count; });
         }
       }
-      sum.down_since = reports.of(name, server.authority).down_since();
-      // The only one is used whatever it does: nothing takes it out.
-      if (upstream.servers.size() == 1 && sum.down_since) {
-        sum.out = std::max<std::size_t>(workers.size(), 1);
-      }
+      sum.down_since = reports.of(name, server->identity.label)->down_since();
     }
   }
   auto const each = [&](char const* metric, char const* kind, char const* help, auto value) {
     describe(out, metric, kind, help);
     for (auto const& sum : all) {
-      sample(out, metric, sum.labels, value(sum));
+      sample(out, metric, sum.labels, static_cast<double>(value(sum)));
     }
   };
-  each("tidegate_upstream_up", "gauge",
-       "The share of threads that send to a server: 1 is all of them, 0 that it is taken out, or "
-       "that it is the only one and has not answered since three failures in a row.",
-       [&](server_sums const& sum) {
-         auto const threads = static_cast<double>(std::max<std::size_t>(workers.size(), 1));
-         return (threads - static_cast<double>(sum.out)) / threads;
-       });
+  each(
+      "tidegate_upstream_up", "gauge",
+      "Whether a server does well: 0 while it is ejected or unhealthy, also where it is used since "
+      "there is no other.",
+      [](server_sums const& sum) { return sum.is_up ? 1 : 0; });
   each("tidegate_upstream_in_flight", "gauge", "Requests that a server has not answered yet.",
-       [](server_sums const& sum) { return static_cast<double>(sum.in_flight); });
+       [](server_sums const& sum) { return sum.in_flight; });
+  describe(out, "tidegate_upstream_requests_total", "counter",
+           "Responses of servers, by status. Those that did not come are failures.");
+  for (auto const& sum : all) {
+    for (auto const& [status, count] : sum.by_status) {
+      sample(out, "tidegate_upstream_requests_total",
+             sum.labels + "," + label("status", std::to_string(status)),
+             static_cast<double>(count));
+    }
+  }
   each("tidegate_upstream_failures_total", "counter",
        "Times that a server could not be reached, or gave no whole answer.",
-       [](server_sums const& sum) { return static_cast<double>(sum.failures); });
+       [](server_sums const& sum) { return sum.failures; });
   each("tidegate_upstream_failures_in_a_row", "gauge",
-       "Failures since the last answer of a server, of the thread that had most.",
-       [](server_sums const& sum) { return static_cast<double>(sum.failures_in_a_row); });
+       "Failures and responses 500, 502, 503 and 504 since the last other response of a server.",
+       [](server_sums const& sum) { return sum.failures_in_a_row; });
   each("tidegate_upstream_down_since_timestamp_seconds", "gauge",
-       "Since when a server gives no answer, from three failures in a row to its next answer; 0 "
+       "Since when a server gives no answer, from the failures in a row that eject one to its next "
+       "answer; 0 "
        "while it does.",
        [now, wall = std::chrono::system_clock::now()](server_sums const& sum) {
          using std::chrono::system_clock;
@@ -335,6 +354,24 @@ void append_upstreams(std::string& out, active_config const& active,
            "head of its response.");
   for (auto const& [name, sums] : latencies) {
     histogram(out, "tidegate_upstream_duration_seconds", label("upstream", name), sums);
+  }
+}
+
+void append_names(std::string& out, std::span<name_figures const> names) {
+  auto const labels = [](name_figures const& each) { return label("name", each.name); };
+  describe(out, "tidegate_name_up", "gauge",
+           "Whether the last look-up of a name of a server succeeded; the last addresses are used "
+           "in any case.");
+  for (auto const& each : names) {
+    sample(out, "tidegate_name_up", labels(each), each.is_failing ? 0 : 1);
+  }
+  describe(out, "tidegate_name_addresses", "gauge", "Addresses of a name that are in use.");
+  for (auto const& each : names) {
+    sample(out, "tidegate_name_addresses", labels(each), static_cast<double>(each.addresses));
+  }
+  describe(out, "tidegate_name_failures_total", "counter", "Look-ups of a name that failed.");
+  for (auto const& each : names) {
+    sample(out, "tidegate_name_failures_total", labels(each), static_cast<double>(each.failures));
   }
 }
 

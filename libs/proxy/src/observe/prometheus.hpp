@@ -35,6 +35,16 @@ void append_upstreams(std::string& out, active_config const& active,
                       std::span<std::shared_ptr<worker_metrics> const> workers,
                       upstream_reports& reports, instant now);
 
+/// How the look-ups of a name of servers go.
+struct name_figures {
+  std::string name;
+  std::size_t addresses = 0;
+  std::uint64_t failures = 0;
+  bool is_failing = false;
+};
+/// In the same format.
+void append_names(std::string& out, std::span<name_figures const> names);
+
 /// Until when the certificates of listeners are good, in the same format.
 void append_certificates(std::string& out, active_config const& active);
 

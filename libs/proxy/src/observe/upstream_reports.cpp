@@ -14,19 +14,19 @@ auto server_report::down_since() -> std::optional<instant> {
   return is_down() ? std::optional(down_since_) : std::nullopt;
 }
 
-void server_report::failed(std::string_view what, unsigned in_a_row,
-                           std::optional<std::chrono::seconds> out_for, instant now) {
+void server_report::failed(std::string_view what, failure_verdict const& verdict, instant now) {
   std::lock_guard const lock(mutex_);
-  if (in_a_row >= failures_max && !down_.load(std::memory_order_relaxed)) {
+  if (verdict.is_down && !down_.load(std::memory_order_relaxed)) {
     down_.store(true, std::memory_order_relaxed);
     down_since_ = now;
   }
   bool const was_told = told_down_.load(std::memory_order_relaxed);
   if (is_down() && !was_told && (!told_at_ || now >= *told_at_ + pause_of_turns)) {
-    auto const times = std::to_string(in_a_row) + " failures in a row";
+    auto const times = std::to_string(verdict.in_a_row) + " failures in a row";
     say(log_level::error,
-        (out_for ? " is ejected for " + format_duration(*out_for) + " after " + times
-                 : " has " + times + " and is still used, since there is no other") +
+        (verdict.out_for
+             ? " is ejected for " + format_duration(*verdict.out_for) + " after " + times
+             : " has " + times + " and is still used, since there is no other") +
             ": " + std::string(what));
     told_down_.store(true, std::memory_order_relaxed);
     told_at_ = said_at_ = now;
@@ -60,14 +60,25 @@ void server_report::answered(instant now) {
   told_at_ = now;
 }
 
+void server_report::is_unhealthy(std::string_view what) {
+  say(log_level::error, " is unhealthy: " + std::string(what));
+}
+
+void server_report::is_healthy() {
+  say(log_level::info, " is healthy again");
+}
+
 auto upstream_reports::of(std::string const& upstream, std::string const& server)
-    -> server_report& {
+    -> std::shared_ptr<server_report> {
   std::lock_guard const lock(mutex_);
-  auto& found = servers_[{upstream, server}];
-  if (!found) {
-    found = std::make_unique<server_report>(log_, upstream, server);
+  auto& known = servers_[{upstream, server}];
+  auto report = known.lock();
+  if (!report) {
+    report = std::make_shared<server_report>(log_, upstream, server);
+    known = report;
+    std::erase_if(servers_, [](auto const& each) { return each.second.expired(); });
   }
-  return *found;
+  return report;
 }
 
 }  // namespace tidegate::gateway

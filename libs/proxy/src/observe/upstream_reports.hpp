@@ -3,6 +3,7 @@
 
 #include <tidegate/base/instant.hpp>
 #include <tidegate/proxy/event_log.hpp>
+#include <tidegate/proxy/server_set.hpp>
 
 #include <map>
 #include <mutex>
@@ -15,8 +16,6 @@ namespace tidegate::gateway {
 /// that it is taken out, that it answers again. Never for every request.
 class server_report {
  public:
-  /// So many failures one after the other take a server out.
-  static constexpr unsigned failures_max = 3;
   /// How long nothing more is said of a server that fails now and then, and of one that does not
   /// answer.
   static constexpr auto pause_of_failures = std::chrono::seconds(10);
@@ -27,13 +26,14 @@ class server_report {
   server_report(event_log& to, std::string const& upstream, std::string const& server)
       : log_(to), name_("upstream \"" + upstream + "\": server " + server) {}
 
-  /// `what` went wrong, for the `in_a_row`th time of one thread. `out_for` is how long it gets no
-  /// requests, where there are others.
-  void failed(std::string_view what, unsigned in_a_row, std::optional<std::chrono::seconds> out_for,
-              instant now);
+  /// `what` went wrong, and what followed from it.
+  void failed(std::string_view what, failure_verdict const& verdict, instant now);
   void answered(instant now);
+  /// What health checks have found out; `what` went wrong.
+  void is_unhealthy(std::string_view what);
+  void is_healthy();
 
-  /// From `failures_max` failures in a row until the next answer.
+  /// From a verdict that says so until the next answer.
   [[nodiscard]] auto is_down() const noexcept -> bool {
     return down_.load(std::memory_order_relaxed);
   }
@@ -58,17 +58,18 @@ class server_report {
   std::uint64_t unsaid_ = 0;        // failures since then
 };
 
-/// The reports of all servers that there ever were; they outlive a reload, as counts do.
+/// The reports of all servers that are in use; they outlive a reload.
 class upstream_reports {
  public:
   explicit upstream_reports(event_log& to) : log_(to) {}
 
-  [[nodiscard]] auto of(std::string const& upstream, std::string const& server) -> server_report&;
+  [[nodiscard]] auto of(std::string const& upstream, std::string const& server)
+      -> std::shared_ptr<server_report>;
 
  private:
   event_log& log_;
   std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<server_report>> servers_;
+  std::map<std::pair<std::string, std::string>, std::weak_ptr<server_report>> servers_;
 };
 
 }  // namespace tidegate::gateway

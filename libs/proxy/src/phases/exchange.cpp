@@ -32,6 +32,17 @@ constexpr std::chrono::milliseconds turn_time_max{4};
   return problem_reply(texts, "value-repeated", 400, "Bad Request", detail);
 }
 
+/// Of the value by which a server is chosen; nothing when the request has none.
+[[nodiscard]] auto hash_of(ratelimit::partition_source const& source,
+                           request_context const& context, value_scratch& room)
+    -> std::optional<std::uint64_t> {
+  auto const field = source.kind == ratelimit::partition_source_kind::header
+                         ? wire::find_known_field(source.name)
+                         : known_field::other;
+  auto const value = value_of(source, field, context, room);
+  return value.empty() ? std::nullopt : std::optional(balance::hash_of(value));
+}
+
 }  // namespace
 
 void exchange::begin(client_stream& client, wire::request_head const& request,
@@ -72,6 +83,13 @@ void exchange::advance(phase from) {
       said = select_route(context_, *config_, worker_.path, texts());
       if (said != step::next) {
         break;
+      }
+      if (!context_.route->split.empty()) [[unlikely]] {
+        context_.route = &context_.route->chosen_by(worker_.random());
+      }
+      if (auto const* const pool = context_.route->pool;
+          pool != nullptr && pool->target().settings->hash_by) [[unlikely]] {
+        context_.server_hash = hash_of(*pool->target().settings->hash_by, context_, values_);
       }
       [[fallthrough]];
     case phase::charges:
@@ -360,7 +378,7 @@ void exchange::bridge_content(std::string_view framed, bool last) {
       .append(std::to_string(content->size()))
       .append("\r\n\r\n")
       .append(*content);
-  forward_.start_whole();
+  forward_.send();
 }
 
 void exchange::begin_scim() {

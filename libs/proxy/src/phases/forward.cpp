@@ -2,21 +2,25 @@
 #include "phases/forward.hpp"
 
 #include "phases/exchange.hpp"
+#include "request/forwarded_head.hpp"
 
 namespace tidegate::gateway {
 
 namespace {
 
-/// A body of this length is held until it is whole; a longer one passes through as it comes.
+/// A body of this length is held until it is whole; a longer one passes through as it comes, and is
+/// not sent again.
 constexpr std::uint64_t held_body_octets_max = 64 * 1024;
 /// What may be kept for the next request of the buffer that requests are written to.
 constexpr std::size_t kept_octets_max = 16 * 1024;
 
-/// Whether the body is waited for, of which `at_hand` octets have come.
-[[nodiscard]] auto is_held(wire::request_head const& request, std::uint64_t at_hand) -> bool {
+/// Whether a body is held until it is whole. `at_hand` of it has come.
+[[nodiscard]] auto is_held(worker const& on, wire::request_head const& request,
+                           std::uint64_t at_hand) -> bool {
   auto const body = request.body();
   return body.kind == wire::body_kind::content_length && body.length > at_hand &&
-         body.length <= held_body_octets_max && !request.has(wire::known_field::expect);
+         body.length <= held_body_octets_max && !request.has(wire::known_field::expect) &&
+         on.may_hold_bodies();
 }
 
 }  // namespace
@@ -32,6 +36,8 @@ auto reason_of(upstream_failure why) noexcept -> std::string_view {
     case upstream_failure::idle: return "upstream-idle";
     case upstream_failure::no_descriptor: return "no-descriptor";
     case upstream_failure::refused_stream: return "upstream-refused-stream";
+    case upstream_failure::busy: return "upstream-busy";
+    case upstream_failure::no_server: return "no-server";
   }
   return "";
 }
@@ -47,9 +53,16 @@ auto failure_reply(upstream_failure why, reply_texts texts) -> local_reply {
       return problem_reply(
           texts, reason_of(why), 502, "Bad Gateway",
           "The service behind this gateway sent a response that is not valid HTTP.");
+    case upstream_failure::busy:
     case upstream_failure::no_descriptor: {
       auto reply = problem_reply(texts, reason_of(why), 503, "Service Unavailable",
                                  "This gateway has no free connection to the service behind it.");
+      reply.retry_after = std::chrono::seconds(1);
+      return reply;
+    }
+    case upstream_failure::no_server: {
+      auto reply = problem_reply(texts, reason_of(why), 503, "Service Unavailable",
+                                 "This gateway knows no address of the service behind it.");
       reply.retry_after = std::chrono::seconds(1);
       return reply;
     }
@@ -64,12 +77,27 @@ auto was_not_sent(upstream_failure why) noexcept -> bool {
          why == upstream_failure::refused_stream;
 }
 
-auto is_worth_a_retry(upstream_failure why, bool may_repeat, std::int64_t tries,
-                      std::int64_t retries) noexcept -> bool {
-  bool const is_stale = why == upstream_failure::closed_unanswered;
-  bool const may_help = was_not_sent(why) || is_stale || why == upstream_failure::closed;
-  // A connection that the server had just closed costs no try; else only as often as allowed.
-  return (may_repeat || was_not_sent(why)) && may_help && tries < retries + 1 + (is_stale ? 1 : 0);
+auto was_not_asked(upstream_failure why) noexcept -> bool {
+  return why == upstream_failure::no_descriptor || why == upstream_failure::busy ||
+         why == upstream_failure::no_server;
+}
+
+auto cause_of(upstream_failure why) noexcept -> std::optional<balance::retry_cause> {
+  switch (why) {
+    case upstream_failure::connect_refused:
+    case upstream_failure::connect_timeout: return balance::retry_cause::connect;
+    case upstream_failure::closed_unanswered:
+    case upstream_failure::closed: return balance::retry_cause::reset;
+    case upstream_failure::timeout: return balance::retry_cause::timeout;
+    case upstream_failure::refused_stream: return balance::retry_cause::refused_stream;
+    default: return std::nullopt;
+  }
+}
+
+auto is_worth_a_retry(balance::retry_cause what, bool may_repeat, std::int64_t retries,
+                      balance::retry_settings const& settings) noexcept -> bool {
+  return settings.has(what) && (may_repeat || balance::cannot_have_arrived(what)) &&
+         retries < settings.attempts;
 }
 
 auto is_idempotent(wire::method method) noexcept -> bool {
@@ -87,15 +115,24 @@ auto is_idempotent(wire::method method) noexcept -> bool {
 void forward_phase::reset() noexcept {
   upstream_ = nullptr;
   may_repeat_ = false;
+  keeps_body_ = false;
   head_sent_ = false;
+  was_stale_ = false;
+  was_refused_ = false;
+  wait_until_.reset();
   tries_ = 0;
   octets_missing_ = 0;
+  base_path_octets_ = 0;
+  failed_.clear();
 }
 
 void forward_phase::start(request_context const& context, std::uint64_t octets_at_hand) {
   auto const& request = *context.head;
-  may_repeat_ = request.body().kind == wire::body_kind::none && is_idempotent(context.method);
-  if (is_held(request, octets_at_hand) && worker_.may_hold_bodies()) {
+  may_repeat_ = is_idempotent(context.method);
+  keeps_body_ =
+      may_repeat_ && request.body().kind != wire::body_kind::none && worker_.may_hold_bodies();
+  may_repeat_ = may_repeat_ && (keeps_body_ || request.body().kind == wire::body_kind::none);
+  if (is_held(worker_, request, octets_at_hand)) {
     octets_missing_ = request.body().length;
     owner_.count_held();
     return;
@@ -103,21 +140,39 @@ void forward_phase::start(request_context const& context, std::uint64_t octets_a
   send(false);
 }
 
-void forward_phase::start_whole() {
-  send(false);
-}
-
 void forward_phase::send(bool fresh) {
-  ++tries_;
-  auto& pool = *owner_.context().route->pool;
-  auto const taken = pool.take(fresh);
+  auto& context = owner_.context();
+  auto& pool = *context.route->pool;
+  if (++tries_ == 1) {
+    pool.count_request();
+  }
+  auto const taken = pool.take({.fresh = fresh,
+                                .has_waited = wait_until_.has_value(),
+                                .server = {.hash = context.server_hash, .avoid = failed_.ids()}});
+  server_ = pool.last_server();
+  if (!taken && taken.error() == upstream_failure::busy) [[unlikely]] {
+    bool const is_next = wait_until_.has_value();  // it has waited before
+    if (!is_next) {
+      wait_until_ = pool.limit().may_wait_until();
+    }
+    if (wait_until_ && worker_.loop.now() < *wait_until_) {
+      --tries_;
+      wait_for(pool.limit(), *wait_until_, is_next);
+      owner_.count_held();
+      return;
+    }
+  }
   if (!taken) {
     upstream_failed(taken.error(), {});
     return;
   }
   upstream_ = *taken;
-  owner_.log().set_server(pool.target().servers[upstream_->server()].authority);
-  upstream_->start(*this, owner_.context().method, request_);
+  auto const& server = upstream_->server().server->identity;
+  if (!server.base_path.empty() || base_path_octets_ != 0) [[unlikely]] {
+    put_base_path(request_, server.base_path, base_path_octets_);
+  }
+  owner_.log().set_server(server.authority);
+  upstream_->start(*this, context.method, request_);
   if (!may_repeat_ && request_.capacity() > kept_octets_max) {
     std::string().swap(request_);  // with its body, which the connection has now
   }
@@ -125,7 +180,17 @@ void forward_phase::send(bool fresh) {
 
 void forward_phase::body(std::string_view bytes, std::uint64_t content_octets, bool last) {
   if (octets_missing_ == 0) {
-    upstream_->send(bytes);
+    if (keeps_body_ || is_paused()) {
+      request_.append(bytes);
+      if (keeps_body_ && owner_.context().request_octets > held_body_octets_max && !is_paused()) {
+        keeps_body_ = may_repeat_ = false;  // too long to be sent again
+        std::string().swap(request_);
+      }
+      owner_.count_held();
+    }
+    if (upstream_ != nullptr) {
+      upstream_->send(bytes);
+    }
     return;
   }
   request_.append(bytes);
@@ -141,18 +206,28 @@ void forward_phase::body(std::string_view bytes, std::uint64_t content_octets, b
   send(false);
 }
 
+auto forward_phase::is_above_high_watermark() const noexcept -> bool {
+  return upstream_ != nullptr ? upstream_->is_above_high_watermark()
+                              : is_paused() && request_.size() > held_body_octets_max;
+}
+
 void forward_phase::resume() {
-  upstream_->resume();
+  if (upstream_ != nullptr) {
+    upstream_->resume();
+  }
 }
 
 void forward_phase::abandon() {
+  end_pause();
   if (upstream_ != nullptr) {
     std::exchange(upstream_, nullptr)->abandon();
   }
 }
 
 void forward_phase::end() noexcept {
-  if (std::exchange(octets_missing_, 0) > 0) {  // it was never sent
+  bool const was_held = std::exchange(octets_missing_, 0) > 0 || is_paused();  // it was never sent
+  end_pause();
+  if (was_held || std::exchange(keeps_body_, false)) {
     std::string().swap(request_);
   }
 }
@@ -168,6 +243,20 @@ void forward_phase::upstream_interim(wire::response_head const& head) {
 }
 
 void forward_phase::upstream_head(wire::response_head const& head) {
+  auto const& retry = owner_.context().route->pool->target().settings->retry;
+  if (retry.has_status() && retry.has(head.status())) [[unlikely]] {
+    // As good as any of the three: all are for methods that may be repeated.
+    auto const what = head.status() == 502   ? balance::retry_cause::status_502
+                      : head.status() == 503 ? balance::retry_cause::status_503
+                                             : balance::retry_cause::status_504;
+    auto* const answered = std::exchange(upstream_, nullptr);
+    failed_.add(server_);
+    if (try_again(what)) {
+      answered->abandon();
+      return;
+    }
+    upstream_ = answered;
+  }
   owner_.take_head(head);
 }
 
@@ -178,6 +267,35 @@ auto forward_phase::upstream_upgraded(wire::response_head const& head) -> bool {
   }
   upstream_ = from;
   return false;
+}
+
+auto forward_phase::try_again(balance::retry_cause what) -> bool {
+  auto& pool = *owner_.context().route->pool;
+  auto const& settings = pool.target().settings->retry;
+  auto const retries = tries_ - 1 - (was_stale_ ? 1 : 0);
+  if (!is_worth_a_retry(what, may_repeat_, retries, settings) || !pool.may_retry()) {
+    return false;
+  }
+  was_refused_ = what == balance::retry_cause::refused_stream;
+  if (balance::cannot_have_arrived(what) && pool.has_server_besides(failed_.ids())) {
+    send(false);  // another one may take it at once
+    return true;
+  }
+  pause_for(balance::backoff_before(retries + 1, settings.backoff, worker_.random()));
+  owner_.count_held();
+  return true;
+}
+
+void forward_phase::pause_ended(bool is_late) {
+  if (is_late) {
+    upstream_failed(upstream_failure::busy, {});
+    return;
+  }
+  bool const was_full = request_.size() > held_body_octets_max;
+  send(was_refused_);  // not on the connection that did so
+  if (was_full && upstream_ != nullptr) {
+    owner_.client()->resume();
+  }
 }
 
 void forward_phase::upstream_body(std::string_view bytes, std::uint64_t content_octets) {
@@ -203,13 +321,21 @@ void forward_phase::upstream_failed(upstream_failure why, std::string unsent) {
   if (was_not_sent(why) && !unsent.empty()) {
     request_ = std::move(unsent);
   }
-  if (is_there &&
-      is_worth_a_retry(why, may_repeat_, tries_, context.route->pool->target().settings->retries)) {
-    send(why == upstream_failure::closed_unanswered || why == upstream_failure::refused_stream);
-    return;
+  if (is_there) {
+    if (why == upstream_failure::closed_unanswered && may_repeat_ &&
+        !std::exchange(was_stale_, true)) {
+      send(true);  // the server had just closed a connection that rested, which costs no retry
+      return;
+    }
+    if (auto const what = cause_of(why)) {
+      failed_.add(server_);
+      if (try_again(*what)) {
+        return;
+      }
+    }
   }
-  if (why == upstream_failure::no_descriptor) {
-    tries_ = 0;  // the service was not asked
+  if (was_not_asked(why)) {
+    tries_ = 0;
   }
   context.reply = failure_reply(why, owner_.texts());
   owner_.respond();

@@ -15,18 +15,23 @@ class worker;
 [[nodiscard]] auto failure_reply(upstream_failure why, reply_texts texts) -> local_reply;
 /// Whether nothing of the request was sent, or the server has done nothing with it.
 [[nodiscard]] auto was_not_sent(upstream_failure why) noexcept -> bool;
-/// Whether the request is sent again after try number `tries`. `may_repeat`: also when it is not
-/// known whether it arrived.
-[[nodiscard]] auto is_worth_a_retry(upstream_failure why, bool may_repeat, std::int64_t tries,
-                                    std::int64_t retries) noexcept -> bool;
+/// Whether no server was asked at all: it says nothing of them.
+[[nodiscard]] auto was_not_asked(upstream_failure why) noexcept -> bool;
+/// What went wrong in the words of `retry.on`; nothing for what no retry helps against.
+[[nodiscard]] auto cause_of(upstream_failure why) noexcept -> std::optional<balance::retry_cause>;
+/// Whether the request is sent again after `retries`. `may_repeat`: also when it is not known
+/// whether it arrived.
+[[nodiscard]] auto is_worth_a_retry(balance::retry_cause what, bool may_repeat,
+                                    std::int64_t retries,
+                                    balance::retry_settings const& settings) noexcept -> bool;
 /// Methods that may be sent again when it is not known whether they arrived (RFC 9110, section
 /// 9.2.2).
 [[nodiscard]] auto is_idempotent(wire::method method) noexcept -> bool;
 
 /// Sends a request to an upstream, and hands the answer to the exchange.
-class forward_phase final : private upstream_user {
+class forward_phase final : private upstream_user, private request_pause {
  public:
-  forward_phase(exchange& owner, worker& on) : owner_(owner), worker_(on) {}
+  forward_phase(exchange& owner, worker& on) : request_pause(on), owner_(owner), worker_(on) {}
 
   /// For the next request.
   void reset() noexcept;
@@ -35,13 +40,13 @@ class forward_phase final : private upstream_user {
   /// Sends what is in `text`, or holds it until its body has come: a client that is slow takes no
   /// connection of the upstream. `octets_at_hand` of the body have come.
   void start(request_context const& context, std::uint64_t octets_at_hand);
-  /// Sends what is in `text`, with all of its body.
-  void start_whole();
+  /// Sends what is in `text`, with all of its body. `fresh`: on a new connection.
+  void send(bool fresh = false);
   /// More of the body, `content_octets` of it content.
   void body(std::string_view bytes, std::uint64_t content_octets, bool last);
   /// True while it takes the body of the request.
   [[nodiscard]] auto takes_body() const noexcept -> bool {
-    return upstream_ != nullptr || octets_missing_ > 0;
+    return is_active() || octets_missing_ > 0;
   }
   void resume();
   /// Wants no answer any more.
@@ -49,15 +54,16 @@ class forward_phase final : private upstream_user {
   /// The exchange is over.
   void end() noexcept;
 
-  [[nodiscard]] auto is_above_high_watermark() const noexcept -> bool {
-    return upstream_ != nullptr && upstream_->is_above_high_watermark();
+  [[nodiscard]] auto is_above_high_watermark() const noexcept -> bool;
+  /// True while an upstream has the request, or will have it again after a pause.
+  [[nodiscard]] auto is_active() const noexcept -> bool {
+    return upstream_ != nullptr || is_paused();
   }
-  [[nodiscard]] auto is_active() const noexcept -> bool { return upstream_ != nullptr; }
   [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t {
     return upstream_ != nullptr ? upstream_->waiting_octets() : 0;
   }
   [[nodiscard]] auto held_octets() const noexcept -> std::size_t {
-    return octets_missing_ > 0 ? request_.size() : 0;
+    return octets_missing_ > 0 || is_paused() || keeps_body_ ? request_.size() : 0;
   }
   /// The head of the answer goes to the client: the request is not sent again.
   void head_is_sent() noexcept { head_sent_ = true; }
@@ -81,16 +87,25 @@ class forward_phase final : private upstream_user {
   [[nodiscard]] auto request_done() const -> bool override;
   [[nodiscard]] auto client_is_full() const -> bool override;
 
-  void send(bool fresh);
+  /// Sends the request once more if that is allowed, perhaps after a pause.
+  [[nodiscard]] auto try_again(balance::retry_cause what) -> bool;
+  void pause_ended(bool is_late) override;
 
   exchange& owner_;
   worker& worker_;
   upstream_stream* upstream_ = nullptr;
   bool may_repeat_ = false;  // safe, and all of it is in `request_`
+  bool keeps_body_ = false;  // for that
   bool head_sent_ = false;
+  bool was_stale_ = false;    // a connection that rested was closed when it was sent
+  bool was_refused_ = false;  // by a server that did nothing with it
   std::int64_t tries_ = 0;
-  std::uint64_t octets_missing_ = 0;  // of the body of a request that is held; 0: it is not
-  std::string request_;               // as it is sent, while it may be sent again
+  std::uint64_t octets_missing_ = 0;   // of the body of a request that is held; 0: it is not
+  std::string request_;                // as it is sent, while it may be sent again
+  std::size_t base_path_octets_ = 0;   // in it
+  std::optional<instant> wait_until_;  // for a connection
+  std::uint32_t server_ = 0;           // that was chosen last
+  failed_servers failed_;
 };
 
 }  // namespace tidegate::gateway

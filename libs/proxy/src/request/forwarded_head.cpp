@@ -110,4 +110,12 @@ void append_forwarded_head(std::string& out, request_context const& context,
   wire::append_request_head(out, request, how);
 }
 
+void put_base_path(std::string& head, std::string_view path, std::size_t& octets) {
+  auto const at = head.find(' ') + 1;
+  if (at < head.size() && head[at] == '/') {  // not `*`
+    head.replace(at, octets, path);
+    octets = path.size();
+  }
+}
+
 }  // namespace tidegate::gateway

@@ -26,4 +26,8 @@ void append_forwarded_head(std::string& out, request_context const& context,
                            std::string_view protocol, forwarding const& wanted,
                            forwarding_texts texts);
 
+/// Puts the path of a server before that of a request that was written by `append_forwarded_head`.
+/// `octets` of another server's are there already, and become those of `path`.
+void put_base_path(std::string& head, std::string_view path, std::size_t& octets);
+
 }  // namespace tidegate::gateway

@@ -41,6 +41,7 @@ struct request_context {
   bearer_token const* token = nullptr;  ///< who asks, on a route with `auth`
   gateway::handler handler = gateway::handler::forward;
   bool upgrades = false;  ///< it is sent on with Upgrade, so that a 101 may answer it
+  std::optional<std::uint64_t> server_hash{};  ///< for an upstream whose servers are chosen by it
 
   // What became of it.
   std::optional<local_reply> reply{};

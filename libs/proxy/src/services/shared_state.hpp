@@ -3,6 +3,7 @@
 
 #include "observe/access_log.hpp"
 #include "observe/upstream_reports.hpp"
+#include "services/name_resolver.hpp"
 
 #include <tidegate/proxy/control.hpp>
 
@@ -69,7 +70,7 @@ struct buffer_budget {
 /// What all workers share.
 struct shared_state {
   shared_state(store::quota_table& table, access_log& to, std::shared_ptr<event_log> events_to)
-      : quotas{table}, log(to), events(std::move(events_to)), upstreams(*events) {}
+      : quotas{table}, log(to), events(std::move(events_to)), upstreams(*events), names(*events) {}
 
   void warn(std::string_view line) const { events->warning(line); }
   /// A client asked for an upgrade that its route does not have. Says so once for each route.
@@ -89,6 +90,7 @@ struct shared_state {
   access_log& log;
   std::shared_ptr<event_log> events;  ///< never null
   upstream_reports upstreams;
+  name_resolver names;
   std::vector<std::shared_ptr<worker_metrics>> metrics;
   std::vector<bound_listener> listeners;  ///< from the start on
   std::vector<worker*> workers;           ///< each is used on its own thread only

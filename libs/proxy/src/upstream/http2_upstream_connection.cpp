@@ -37,14 +37,16 @@ constexpr auto refusal_is_remembered = 1s;
 }  // namespace
 
 http2_upstream_connection::http2_upstream_connection(worker& on, upstream_pool& pool,
-                                                     std::size_t server,
-                                                     engine::transport transport)
+                                                     server_slot& server,
+                                                     engine::transport transport, bool is_check)
     : worker_(on),
       pool_(pool),
-      server_(server),
+      server_(&server),
       transport_(std::move(transport)),
       session_(limits_of(), *this, on.response),
-      received_at_(on.loop.now()) {}
+      received_at_(on.loop.now()) {
+  use_.is_check = is_check;
+}
 
 http2_upstream_connection::~http2_upstream_connection() = default;
 
@@ -65,7 +67,7 @@ void http2_upstream_connection::count_waiting() {
 // ---- its requests ----
 
 auto http2_upstream_connection::has_room() const -> bool {
-  return phase_ <= phase::open && session_.takes_requests() &&
+  return !use_.is_check && phase_ <= phase::open && session_.takes_requests() &&
          streams_.size() < session_.streams_max();
 }
 
@@ -76,18 +78,19 @@ auto http2_upstream_connection::has_refused() const -> bool {
 auto http2_upstream_connection::add_stream() -> http2_upstream_stream& {
   std::unique_ptr<http2_upstream_stream> made;
   if (spare_.empty()) {
-    made = std::make_unique<http2_upstream_stream>(*this, server_);
+    made = std::make_unique<http2_upstream_stream>(*this, *server_);
   } else {
     made = std::move(spare_.back());
     spare_.pop_back();
   }
   made->position_ = streams_.size();
-  made->follows_others_ = was_used_;
+  made->follows_others_ = use_.answered;
   made->is_told_ = phase_ != phase::connecting;
   streams_.push_back(std::move(made));
   if (streams_.size() == 1 && phase_ == phase::open) {
     set_deadline(pool_.target().settings->idle_timeout / 2);
   }
+  use_.note(pool_.limit_, phase_ == phase::open && streams_.empty());
   return *streams_.back();
 }
 
@@ -101,7 +104,9 @@ auto http2_upstream_connection::release(http2_upstream_stream& stream) -> upstre
     fed_ = nullptr;
   }
   stream.cancel();
-  pool_.leave(server_);
+  if (!use_.is_check) {
+    server_->leave();
+  }
   auto& place = streams_[stream.position_];
   auto done = std::move(place);
   if (auto& last = streams_.back(); &last != &place) {
@@ -113,9 +118,14 @@ auto http2_upstream_connection::release(http2_upstream_stream& stream) -> upstre
     set_deadline(pool_.target().settings->idle_timeout);
     write_soon();  // or it is closed, if it takes no more of them
   }
+  use_.note(pool_.limit_, phase_ == phase::open && streams_.empty());
+  if (!use_.is_check) {
+    pool_.limit_.has_room();
+  }
   done->keeps_ = true;
   done->is_whole_ = false;
   done->answered_ = false;
+  done->has_failed_ = false;
   done->paused_ = false;
   done->was_full_ = false;
   done->body_ = {};
@@ -149,10 +159,18 @@ void http2_upstream_connection::interim(wire::http2_stream& on, wire::response_h
 
 void http2_upstream_connection::response(wire::http2_stream& on, wire::response_head const& head) {
   ping_.sent = false;
-  if (auto* const stream = stream_of(on)) {
-    switch_to(stream);
-    stream->take_head(head);
+  auto* const stream = stream_of(on);
+  if (stream == nullptr) {
+    return;
   }
+  switch_to(stream);
+  if (head.body().kind != wire::body_kind::none &&
+      session_.breaks_off(on, socket_.closing && socket_.read_all)) [[unlikely]] {
+    session_.reset(on, wire::http2_error::cancel);
+    fail(*stream, upstream_failure::closed, "its response breaks off", true);
+    return;  // while the client can still be told
+  }
+  stream->take_head(head);
 }
 
 auto http2_upstream_connection::content(wire::http2_stream& on, std::string_view bytes) -> bool {
@@ -240,7 +258,7 @@ void http2_upstream_connection::resume_connecting(engine::readiness what) {
     return;
   }
   if (transport_.is_secure() && transport_.protocol() != "h2") {
-    pool_.note_protocol(server_, false);
+    pool_.note_protocol(*server_, false);
     fail_all(upstream_failure::connect_refused, "it does not agree to HTTP/2 (ALPN)");
     return;
   }
@@ -252,7 +270,8 @@ void http2_upstream_connection::handshake_is_done() {
   phase_ = phase::open;
   received_at_ = worker_.loop.now();
   set_deadline(pool_.target().settings->idle_timeout / 2);
-  pool_.note_protocol(server_, true);
+  pool_.note_protocol(*server_, true);
+  use_.note(pool_.limit_, phase_ == phase::open && streams_.empty());
   for (std::size_t i = 0; i < streams_.size() && phase_ == phase::open;) {
     if (auto& each = *streams_[i]; std::exchange(each.is_told_, true)) {
       ++i;
@@ -274,7 +293,8 @@ void http2_upstream_connection::read() {
       }
       return;
     }
-    socket_.readable = socket_.closing || size == worker_.upstream_input.size();
+    socket_.read_all = size < worker_.upstream_input.size();
+    socket_.readable = socket_.closing || !socket_.read_all;
     received_at_ = worker_.loop.now();
     ping_.answered = true;
     bool const is_sound = session_.receive({worker_.upstream_input.data(), size}, received_at_);
@@ -327,7 +347,8 @@ void http2_upstream_connection::turn_ends() {
   if (phase_ == phase::open) {
     write();
   }
-  if (phase_ == phase::open && streams_.empty() && !session_.takes_requests()) {
+  if (phase_ == phase::open && streams_.empty() &&
+      (use_.is_check || !session_.takes_requests() || !server_->is_listed)) {
     close();
   }
 }
@@ -415,9 +436,9 @@ auto http2_upstream_connection::describe(upstream_failure why) const -> std::str
 
 void http2_upstream_connection::fail(http2_upstream_stream& stream, upstream_failure why,
                                      std::string const& detail, bool counts) {
-  if (counts) {
+  if (counts && !use_.is_check) {
     try {
-      pool_.note_failure(server_, detail.empty() ? describe(why) : detail);
+      server_->note_failure(detail.empty() ? describe(why) : detail, worker_.loop.now());
     } catch (std::bad_alloc const&) {  // its user has to know in any case
     }
   }
@@ -442,27 +463,31 @@ void http2_upstream_connection::fail_all(upstream_failure why, std::string const
     }
   }
   fed_ = nullptr;
+  auto const failure_for = [why](http2_upstream_stream const& each) {
+    return why == upstream_failure::closed && !each.answered_ && each.follows_others_
+               ? upstream_failure::closed_unanswered
+               : why;
+  };
   bool counts = true;
-  close();
-  for (auto& each : failed) {
-    auto* const user = std::exchange(each->user_, nullptr);
-    if (user == nullptr) {
-      continue;
-    }
-    pool_.leave(server_);
-    auto said = why;
-    if (why == upstream_failure::closed && !each->answered_ && each->follows_others_) {
-      said = upstream_failure::closed_unanswered;
-    }
-    if (said == upstream_failure::closed_unanswered) {
-      pool_.note_answer(server_);
-    } else if (std::exchange(counts, false)) {  // it is one failure, of however many requests
-      try {
-        pool_.note_failure(server_, detail.empty() ? describe(why) : detail);
-      } catch (std::bad_alloc const&) {
+  for (auto const& each : failed) {
+    if (each->user_ != nullptr && !use_.is_check) {
+      server_->leave();
+      // It is one failure, of however many requests.
+      if (failure_for(*each) != upstream_failure::closed_unanswered &&
+          std::exchange(counts, false)) {
+        try {
+          server_->note_failure(detail.empty() ? describe(why) : detail, worker_.loop.now());
+        } catch (std::bad_alloc const&) {
+        }
       }
     }
-    user->upstream_failed(said, each->keeps_ ? std::move(each->kept_) : std::string());
+  }
+  close();
+  for (auto& each : failed) {
+    if (auto* const user = std::exchange(each->user_, nullptr)) {
+      user->upstream_failed(failure_for(*each),
+                            each->keeps_ ? std::move(each->kept_) : std::string());
+    }
   }
 }
 
@@ -479,7 +504,8 @@ void http2_upstream_connection::close() {
   out_.clear();
   count_waiting();
   transport_.close();
-  pool_.remove_http2(server_, *this);
+  std::erase(server_->http2, this);
+  pool_.closed(*server_, use_.is_check, use_.rests);
   worker_.loop.dispose(std::unique_ptr<watched>(this));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "upstream/connection_limit.hpp"
 #include "upstream/http2_upstream_stream.hpp"
 
 #include <tidegate/engine/loop.hpp>
@@ -13,6 +14,7 @@ namespace tidegate::gateway {
 
 class upstream_pool;
 class worker;
+struct server_slot;
 
 /// A connection of HTTP/2 to one server of an upstream: requests of many clients at once. What they
 /// have to say is gathered and written at the end of the turn.
@@ -20,8 +22,9 @@ class http2_upstream_connection final : public engine::watched,
                                         private engine::timer,
                                         private wire::http2_client_events {
  public:
-  http2_upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
-                            engine::transport transport);
+  /// `is_check`: for one exchange that counts nowhere.
+  http2_upstream_connection(worker& on, upstream_pool& pool, server_slot& server,
+                            engine::transport transport, bool is_check);
   ~http2_upstream_connection() override;
 
   /// Waits for the connection to come about.
@@ -87,7 +90,7 @@ class http2_upstream_connection final : public engine::watched,
 
   worker& worker_;
   upstream_pool& pool_;
-  std::size_t server_;
+  server_slot* server_;
   engine::transport transport_;
   wire::http2_client_session session_;
   phase phase_ = phase::connecting;
@@ -96,11 +99,12 @@ class http2_upstream_connection final : public engine::watched,
     bool readable = false;
     bool writable = true;
     bool closing = false;
+    bool read_all = false;  // that has come so far
   } socket_;
   bool writes_soon_ = false;
   bool has_full_ = false;     // a request waits until less is waiting to be sent
   bool has_refused_ = false;  // requests that it does not take wait for the end of the turn
-  bool was_used_ = false;     // a response has come by it
+  connection_use use_;
   struct {
     bool sent = false;  // since the last head or content that came
     bool answered = false;

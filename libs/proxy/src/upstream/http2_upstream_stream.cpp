@@ -90,9 +90,8 @@ void http2_upstream_stream::open() {
     connection_.write_soon();
     return;
   }
-  auto const& to = connection_.pool_.target().servers[server_];
   auto text = wire::split_request_text(kept_);
-  text.request.scheme = to.tls_name ? "https" : "http";
+  text.request.scheme = server_->server->identity.tls_name ? "https" : "http";
   auto const [stream, body] = session.open(text.request, method_, worker.loop.now());
   stream.user = this;
   stream_ = &stream;
@@ -160,7 +159,10 @@ void http2_upstream_stream::take_head(wire::response_head const& head) {
   answered_ = true;
   keeps_ = false;  // it is not sent again
   kept_.clear();
-  connection_.pool_.note_latency(server_, worker.loop.now() - started_);
+  if (!connection_.use_.is_check) {
+    auto const now = worker.loop.now();
+    has_failed_ = !server_->note_head(head.status(), now - started_, now);
+  }
   set_deadline(settings.idle_timeout);
   user_->upstream_head(head);
 }
@@ -183,8 +185,10 @@ void http2_upstream_stream::take_end(std::string_view trailers) {
   if (!is_whole_) {  // the server wants no more of it
     connection.session_.reset(*stream_, wire::http2_error::cancel);
   }
-  connection.was_used_ = true;
-  connection.pool_.note_answer(server_);
+  connection.use_.answered = true;
+  if (!connection.use_.is_check && !has_failed_) {
+    server_->note_answer(connection.worker_.loop.now());
+  }
   connection.switch_to(this);
   connection.fed_ = nullptr;
   connection.release(*this)->upstream_done(trailers);
@@ -210,8 +214,9 @@ void http2_upstream_stream::expired() {
   }
   if (!answered_) {
     if (auto const more = user_->upstream_is_late()) {
-      // No failure yet: the answer is waited for, and the client was told 504.
-      connection.pool_.note_late(server_, connection.describe(upstream_failure::timeout));
+      // The answer is waited for, and the client was told 504.
+      server_->note_failure(connection.describe(upstream_failure::timeout),
+                            connection.worker_.loop.now());
       set_deadline(*more);
       return;
     }

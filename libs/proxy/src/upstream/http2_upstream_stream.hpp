@@ -14,7 +14,7 @@ class http2_upstream_connection;
 /// One request on a connection of HTTP/2 to a server of an upstream. Of the connection.
 class http2_upstream_stream final : public upstream_stream, private engine::timer {
  public:
-  http2_upstream_stream(http2_upstream_connection& on, std::size_t server)
+  http2_upstream_stream(http2_upstream_connection& on, server_slot& server)
       : upstream_stream(server), connection_(on) {}
   http2_upstream_stream(http2_upstream_stream const&) = delete;
   auto operator=(http2_upstream_stream const&) -> http2_upstream_stream& = delete;
@@ -64,6 +64,7 @@ class http2_upstream_stream final : public upstream_stream, private engine::time
   bool keeps_ = true;              // `kept_` is all of the request so far
   bool is_whole_ = false;          // so is what was sent
   bool answered_ = false;          // the head of the response has come
+  bool has_failed_ = false;        // it counts as a failure
   bool paused_ = false;            // until the client has taken what there was
   mutable bool was_full_ = false;  // its user waits until less is waiting
   instant started_{};

@@ -18,12 +18,16 @@ namespace {
 /// memory, but never less than this.
 constexpr std::size_t out_octets_max = 256 * 1024;
 constexpr std::size_t out_octets_min = 16 * 1024;
+/// So much of an answer is looked at as a whole when the connection has ended behind it.
+constexpr std::size_t ahead_octets_max = 256 * 1024;
 
 }  // namespace
 
-upstream_connection::upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
-                                         engine::transport transport)
-    : upstream_stream(server), worker_(on), pool_(pool), transport_(std::move(transport)) {}
+upstream_connection::upstream_connection(worker& on, upstream_pool& pool, server_slot& server,
+                                         engine::transport transport, bool is_check)
+    : upstream_stream(server), worker_(on), pool_(pool), transport_(std::move(transport)) {
+  request_.is_check = is_check;
+}
 
 void upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
   set(worker_.loop.timers(), worker_.loop.now() + wait);
@@ -31,22 +35,22 @@ void upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
 
 void upstream_connection::start(upstream_user& user, wire::method method, std::string_view bytes) {
   user_ = &user;
-  method_ = method;
-  started_ = worker_.loop.now();
+  request_.method = method;
+  request_.since = worker_.loop.now();
   answered_ = false;
   if (phase_ == phase::connecting) {
     out_.append(bytes);
     count_waiting();
-    set_deadline(pool_.upstream_.settings->connect_timeout);
+    set_deadline(pool_.target().settings->connect_timeout);
     return;
   }
   phase_ = phase::head;
-  set_deadline(pool_.upstream_.settings->timeout);
+  set_deadline(pool_.target().settings->timeout);
   send(bytes);
 }
 
 void upstream_connection::await_answer() {
-  set_deadline(pool_.upstream_.settings->timeout);
+  set_deadline(pool_.target().settings->timeout);
 }
 
 void upstream_connection::send(std::string_view bytes) {
@@ -139,7 +143,7 @@ void upstream_connection::ready(engine::readiness what) {
     }
     what.writable = true;  // it was, and the request waits
     phase_ = phase::head;
-    set_deadline(pool_.upstream_.settings->timeout);
+    set_deadline(pool_.target().settings->timeout);
     if (user_ != nullptr) {
       user_->upstream_connected();
     }
@@ -162,18 +166,19 @@ void upstream_connection::ready(engine::readiness what) {
 }
 
 void upstream_connection::become_http2() {
-  auto* const next = pool_.add_http2(server_, std::move(transport_));
+  auto* const next = pool_.add_http2(*server_, std::move(transport_), request_.is_check);
   auto* const user = std::exchange(user_, nullptr);
   auto request = std::exchange(out_, {});
-  close();
   if (next == nullptr) {
-    pool_.leave(server_);
+    leave();
+    close();
     user->upstream_failed(upstream_failure::connect_refused, std::move(request));
     return;
   }
+  close();
   auto& stream = next->add_stream();
   user->upstream_moved(stream);
-  stream.start(*user, method_, request);
+  stream.start(*user, request_.method, request);
   next->handshake_is_done();
 }
 
@@ -222,9 +227,38 @@ void upstream_connection::read() {
     }
     answered_ = true;
     taking_ = true;
-    take({worker_.input.data(), size});
+    if (closing_ && phase_ == phase::head) [[unlikely]] {
+      take(read_to_end(size));
+    } else {
+      take({worker_.input.data(), size});
+    }
     taking_ = false;
   }
+}
+
+auto upstream_connection::read_to_end(std::size_t size) -> std::string {
+  std::string all(worker_.input.data(), size);
+  while (all.size() < ahead_octets_max) {
+    auto const [state, more] = transport_.read(worker_.input);
+    if (state != engine::io_state::done) {
+      in_.is_last = state != engine::io_state::again;
+      break;
+    }
+    all.append(worker_.input.data(), more);
+  }
+  return all;
+}
+
+auto upstream_connection::is_whole(std::string_view body) const -> bool {
+  auto decoder = body_;
+  while (!decoder.done() && !body.empty()) {
+    auto const fed = decoder.feed(body);
+    if (fed.state == wire::body_state::refused || fed.consumed == 0) {
+      return false;
+    }
+    body.remove_prefix(fed.consumed);
+  }
+  return decoder.done() || decoder.may_end_here();
 }
 
 void upstream_connection::take(std::string_view bytes) {
@@ -242,7 +276,8 @@ void upstream_connection::take(std::string_view bytes) {
     bytes = in_.text;
   }
   while (phase_ == phase::head) {
-    auto const head = wire::parse_response_head(bytes, in_.seen, {}, method_, worker_.response);
+    auto const head =
+        wire::parse_response_head(bytes, in_.seen, {}, request_.method, worker_.response);
     if (head.state == wire::head_state::incomplete) {
       in_.seen = head.size;
       if (stashed) {
@@ -286,8 +321,12 @@ void upstream_connection::take(std::string_view bytes) {
       fail(upstream_failure::malformed);  // while the client can still be told
       return;
     }
+    if (in_.is_last && !is_whole(bytes.substr(head.size))) [[unlikely]] {
+      fail(upstream_failure::closed);  // for the same reason
+      return;
+    }
     phase_ = phase::body;
-    pool_.note_latency(server_, worker_.loop.now() - started_);
+    note_head();
     keep_alive_ = worker_.response.keep_alive();
     user_->upstream_head(worker_.response);
     if (user_ == nullptr) {
@@ -305,6 +344,13 @@ void upstream_connection::take(std::string_view bytes) {
     take_body(rest);
   } else {
     take_body(bytes);
+  }
+}
+
+void upstream_connection::note_head() {
+  if (!request_.is_check) {
+    auto const now = worker_.loop.now();
+    request_.has_failed = !server_->note_head(worker_.response.status(), now - request_.since, now);
   }
 }
 
@@ -334,7 +380,7 @@ void upstream_connection::take_body(std::string_view bytes) {
     finish(bytes.empty());
     return;
   }
-  set_deadline(pool_.upstream_.settings->idle_timeout);
+  set_deadline(pool_.target().settings->idle_timeout);
   in_.text.assign(bytes);
   user_->flush_client();
   if (user_ != nullptr && user_->client_is_full()) {
@@ -434,18 +480,21 @@ void upstream_connection::tunnel_has_ended(bool in_order) {
 void upstream_connection::finish(bool reusable) {
   auto* const user = std::exchange(user_, nullptr);
   auto const trailers = std::exchange(in_.trailers, {});
-  pool_.note_answer(server_);
-  pool_.leave(server_);
-  auto& idle = pool_.servers_[server_].idle;
+  if (!request_.is_check && !request_.has_failed) {
+    server_->note_answer(worker_.loop.now());
+  }
+  leave();
+  auto& idle = server_->idle;
   paused_ = false;
   if (reusable && user->request_done() && keep_alive_ && !closing_ && out_.empty() &&
-      idle.size() < upstream_pool::idle_max) {
+      !request_.is_check && server_->is_listed && idle.size() < upstream_pool::idle_max) {
     phase_ = phase::idle;
     used_before_ = true;
     in_.seen = 0;
     in_.text.clear();
-    set_deadline(pool_.upstream_.settings->idle_timeout);
+    set_deadline(pool_.target().settings->idle_timeout);
     idle.push_back(this);
+    pool_.limit_.rests();
   } else {
     close();
   }
@@ -454,7 +503,7 @@ void upstream_connection::finish(bool reusable) {
 
 /// For people.
 auto upstream_connection::describe(upstream_failure why) const -> std::string {
-  auto const& settings = *pool_.upstream_.settings;
+  auto const& settings = *pool_.target().settings;
   switch (why) {
     case upstream_failure::connect_refused: return "the connection was refused";
     case upstream_failure::connect_timeout:
@@ -471,7 +520,9 @@ auto upstream_connection::describe(upstream_failure why) const -> std::string {
       return "nothing arrived for " + format_duration(settings.idle_timeout) +
              " in the middle of a response, which was aborted (idle-timeout)";
     case upstream_failure::refused_stream: return "it refused the request";
-    case upstream_failure::no_descriptor: break;  // not the server's
+    case upstream_failure::no_descriptor:
+    case upstream_failure::busy:
+    case upstream_failure::no_server: break;  // not the server's
   }
   return "";
 }
@@ -479,14 +530,9 @@ auto upstream_connection::describe(upstream_failure why) const -> std::string {
 void upstream_connection::fail(upstream_failure why, std::string const& detail) {
   auto* const user = std::exchange(user_, nullptr);
   if (user != nullptr) {
-    pool_.leave(server_);
-    if (why == upstream_failure::closed_unanswered) {
-      pool_.note_answer(server_);
-    } else {
-      try {
-        pool_.note_failure(server_, detail.empty() ? describe(why) : detail);
-      } catch (std::bad_alloc const&) {  // its user has to know in any case
-      }
+    leave();
+    if (why != upstream_failure::closed_unanswered) {
+      note_failure(why, detail);
     }
   }
   auto unsent = phase_ == phase::connecting ? std::move(out_) : std::string();
@@ -496,9 +542,24 @@ void upstream_connection::fail(upstream_failure why, std::string const& detail) 
   }
 }
 
+void upstream_connection::leave() {
+  if (!request_.is_check) {
+    server_->leave();
+  }
+}
+
+void upstream_connection::note_failure(upstream_failure why, std::string const& detail) {
+  if (!request_.is_check) {
+    try {
+      server_->note_failure(detail.empty() ? describe(why) : detail, worker_.loop.now());
+    } catch (std::bad_alloc const&) {  // its user has to know in any case
+    }
+  }
+}
+
 void upstream_connection::abandon() {
   user_ = nullptr;
-  pool_.leave(server_);
+  leave();
   close();
 }
 
@@ -506,14 +567,14 @@ void upstream_connection::close() {
   if (phase_ == phase::closed) {
     return;
   }
-  std::erase(pool_.servers_[server_].idle, this);
-  std::erase(pool_.all_, this);
   phase_ = phase::closed;
+  std::erase(pool_.all_, this);
+  bool const rested = std::erase(server_->idle, this) != 0;
+  pool_.closed(*server_, request_.is_check, rested);
   cancel();
   out_.clear();
   count_waiting();
   transport_.close();
-  worker_.shared.connections.upstreams.fetch_sub(1, std::memory_order_relaxed);
   worker_.loop.dispose(std::unique_ptr<watched>(this));
 }
 
@@ -527,8 +588,8 @@ void upstream_connection::expired() {
     case phase::connecting: fail(upstream_failure::connect_timeout); break;
     case phase::head:
       if (auto const more = user_->upstream_is_late()) {
-        // No failure yet: the answer is waited for, and the client was told 504.
-        pool_.note_late(server_, describe(upstream_failure::timeout));
+        // The answer is waited for, and the client was told 504.
+        note_failure(upstream_failure::timeout, {});
         set_deadline(*more);
       } else {
         fail(upstream_failure::timeout);
@@ -536,7 +597,7 @@ void upstream_connection::expired() {
       break;
     case phase::body:
       if (paused_) {  // it is the client that is slow, and has its own time
-        set_deadline(pool_.upstream_.settings->idle_timeout);
+        set_deadline(pool_.target().settings->idle_timeout);
       } else {
         fail(upstream_failure::idle);
       }

@@ -11,6 +11,7 @@ namespace tidegate::gateway {
 
 class upstream_pool;
 class worker;
+struct server_slot;
 
 /// A connection of HTTP/1.1 to one server of an upstream. Serves one exchange at a time and rests
 /// in its pool in between.
@@ -18,8 +19,9 @@ class upstream_connection final : public engine::watched,
                                   public upstream_stream,
                                   private engine::timer {
  public:
-  upstream_connection(worker& on, upstream_pool& pool, std::size_t server,
-                      engine::transport transport);
+  /// `is_check`: for one exchange that counts nowhere.
+  upstream_connection(worker& on, upstream_pool& pool, server_slot& server,
+                      engine::transport transport, bool is_check);
 
   void start(upstream_user& user, wire::method method, std::string_view bytes) override;
   [[nodiscard]] auto is_connected() const noexcept -> bool override {
@@ -48,15 +50,24 @@ class upstream_connection final : public engine::watched,
   void count_waiting();
   void read();
   void take(std::string_view bytes);
+  void note_head();
   void take_body(std::string_view bytes);
   void take_upgrade(std::string_view rest);
   void take_octets(std::string_view bytes);
   void tunnel_has_ended(bool in_order);
   void finish(bool reusable);
   [[nodiscard]] auto take_content(std::string_view& bytes) -> bool;
+  /// Reads what has come up to the end of the connection, behind `size` octets of the input: a
+  /// response that breaks off must not have begun for the client.
+  [[nodiscard]] auto read_to_end(std::size_t size) -> std::string;
+  /// Whether `body`, behind which the connection ended, is whole.
+  [[nodiscard]] auto is_whole(std::string_view body) const -> bool;
   /// `detail` says more of it than `why` does, for people.
   void fail(upstream_failure why, std::string const& detail = {});
   [[nodiscard]] auto describe(upstream_failure why) const -> std::string;
+  /// The exchange is over.
+  void leave();
+  void note_failure(upstream_failure why, std::string const& detail);
   void close();
   void set_deadline(std::chrono::nanoseconds wait);
 
@@ -65,6 +76,14 @@ class upstream_connection final : public engine::watched,
     std::string text;
     std::size_t seen = 0;  // of a head, by the parser
     std::string trailers;  // complete lines
+    bool is_last = false;  // behind what is being taken nothing follows
+  };
+  /// The request that it serves.
+  struct served {
+    wire::method method = wire::method::get;
+    bool has_failed = false;  // its response counts as a failure
+    bool is_check = false;    // of health: counts nowhere
+    instant since{};
   };
   enum class phase : std::uint8_t {
     connecting,
@@ -81,7 +100,6 @@ class upstream_connection final : public engine::watched,
   engine::transport transport_;
   upstream_user* user_ = nullptr;
   phase phase_ = phase::connecting;
-  wire::method method_ = wire::method::get;
   bool connected_ = false;  // though a handshake may be under way
   bool used_before_ = false;
   bool keep_alive_ = false;
@@ -90,7 +108,7 @@ class upstream_connection final : public engine::watched,
   bool closing_ = false;
   bool paused_ = false;
   bool taking_ = false;  // bytes are being handed on: what they lead to must not read again
-  instant started_{};    // the request that it serves
+  served request_;
   std::string out_;
   std::size_t counted_ = 0;  // of it
   unparsed in_;

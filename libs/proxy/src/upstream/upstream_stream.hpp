@@ -23,9 +23,12 @@ enum class upstream_failure : std::uint8_t {
   idle,               ///< too long between two bytes
   no_descriptor,      ///< nothing was sent: there are as many connections as there may be
   refused_stream,     ///< of HTTP/2: the server says that it has done nothing with the request
+  busy,               ///< nothing was sent: `max-connections` are open
+  no_server,          ///< nothing was sent: no server takes requests, or none has an address yet
 };
 
 class upstream_stream;
+struct server_slot;
 
 /// How a request and its response flow between a client and an upstream.
 class upstream_flow {
@@ -135,13 +138,13 @@ class upstream_stream : public request_sink, public tunnel_end {
   /// The exchange wants no answer any more.
   virtual void abandon() = 0;
 
-  [[nodiscard]] auto server() const noexcept -> std::size_t { return server_; }
+  [[nodiscard]] auto server() const noexcept -> server_slot const& { return *server_; }
 
  protected:
-  explicit upstream_stream(std::size_t server) : server_(server) {}
+  explicit upstream_stream(server_slot& server) : server_(&server) {}
   ~upstream_stream() override = default;
 
-  std::size_t server_;
+  server_slot* server_;
 };
 
 }  // namespace tidegate::gateway

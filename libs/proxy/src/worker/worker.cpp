@@ -75,6 +75,18 @@ auto worker::close_idle_upstream() -> bool {
   });
 }
 
+void worker::tell_waiting(std::shared_ptr<server_set> const& servers) {
+  for (auto* const each : shared.workers) {
+    each->loop.post([each, servers] {
+      for (auto const& config : each->configs_) {
+        for (auto const& pool : config->pools) {
+          pool->connection_freed(*servers);
+        }
+      }
+    });
+  }
+}
+
 auto worker::has_room_for_upstream() -> bool {
   auto const for_clients =
       std::min(current->active->config.http.max_connections, shared.connections.clients_max);

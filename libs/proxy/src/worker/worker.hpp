@@ -71,6 +71,9 @@ class worker : public turn_buffers {
   /// Closes one connection to an upstream that rests. False when none does.
   auto close_idle_upstream() -> bool;
 
+  /// Requests of any thread wait for a connection to these servers, and there may be one now.
+  void tell_waiting(std::shared_ptr<server_set> const& servers);
+
   /// Counts what waits in memory because a client is slow. `counted` is what was counted of it
   /// before, and becomes `octets`; see `slow_client_shedder`.
   void count_buffered(std::size_t& counted, std::size_t octets) {

@@ -11,6 +11,8 @@ class idle_connections {
   virtual ~idle_connections() = default;
   /// Closes one that rests. False when none does.
   virtual auto close_idle() -> bool = 0;
+  /// Another connection to these servers may be made, or is wanted by a request.
+  virtual void connection_freed(server_set const& servers) = 0;
 };
 
 /// A configuration as one thread uses it: with its own connections to upstreams and its own

@@ -91,7 +91,7 @@ class proxy_http1_connection : public testing::Test {
         "t.yaml");
     EXPECT_TRUE(read) << (read ? "" : read.error().front().message);
     policy_ids ids;
-    upstream_loads loads;
+    upstream_states loads;
     worker_.use(*active_config::make(*std::move(read), ids, loads));
     shared_.connections.clients_max = 100;
     shared_.workers.push_back(&worker_);

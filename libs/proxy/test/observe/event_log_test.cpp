@@ -194,64 +194,69 @@ class gateway_server_report : public testing::Test {
   pipe_end to_;
   event_log log_{to_.writer()};
   upstream_reports reports_{log_};
-  server_report& report_ = reports_.of("api", "127.0.0.1:3000");
+  std::shared_ptr<server_report> const report_ = reports_.of("api", "127.0.0.1:3000");
+  /// Three in a row are too many.
+  void fail(char const* what, std::uint64_t in_a_row, std::optional<std::chrono::seconds> out_for,
+            instant now) {
+    report_->failed(what, {in_a_row, in_a_row >= 3, out_for}, now);
+  }
   instant now_{std::chrono::hours(1)};
 };
 
 TEST_F(gateway_server_report, says_the_first_failure_and_then_counts_for_a_while) {
-  report_.failed("refused", 1, std::nullopt, now_);
+  fail("refused", 1, std::nullopt, now_);
   EXPECT_EQ(to_.text(), "warning: upstream \"api\": server 127.0.0.1:3000 failed: refused");
   for (int i = 0; i < 7; ++i) {
-    report_.failed("refused", 1, std::nullopt, now_ + 1s);
+    fail("refused", 1, std::nullopt, now_ + 1s);
   }
-  report_.failed("late", 1, std::nullopt, now_ + 11s);
+  fail("late", 1, std::nullopt, now_ + 11s);
   EXPECT_EQ(to_.text(),
             "warning: upstream \"api\": server 127.0.0.1:3000 failed: late (7 more since the last "
             "line about it)");
 }
 
 TEST_F(gateway_server_report, says_once_that_a_server_is_taken_out_and_once_that_it_is_back) {
-  EXPECT_FALSE(report_.is_down());
-  report_.failed("refused", 1, 10s, now_);
+  EXPECT_FALSE(report_->is_down());
+  fail("refused", 1, 10s, now_);
   (void)to_.text();
-  report_.failed("refused", 2, 10s, now_);
-  report_.failed("refused", 3, 10s, now_);
+  fail("refused", 2, 10s, now_);
+  fail("refused", 3, 10s, now_);
   EXPECT_EQ(to_.text(),
             "error: upstream \"api\": server 127.0.0.1:3000 is ejected for 10s after 3 failures "
             "in a row: refused");
-  EXPECT_TRUE(report_.is_down());
+  EXPECT_TRUE(report_->is_down());
   for (int i = 0; i < 50; ++i) {
-    report_.failed("refused", 4, 10s, now_ + std::chrono::seconds(i));
+    fail("refused", 4, 10s, now_ + std::chrono::seconds(i));
   }
-  report_.failed("refused", 54, 10s, now_ + 60s);
+  fail("refused", 54, 10s, now_ + 60s);
   EXPECT_EQ(to_.text(),
             "error: upstream \"api\": server 127.0.0.1:3000 still fails: refused (50 more since "
             "the last line about it)");
-  report_.answered(now_ + 70s);
+  report_->answered(now_ + 70s);
   EXPECT_EQ(to_.text(), "info: upstream \"api\": server 127.0.0.1:3000 answers again, after 70s");
-  EXPECT_FALSE(report_.is_down());
-  EXPECT_FALSE(report_.awaits_answer());
+  EXPECT_FALSE(report_->is_down());
+  EXPECT_FALSE(report_->awaits_answer());
 }
 
 TEST_F(gateway_server_report, says_that_the_only_server_is_still_used) {
-  report_.failed("refused", 3, std::nullopt, now_);
+  fail("refused", 3, std::nullopt, now_);
   EXPECT_THAT(to_.text(), EndsWith("has 3 failures in a row and is still used, since there is no "
                                    "other: refused"));
 }
 
 TEST_F(gateway_server_report, does_not_say_every_turn_of_a_server_that_comes_and_goes) {
-  report_.failed("refused", 3, 10s, now_);
+  fail("refused", 3, 10s, now_);
   EXPECT_THAT(to_.text(), HasSubstr("is ejected"));
-  report_.answered(now_);  // too early to say
-  EXPECT_FALSE(report_.is_down());
-  EXPECT_TRUE(report_.awaits_answer());
+  report_->answered(now_);  // too early to say
+  EXPECT_FALSE(report_->is_down());
+  EXPECT_TRUE(report_->awaits_answer());
   for (int i = 0; i < 20; ++i) {
-    report_.failed("refused", 3, 10s, now_ + std::chrono::milliseconds(i));
-    report_.answered(now_ + std::chrono::milliseconds(i));
+    fail("refused", 3, 10s, now_ + std::chrono::milliseconds(i));
+    report_->answered(now_ + std::chrono::milliseconds(i));
   }
-  report_.answered(now_ + 2s);
+  report_->answered(now_ + 2s);
   EXPECT_THAT(to_.text(), HasSubstr("answers again"));
-  report_.failed("refused", 3, 10s, now_ + 8s);
+  fail("refused", 3, 10s, now_ + 8s);
   EXPECT_THAT(to_.text(), HasSubstr("is ejected"));
 }
 

@@ -75,10 +75,21 @@ TEST(proxy_metrics, find_the_same_counts_by_the_same_name) {
   EXPECT_NE(&metrics.of_route("b"), &route);
   auto& policy = metrics.of_policy("p");
   EXPECT_EQ(&metrics.of_policy("p"), &policy);
-  auto& server = metrics.of_server("api", "127.0.0.1:1");
-  EXPECT_EQ(&metrics.of_server("api", "127.0.0.1:1"), &server);
-  EXPECT_NE(&metrics.of_server("api", "127.0.0.1:2"), &server);
-  EXPECT_NE(&metrics.of_server("other", "127.0.0.1:1"), &server);
+  auto const server = metrics.of_server("api", "127.0.0.1:1");
+  EXPECT_EQ(metrics.of_server("api", "127.0.0.1:1"), server);
+  EXPECT_NE(metrics.of_server("api", "127.0.0.1:2"), server);
+  EXPECT_NE(metrics.of_server("other", "127.0.0.1:1"), server);
+}
+
+TEST(proxy_metrics, forget_a_server_that_is_in_use_no_more) {
+  worker_metrics metrics;
+  auto server = metrics.of_server("api", "a");
+  server->failures.add(1);
+  metrics.forget_server("api", "a");
+  EXPECT_EQ(metrics.of_server("api", "a"), server) << "it is in use";
+  server.reset();
+  metrics.forget_server("api", "a");
+  EXPECT_EQ(metrics.of_server("api", "a")->failures.value(), 0U);
 }
 
 TEST(proxy_metrics, add_up_what_policies_said) {

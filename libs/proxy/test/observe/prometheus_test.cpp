@@ -33,7 +33,7 @@ class proxy_prometheus : public testing::Test {
                              "t.yaml");
     EXPECT_TRUE(read);
     policy_ids ids;
-    upstream_loads loads;
+    upstream_states loads;
     auto made = active_config::make(*std::move(read), ids, loads);
     EXPECT_TRUE(made);
     active_ = *std::move(made);
@@ -277,7 +277,7 @@ TEST_F(proxy_prometheus, says_what_every_process_says) {
 TEST_F(proxy_prometheus, has_every_server_of_an_upstream_from_zero_on) {
   (void)with_upstream("\"http://127.0.0.1:3000\", \"http://127.0.0.1:3001\"");
   auto const out = upstreams_text();
-  for (auto const* const server : {"127.0.0.1:3000", "127.0.0.1:3001"}) {
+  for (auto const* const server : {"http://127.0.0.1:3000", "http://127.0.0.1:3001"}) {
     auto const labels = "{upstream=\"api\",server=\"" + std::string(server) + "\"}";
     EXPECT_THAT(out, HasSubstr("tidegate_upstream_up" + labels + " 1\n"));
     EXPECT_THAT(out, HasSubstr("tidegate_upstream_in_flight" + labels + " 0\n"));
@@ -288,29 +288,60 @@ TEST_F(proxy_prometheus, has_every_server_of_an_upstream_from_zero_on) {
   EXPECT_THAT(out, HasSubstr("tidegate_upstream_duration_seconds_count{upstream=\"api\"} 0\n"));
 }
 
-TEST_F(proxy_prometheus, says_which_share_of_threads_sends_to_a_server) {
-  (void)with_upstream("\"http://127.0.0.1:3000\", \"http://127.0.0.1:3001\"");
-  auto& counts = workers_[0]->of_server("api", "127.0.0.1:3000");
-  counts.out_until = instant(1h + 1s);
-  counts.failures.add(4);
-  counts.failures_in_a_row.add(3);
-  workers_[1]->of_server("api", "127.0.0.1:3000").failures_in_a_row.add(1);
+TEST_F(proxy_prometheus, says_that_a_server_is_ejected_and_what_it_answered) {
+  auto const& active = with_upstream("\"http://127.0.0.1:3000\", \"http://127.0.0.1:3001\"");
+  auto& servers = *active.upstreams.front().servers;
+  auto& server = *servers.list()->front().server;
+  std::string const label = "http://127.0.0.1:3000";
+  for (int i = 0; i < 5; ++i) {
+    (void)servers.failed(server, instant(1h));
+  }
+  workers_[0]->of_server("api", label)->failures.add(4);
+  workers_[0]->of_server("api", label)->by_status.add(200);
+  workers_[1]->of_server("api", label)->by_status.add(200);
+  workers_[1]->of_server("api", label)->by_status.add(503);
   auto const out = upstreams_text();
-  std::string const labels = "{upstream=\"api\",server=\"127.0.0.1:3000\"}";
-  EXPECT_THAT(out, HasSubstr("tidegate_upstream_up" + labels + " 0.5\n"));
-  EXPECT_THAT(out, HasSubstr("tidegate_upstream_failures_total" + labels + " 4\n"));
-  EXPECT_THAT(out, HasSubstr("tidegate_upstream_failures_in_a_row" + labels + " 3\n"));
-  EXPECT_THAT(upstreams_text(instant(1h + 2s)), HasSubstr("tidegate_upstream_up" + labels + " 1\n"))
+  std::string const labels = "{upstream=\"api\",server=\"" + label + "\"";
+  EXPECT_THAT(out, HasSubstr("tidegate_upstream_up" + labels + "} 0\n"));
+  EXPECT_THAT(out, HasSubstr("tidegate_upstream_failures_total" + labels + "} 4\n"));
+  EXPECT_THAT(out, HasSubstr("tidegate_upstream_failures_in_a_row" + labels + "} 5\n"));
+  EXPECT_THAT(out, HasSubstr("tidegate_upstream_requests_total" + labels + ",status=\"200\"} 2\n"));
+  EXPECT_THAT(out, HasSubstr("tidegate_upstream_requests_total" + labels + ",status=\"503\"} 1\n"));
+  EXPECT_THAT(upstreams_text(instant(1h + 10s)),
+              HasSubstr("tidegate_upstream_up" + labels + "} 1\n"))
       << "the time is over";
 }
 
 TEST_F(proxy_prometheus, says_that_the_only_server_is_down_though_it_is_used) {
-  (void)with_upstream("\"http://127.0.0.1:3000\"");
-  reports_.of("api", "127.0.0.1:3000").failed("refused", 3, std::nullopt, instant(1h));
-  std::string const up = "tidegate_upstream_up{upstream=\"api\",server=\"127.0.0.1:3000\"} ";
+  auto const& active = with_upstream("\"http://127.0.0.1:3000\"");
+  auto& servers = *active.upstreams.front().servers;
+  auto& server = *servers.list()->front().server;
+  for (int i = 0; i < 5; ++i) {
+    (void)servers.failed(server, instant(1h));
+  }
+  std::string const up = "tidegate_upstream_up{upstream=\"api\",server=\"http://127.0.0.1:3000\"} ";
+  auto const report = reports_.of("api", "http://127.0.0.1:3000");
+  report->failed("refused", {5, true, std::nullopt}, instant(1h));
   EXPECT_THAT(upstreams_text(), HasSubstr(up + "0\n"));
-  reports_.of("api", "127.0.0.1:3000").answered(instant(1h + 5s));
+  EXPECT_THAT(
+      upstreams_text(),
+      Not(HasSubstr("tidegate_upstream_down_since_timestamp_seconds{upstream=\"api\",server="
+                    "\"http://127.0.0.1:3000\"} 0\n")));
+  servers.answered(server);
   EXPECT_THAT(upstreams_text(), HasSubstr(up + "1\n"));
+}
+
+TEST_F(proxy_prometheus, says_how_names_are_looked_up) {
+  std::string out;
+  append_names(out, {});
+  EXPECT_THAT(out, Not(HasSubstr("name="))) << "described also where there are none";
+  out.clear();
+  std::vector<name_figures> const names{{"a.example", 2, 3, true}, {"b.example", 1, 0, false}};
+  append_names(out, names);
+  EXPECT_THAT(out, HasSubstr("tidegate_name_up{name=\"a.example\"} 0\n"));
+  EXPECT_THAT(out, HasSubstr("tidegate_name_up{name=\"b.example\"} 1\n"));
+  EXPECT_THAT(out, HasSubstr("tidegate_name_addresses{name=\"a.example\"} 2\n"));
+  EXPECT_THAT(out, HasSubstr("tidegate_name_failures_total{name=\"a.example\"} 3\n"));
 }
 
 TEST_F(proxy_prometheus, says_how_stores_are) {

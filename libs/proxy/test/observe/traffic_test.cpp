@@ -53,9 +53,9 @@ TEST_F(proxy_traffic, has_the_outcomes_of_keys_that_charts_show_and_the_rest_tog
 }
 
 TEST_F(proxy_traffic, has_failures_of_all_servers) {
-  workers_[0]->of_server("a", "127.0.0.1:1").failures.add(2);
-  workers_[1]->of_server("a", "127.0.0.1:1").failures.add(3);
-  workers_[1]->of_server("b", "127.0.0.1:2").failures.add(4);
+  workers_[0]->of_server("a", "127.0.0.1:1")->failures.add(2);
+  workers_[1]->of_server("a", "127.0.0.1:1")->failures.add(3);
+  workers_[1]->of_server("b", "127.0.0.1:2")->failures.add(4);
   EXPECT_EQ(sum_traffic(workers_).upstream_failures, 9U);
 }
 

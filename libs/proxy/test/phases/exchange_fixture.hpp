@@ -110,10 +110,12 @@ class scripted_upstream {
     stop();
   }
 
+  std::string base_path;  ///< of its URL
+
   /// `upstreams:` of a configuration, with this one as `api`.
   [[nodiscard]] auto config(std::string const& options = "") const -> std::string {
-    return "upstreams: {api: {servers: [\"http://127.0.0.1:" + std::to_string(port_) + "\"]" +
-           options + "}}\n";
+    return "upstreams: {api: {servers: [\"http://127.0.0.1:" + std::to_string(port_) + base_path +
+           "\"]" + options + "}}\n";
   }
   /// Takes what has come; true when that is the end of a request with `content`.
   [[nodiscard]] auto has(std::string_view content) -> bool {
@@ -219,7 +221,7 @@ class exchange_fixture {
  private:
   access_log log_;
   policy_ids ids_;
-  upstream_loads loads_;
+  upstream_states loads_;
 
  public:
   shared_state shared{table, log_, std::make_shared<event_log>()};

@@ -30,7 +30,9 @@ constexpr std::array all_failures{why::connect_refused,
                                   why::timeout,
                                   why::idle,
                                   why::no_descriptor,
-                                  why::refused_stream};
+                                  why::refused_stream,
+                                  why::busy,
+                                  why::no_server};
 
 TEST(proxy_forward, tells_clients_and_logs_why_an_upstream_did_not_answer) {
   struct row {
@@ -49,6 +51,8 @@ TEST(proxy_forward, tells_clients_and_logs_why_an_upstream_did_not_answer) {
       {why::idle, "upstream-idle", 504, "Gateway Timeout"},
       {why::no_descriptor, "no-descriptor", 503, "Service Unavailable"},
       {why::refused_stream, "upstream-refused-stream", 502, "Bad Gateway"},
+      {why::busy, "upstream-busy", 503, "Service Unavailable"},
+      {why::no_server, "no-server", 503, "Service Unavailable"},
   };
   ASSERT_EQ(rows.size(), all_failures.size());
   std::string content;
@@ -69,7 +73,10 @@ TEST(proxy_forward, has_clients_come_again_only_where_the_gateway_itself_has_no_
   std::string lines;
   for (auto const failure : all_failures) {
     EXPECT_EQ(failure_reply(failure, {content, lines}).retry_after,
-              std::chrono::seconds(failure == why::no_descriptor ? 1 : 0))
+              std::chrono::seconds(failure == why::no_descriptor || failure == why::busy ||
+                                           failure == why::no_server
+                                       ? 1
+                                       : 0))
         << reason_of(failure);
   }
 }
@@ -83,47 +90,48 @@ TEST(proxy_forward, knows_when_nothing_was_sent) {
   }
 }
 
-/// How many tries there are with `retries`, at most; 1 where a failure is final.
-TEST(proxy_forward, tries_again_as_often_as_is_allowed_and_safe) {
-  struct row {
-    why failure;
-    bool may_repeat;
-    std::array<std::int64_t, 3> tries;  // with 0, 1 and 2 retries
-  };
-  std::vector<row> const rows{
-      // Nothing was sent: any request may be sent again.
-      {why::connect_refused, false, {1, 2, 3}},
-      {why::connect_refused, true, {1, 2, 3}},
-      {why::connect_timeout, false, {1, 2, 3}},
-      {why::connect_timeout, true, {1, 2, 3}},
-      // The server has done nothing with it, and says so.
-      {why::refused_stream, false, {1, 2, 3}},
-      {why::refused_stream, true, {1, 2, 3}},
-      // The server had closed a connection that was kept: that costs no try.
-      {why::closed_unanswered, false, {1, 1, 1}},
-      {why::closed_unanswered, true, {2, 3, 4}},
-      {why::closed, false, {1, 1, 1}},
-      {why::closed, true, {1, 2, 3}},
-      // Another try would not be better, or would make it worse.
-      {why::malformed, false, {1, 1, 1}},
-      {why::malformed, true, {1, 1, 1}},
-      {why::timeout, false, {1, 1, 1}},
-      {why::timeout, true, {1, 1, 1}},
-      {why::idle, false, {1, 1, 1}},
-      {why::idle, true, {1, 1, 1}},
-      {why::no_descriptor, false, {1, 1, 1}},
-      {why::no_descriptor, true, {1, 1, 1}},
-  };
-  ASSERT_EQ(rows.size(), 2 * all_failures.size());
-  for (auto const& [failure, may_repeat, tries_max] : rows) {
-    for (std::int64_t retries = 0; retries < 3; ++retries) {
-      for (std::int64_t tries = 1; tries <= 6; ++tries) {
-        EXPECT_EQ(is_worth_a_retry(failure, may_repeat, tries, retries),
-                  tries < tries_max[static_cast<std::size_t>(retries)])
-            << reason_of(failure) << (may_repeat ? ", may be repeated" : "") << ", try " << tries
-            << " with " << retries << " retries";
-      }
-    }
+TEST(proxy_forward, knows_when_no_server_was_asked) {
+  for (auto const failure : all_failures) {
+    EXPECT_EQ(was_not_asked(failure),
+              failure == why::no_descriptor || failure == why::busy || failure == why::no_server)
+        << reason_of(failure);
+  }
+}
+
+TEST(proxy_forward, has_a_word_for_each_failure_that_a_retry_may_help_against) {
+  using why = upstream_failure;
+  using balance::retry_cause;
+  for (auto const& [failure, what] : std::vector<std::pair<why, std::optional<retry_cause>>>{
+           {why::connect_refused, retry_cause::connect},
+           {why::connect_timeout, retry_cause::connect},
+           {why::closed_unanswered, retry_cause::reset},
+           {why::closed, retry_cause::reset},
+           {why::malformed, std::nullopt},
+           {why::timeout, retry_cause::timeout},
+           {why::idle, std::nullopt},
+           {why::refused_stream, retry_cause::refused_stream},
+           {why::no_descriptor, std::nullopt},
+           {why::busy, std::nullopt},
+           {why::no_server, std::nullopt}}) {
+    EXPECT_EQ(cause_of(failure), what) << reason_of(failure);
+  }
+}
+
+TEST(proxy_forward, sends_again_what_is_named_and_safe_and_as_often_as_allowed) {
+  using balance::retry_cause;
+  balance::retry_settings settings{.on = 0x7f, .attempts = 2};
+  for (auto const what :
+       {retry_cause::connect, retry_cause::refused_stream, retry_cause::reset, retry_cause::timeout,
+        retry_cause::status_502, retry_cause::status_503, retry_cause::status_504}) {
+    EXPECT_TRUE(is_worth_a_retry(what, true, 0, settings));
+    EXPECT_TRUE(is_worth_a_retry(what, true, 1, settings));
+    EXPECT_FALSE(is_worth_a_retry(what, true, 2, settings)) << "twice is enough";
+    EXPECT_EQ(is_worth_a_retry(what, false, 0, settings),
+              what == retry_cause::connect || what == retry_cause::refused_stream)
+        << "it may have arrived";
+    auto others = settings;
+    others.on = static_cast<std::uint8_t>(others.on & ~static_cast<unsigned>(what));
+    EXPECT_FALSE(is_worth_a_retry(what, true, 0, others)) << "it is not named";
   }
 }
 
@@ -237,19 +245,63 @@ TEST_F(proxy_forward_phase, sends_a_request_again_that_is_safe) {
   EXPECT_THAT(asked.client.trace, ElementsAre("head 200", "end"));
 }
 
-TEST_F(proxy_forward_phase, sends_nothing_again_that_may_have_been_done_or_has_a_body) {
-  for (std::string const method : {"POST", "PUT"}) {
+TEST_F(proxy_forward_phase, sends_nothing_again_that_may_have_been_done) {
+  use(", retries: 3");
+  one_request asked(*with_, post_of(4), "body");
+  ASSERT_TRUE(with_->turn_until([&] { return api_.has("body"); }));
+  api_.hang_up();
+  ASSERT_TRUE(asked.is_answered());
+  EXPECT_THAT(asked.client.trace, ElementsAre("whole 502"));
+  EXPECT_EQ(api_.connections(), 1);
+}
+
+TEST_F(proxy_forward_phase, sends_a_body_again_that_is_not_too_long) {
+  struct row {
+    std::size_t octets;
+    bool is_sent_again;
+  };
+  for (auto const& [octets, is_sent_again] :
+       {row{4, true}, row{60'000, true}, row{70'000, false}}) {
     scripted_upstream api;
     exchange_fixture with(api.config(", retries: 3") +
                           "routes: [{match: {path: /**}, upstream: api}]\n");
-    auto const head = method + post_of(4).substr(4);
-    one_request asked(with, head, "body");
-    ASSERT_TRUE(with.turn_until([&] { return api.has("body"); })) << method;
+    one_request asked(with, "PUT" + post_of(octets).substr(4), std::string(octets - 1, 'x') + "!");
+    ASSERT_TRUE(with.turn_until([&] { return api.has("!"); })) << octets;
+    api.answer("");
     api.hang_up();
-    ASSERT_TRUE(asked.is_answered()) << method;
-    EXPECT_THAT(asked.client.trace, ElementsAre("whole 502")) << method;
-    EXPECT_EQ(api.connections(), 1) << method;
+    if (!is_sent_again) {
+      ASSERT_TRUE(asked.is_answered()) << octets;
+      EXPECT_THAT(asked.client.trace, ElementsAre("whole 502")) << octets;
+      continue;
+    }
+    ASSERT_TRUE(with.turn_until([&] { return api.has("!"); })) << octets;
+    EXPECT_EQ(api.connections(), 2) << octets;
+    api.answer(answer);
+    ASSERT_TRUE(asked.is_answered()) << octets;
+    EXPECT_EQ(asked.client.status, 200) << octets;
   }
+}
+
+TEST_F(proxy_forward_phase, sends_a_request_again_after_a_status_that_is_named) {
+  use(", retry: {on: [503], attempts: 1, backoff: 1ms}");
+  one_request asked(*with_, get_a);
+  ASSERT_TRUE(is_sent());
+  api_.answer("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
+  ASSERT_TRUE(with_->turn_until([&] { return api_.is_left(); }));
+  api_.hang_up();
+  ASSERT_TRUE(is_sent());
+  api_.answer("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
+  ASSERT_TRUE(asked.is_answered());
+  EXPECT_THAT(asked.client.trace, ElementsAre("head 503", "end")) << "once is enough";
+  EXPECT_EQ(asked->forward().tries(), 2);
+}
+
+TEST_F(proxy_forward_phase, puts_the_path_of_a_server_before_that_of_the_request) {
+  api_.base_path = "/base";
+  use();
+  one_request asked(*with_, get_a);
+  ASSERT_TRUE(is_sent());
+  EXPECT_THAT(api_.received(), testing::StartsWith("GET /base/a HTTP/1.1\r\n"));
 }
 
 TEST_F(proxy_forward_phase, does_not_count_a_connection_that_had_just_been_closed) {
@@ -280,6 +332,10 @@ TEST_F(proxy_forward_phase, says_what_went_wrong_while_nothing_was_sent_to_the_c
            {"nothing", "", "whole 502"},
            {"a part of a head", "HTTP/1.1 200 OK\r\nX", "whole 502"},
            {"no HTTP", "hello\r\n\r\n", "whole 502"},
+           {"a part of the content", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello",
+            "whole 502"},
+           {"a part of the chunks",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "whole 502"},
        }) {
     scripted_upstream api;
     exchange_fixture with(api.config(", retries: 0") +

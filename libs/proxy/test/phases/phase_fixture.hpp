@@ -27,7 +27,7 @@ class phase_fixture {
     config.active = *std::move(made);
     for (auto const& each : config.active->routes) {
       auto& route = config.routes.emplace_back(
-          worker_route{&each, nullptr, &metrics.of_route(each.settings->name), {}});
+          worker_route{&each, nullptr, 0, &metrics.of_route(each.settings->name), {}});
       for (auto const& limit : each.limits) {
         route.policies.push_back(&metrics.of_policy(limit.policy->name));
       }
@@ -71,7 +71,7 @@ class phase_fixture {
 
  private:
   policy_ids ids_;
-  upstream_loads loads_;
+  upstream_states loads_;
   std::string head_text_;
   wire::request_head head_;
 };

@@ -141,7 +141,7 @@ class proxy_upstream_connection : public testing::Test {
                              "t.yaml");
     EXPECT_TRUE(read) << (read ? "" : read.error().front().message);
     policy_ids ids;
-    upstream_loads loads;
+    upstream_states loads;
     shared_.connections.clients_max = 100;
     shared_.connections.descriptors = 20'000;
     shared_.workers.push_back(&worker_);
@@ -150,7 +150,7 @@ class proxy_upstream_connection : public testing::Test {
   [[nodiscard]] auto pool() -> upstream_pool& { return *worker_.current->routes.front().pool; }
   /// Sends a request for `user`, which the server gets.
   auto ask(noting_user& user, bool accepts = true) -> upstream_stream& {
-    auto const taken = pool().take(false);
+    auto const taken = pool().take({});
     EXPECT_TRUE(taken);
     (*taken)->start(user, wire::method::get, request);
     if (accepts) {
@@ -313,7 +313,7 @@ TEST_F(proxy_upstream_connection, fails_where_there_is_no_whole_answer) {
     server_.hang_up();
     loop_->turn(0ms);
   }
-  EXPECT_EQ(worker_.metrics->of_server("api", server_.url().substr(7)).failures.value(), 6U);
+  EXPECT_EQ(worker_.metrics->of_server("api", server_.url())->failures.value(), 6U);
 }
 
 TEST_F(proxy_upstream_connection, tells_a_used_connection_that_ended_from_a_new_one) {
@@ -328,7 +328,7 @@ TEST_F(proxy_upstream_connection, tells_a_used_connection_that_ended_from_a_new_
 TEST_F(proxy_upstream_connection, gives_back_a_request_that_was_not_sent) {
   server_.stop();
   noting_user user;
-  auto const taken = pool().take(false);
+  auto const taken = pool().take({});
   if (taken) {
     (*taken)->start(user, wire::method::get, request);
     turn_until([&] { return user.is_over; });
@@ -370,7 +370,7 @@ TEST_F(proxy_upstream_connection, needs_a_descriptor) {
   shared_.connections.descriptors = 0;
   noting_user user;
   ask(user);  // one is always allowed
-  auto const second = pool().take(false);
+  auto const second = pool().take({});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error(), upstream_failure::no_descriptor);
 }

@@ -60,7 +60,7 @@ class proxy_shed_slow_clients : public testing::Test {
         "t.yaml");
     EXPECT_TRUE(read) << (read ? "" : read.error().front().message);
     policy_ids ids;
-    upstream_loads loads;
+    upstream_states loads;
     worker_.use(*active_config::make(*std::move(read), ids, loads));
     shared_.connections.clients_max = 1000;
     shared_.workers.push_back(&worker_);

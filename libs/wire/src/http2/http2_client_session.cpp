@@ -130,6 +130,33 @@ void http2_client_session::reset(http2_stream& on, http2_error why) {
   state_->reset(on, why);
 }
 
+auto http2_client_session::breaks_off(http2_stream const& on, bool is_all) const noexcept -> bool {
+  constexpr int frames_max = 64;  // that are looked at
+  if (state_->unread == nullptr) {
+    return false;
+  }
+  auto rest = *state_->unread;
+  for (int i = 0; i < frames_max && rest.size() >= http2::frame_head_octets; ++i) {
+    auto const frame = http2::read_frame_head(rest.data());
+    rest.remove_prefix(http2::frame_head_octets);
+    if (frame.stream == on.id()) {
+      if (frame.type == http2::frame_type::rst_stream) {
+        return true;
+      }
+      bool const may_end =
+          frame.type == http2::frame_type::data || frame.type == http2::frame_type::headers;
+      if (may_end && frame.has(http2::flag::end_stream)) {
+        return is_all && frame.length > rest.size();
+      }
+    }
+    if (frame.length > rest.size()) {
+      return is_all;
+    }
+    rest.remove_prefix(frame.length);
+  }
+  return is_all && rest.size() < http2::frame_head_octets;
+}
+
 void http2_client_session::let_send(http2_stream& on) {
   state_->let_send(on);
 }

@@ -35,8 +35,10 @@ void receiver::send_settings(std::string_view payload) {
 auto receiver::receive(std::string_view bytes, instant at) -> bool {
   now = at;
   check_pending();
+  unread = &bytes;
   while (!terminated && advance(bytes)) {
   }
+  unread = nullptr;
   return !terminated;
 }
 

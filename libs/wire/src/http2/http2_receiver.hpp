@@ -150,6 +150,7 @@ struct receiver : sender {
   std::uint32_t new_initial_window = 0;  // of the settings that are being read
   std::array<char, 80> gathered{};       // what has come of something that is read in one piece
   field_block block;
+  std::string_view const* unread = nullptr;  // what came behind it, while it is taken
 
   // Our window.
   std::uint32_t receive_window = 0;

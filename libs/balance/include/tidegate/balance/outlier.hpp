@@ -31,7 +31,7 @@ class outlier {
   static constexpr int longest = 10;  ///< times `eject`
 
   /// One more failure. True when the row is full: the server is to be ejected, unless it is the
-  /// last one.
+  /// last one. While it is ejected nothing counts.
   [[nodiscard]] auto failed(outlier_settings const& settings, instant now) -> bool;
   /// An answer ends the row.
   void answered() noexcept { times_.clear(); }

@@ -32,7 +32,9 @@ struct candidate {
   std::uint64_t seed = 0;                 ///< tells servers apart for `method::hash`
   instant usable_from{always};            ///< until then it is out; `instant::max()`: for good
   std::int64_t in_flight = 0;
-  std::uint64_t turn = 0;  ///< when it is due, of the picker
+  // Of the picker: when it is due, for a request that was not sent before and for one that was.
+  std::uint64_t turn = 0;
+  std::uint64_t retry_turn = 0;
 };
 
 /// What a request says of its server.
@@ -56,7 +58,10 @@ class picker {
                           instant now) noexcept -> candidate*;
 
  private:
-  std::uint64_t turn_ = 0;  // of the last one that was taken
+  // Of the last one that was taken. What is sent again has turns of its own, or a server that fails
+  // would be the first for every request while the others take what it did not.
+  std::uint64_t turn_ = 0;
+  std::uint64_t retry_turn_ = 0;
 };
 
 }  // namespace tidegate::balance

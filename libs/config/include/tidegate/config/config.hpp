@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/balance/health.hpp>
+#include <tidegate/balance/name_record.hpp>
+#include <tidegate/balance/outlier.hpp>
+#include <tidegate/balance/picker.hpp>
+#include <tidegate/balance/retry.hpp>
 #include <tidegate/base/result.hpp>
 #include <tidegate/base/sha256.hpp>
 #include <tidegate/config/log_level.hpp>
@@ -47,15 +52,19 @@ struct listener_config {
   auto operator==(listener_config const&) const -> bool = default;
 };
 
-/// One server of an upstream: an `http` or `https` URL without a path.
+/// One server of an upstream: an `http` or `https` URL, or a path of a socket.
 struct upstream_server {
   bool tls = false;
-  std::string host;  ///< a name or an address; IPv6 without its brackets
+  std::string host;  ///< a name or an address; IPv6 without its brackets; empty for a socket
   std::uint16_t port = 0;
+  std::string path{};     ///< put before the request's; without a slash at its end
+  std::string socket{};   ///< of `unix:/path`; else empty
+  std::string written{};  ///< the URL as the operator wrote it
+  std::int64_t weight = 1;
   auto operator==(upstream_server const&) const -> bool = default;
 };
 
-/// `http://127.0.0.1:3000`
+/// `http://127.0.0.1:3000`, with its path; `unix:/path`
 [[nodiscard]] auto to_string(upstream_server const& server) -> std::string;
 
 /// `upstreams.NAME.tls`, for servers with `https`.
@@ -64,6 +73,8 @@ struct upstream_tls {
   std::optional<std::string> ca;  ///< PEM; the system's when it is missing
   std::optional<std::string>
       server_name;  ///< for SNI and verification; the URL's when it is missing
+  std::optional<std::string> certificate{};  ///< PEM, for servers that ask for one; with its key
+  std::optional<std::string> key{};
   auto operator==(upstream_tls const&) const -> bool = default;
 };
 
@@ -74,7 +85,23 @@ struct overload_config {
   auto operator==(overload_config const&) const -> bool = default;
 };
 
-/// `upstreams.NAME`
+/// `upstreams.NAME.health`
+struct health_config {
+  std::string path;
+  std::chrono::nanoseconds interval{0};
+  std::chrono::nanoseconds timeout{0};
+  balance::health_thresholds thresholds;
+  std::vector<balance::status_range> expect;
+  auto operator==(health_config const&) const -> bool = default;
+};
+
+/// `upstreams.NAME.resolve`
+struct resolve_config {
+  balance::resolve_bounds bounds;
+  std::optional<std::string> server;  ///< `ADDRESS:PORT` of a DNS server; else the system's
+  auto operator==(resolve_config const&) const -> bool = default;
+};
+
 /// Whether servers are spoken to by HTTP/2.
 enum class upstream_http2 : std::uint8_t {
   never,
@@ -82,16 +109,24 @@ enum class upstream_http2 : std::uint8_t {
   by_alpn,  ///< where the server agrees to it; HTTP/1.1 without TLS
 };
 
+/// `upstreams.NAME`
 struct upstream_config {
   std::string name;
   std::vector<upstream_server> servers;  ///< at least one
   std::chrono::nanoseconds connect_timeout{0};
   std::chrono::nanoseconds timeout{0};       ///< until the head of the response
   std::chrono::nanoseconds idle_timeout{0};  ///< between bytes
-  std::int64_t retries = 0;                  ///< of requests that are safe to retry
+  balance::retry_settings retry;             ///< `retry`, or `retries`
   upstream_http2 http2 = upstream_http2::never;
   upstream_tls tls;
   std::optional<overload_config> overload;
+  balance::method balance = balance::method::least;
+  std::optional<ratelimit::partition_source> hash_by;  ///< for `balance::method::hash`
+  resolve_config resolve;
+  std::optional<balance::outlier_settings> outlier;  ///< missing for `off`
+  std::optional<health_config> health;
+  std::optional<std::int64_t> max_connections;  ///< from this process
+  std::chrono::nanoseconds max_wait{0};         ///< for one of them
   auto operator==(upstream_config const&) const -> bool = default;
 };
 
@@ -180,12 +215,20 @@ struct scim_config {
 /// What answers the requests of a route.
 enum class route_service : std::uint8_t { upstream, echo, scim };
 
+/// One of `upstream: {stable: 95, canary: 5}` of a route.
+struct upstream_share {
+  std::size_t upstream = 0;  ///< position in `config::upstreams`
+  std::int64_t share = 0;    ///< of the sum of all; at least one is not 0
+  auto operator==(upstream_share const&) const -> bool = default;
+};
+
 /// One of `routes`; the first that matches a request takes it.
 struct route_config {
   std::string name;  ///< unique; the match as it is written when the operator gave none
   request_match match;
   route_service service = route_service::upstream;
   std::size_t upstream = 0;  ///< position in `config::upstreams`, for `route_service::upstream`
+  std::vector<upstream_share> split;  ///< where several upstreams share the requests; else empty
   std::vector<std::size_t> limits;  ///< positions in `config::policies`, in the order of the fields
   cost_config cost;
   std::optional<auth_config> auth;

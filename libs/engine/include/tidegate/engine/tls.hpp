@@ -21,11 +21,13 @@ struct tls_server_options {
 /// What a client offers to speak (RFC 7301).
 enum class alpn_offer : std::uint8_t { http1, http2, both };
 
-/// Whom a client believes.
+/// Whom a client believes, and what it shows.
 struct tls_client_options {
   bool verify = true;
   std::optional<std::string> ca;  ///< a file: PEM; the system's when it is missing
   alpn_offer offer = alpn_offer::http1;
+  std::optional<std::string> certificate{};  ///< a file for servers that ask: PEM, with the chain
+  std::optional<std::string> key{};          ///< a file: PEM, without a password
 };
 
 /// What the TLS connections of a listener or of an upstream share: TLS 1.2 or later, ciphers with

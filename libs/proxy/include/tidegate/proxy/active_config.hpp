@@ -2,8 +2,8 @@
 #pragma once
 
 #include <tidegate/config/config.hpp>
-#include <tidegate/engine/socket.hpp>
 #include <tidegate/engine/tls.hpp>
+#include <tidegate/proxy/server_set.hpp>
 #include <tidegate/ratelimit/overload.hpp>
 #include <tidegate/wire/http1_head.hpp>
 
@@ -72,9 +72,23 @@ struct route {
 /// A route as one thread uses it.
 struct worker_route {
   gateway::route const* route;
-  upstream_pool* pool;  // null for a service of our own
+  upstream_pool* pool;   // null for a service of our own
+  std::size_t upstream;  // the position of that of `pool`
   route_metrics* counts;
   std::vector<policy_metrics*> policies;  // in the order of its limits
+  /// Where upstreams share the requests: the same route with each of them, and how much of
+  /// all shares it has together with those before it.
+  std::vector<std::pair<std::uint64_t, std::unique_ptr<worker_route const>>> split{};
+
+  /// The route for one request; `randomness` is any number.
+  [[nodiscard]] auto chosen_by(std::uint64_t randomness) const -> worker_route const& {
+    auto const at = randomness % split.back().first;
+    auto found = split.begin();
+    while (found->first <= at) {
+      ++found;
+    }
+    return *found->second;
+  }
 };
 
 /// Appends the status line of HTTP/1.1, and Content-Type and Content-Length of what follows the
@@ -98,37 +112,48 @@ struct upstream_load {
   std::int64_t in_flight = 0;
 };
 
-/// The loads of upstreams by name, so that they stay the same over reloads. One that no
+/// What is known of upstreams by name, so that it stays the same over reloads. One that no
 /// active_config has any more is forgotten.
-class upstream_loads {
+class upstream_states {
  public:
   /// One that is there keeps its settings: they are changed when the reload can no longer fail.
-  [[nodiscard]] auto of(std::string const& name, overload_config const& settings)
+  [[nodiscard]] auto load_of(std::string const& name, overload_config const& settings)
       -> std::shared_ptr<upstream_load> {
-    std::erase_if(loads_, [](auto const& each) { return each.second.expired(); });
-    auto& known = loads_[name];
-    auto load = known.lock();
-    if (!load) {
-      load = std::make_shared<upstream_load>(settings);
-      known = load;
-    }
-    return load;
+    return found_or_made(loads_, name, [&] { return std::make_shared<upstream_load>(settings); });
+  }
+  /// The same for its servers.
+  [[nodiscard]] auto servers_of(upstream_config const& settings) -> std::shared_ptr<server_set> {
+    return found_or_made(servers_, settings.name, [&] {
+      auto made = std::make_shared<server_set>();
+      made->use(settings);
+      return made;
+    });
   }
 
  private:
+  template <class State, class Make>
+  [[nodiscard]] static auto found_or_made(std::map<std::string, std::weak_ptr<State>>& all,
+                                          std::string const& name, Make const& make)
+      -> std::shared_ptr<State> {
+    std::erase_if(all, [](auto const& each) { return each.second.expired(); });
+    auto& known = all[name];
+    auto state = known.lock();
+    if (!state) {
+      state = make();
+      known = state;
+    }
+    return state;
+  }
+
   std::map<std::string, std::weak_ptr<upstream_load>> loads_;
+  std::map<std::string, std::weak_ptr<server_set>> servers_;
 };
 
 struct upstream {
   upstream_config const* settings = nullptr;
   std::shared_ptr<upstream_load> load;  ///< with `overload` only
-  struct server {
-    std::string authority;  ///< what a Host field would say
-    engine::socket_address address;
-    std::optional<std::string> tls_name;  ///< whom TLS must prove to be there; missing in clear
-  };
-  std::vector<server> servers;
-  std::optional<engine::tls_context> tls;  ///< when any of them has a `tls_name`
+  std::shared_ptr<server_set> servers;
+  std::optional<engine::tls_context> tls;  ///< when any server is `https`
 };
 
 /// A configuration in the form that requests are served by. Immutable and shared by all threads.
@@ -143,9 +168,9 @@ struct active_config {
   std::string description_json;   ///< of /.well-known/tidegate
   std::string description_html;
 
-  /// Reads certificates and resolves the names of servers, which may take time. An error is one
-  /// line for people.
-  [[nodiscard]] static auto make(gateway::config config, policy_ids& ids, upstream_loads& loads)
+  /// Reads certificates. An error is one line for people. Servers that are known by another
+  /// configuration stay as they are until `server_set::use`.
+  [[nodiscard]] static auto make(gateway::config config, policy_ids& ids, upstream_states& states)
       -> result<std::shared_ptr<active_config const>, std::string>;
 };
 

@@ -2,6 +2,7 @@
 #include "phases/key/key_dispatch.hpp"
 
 #include "phases/exchange.hpp"
+#include "request/forwarded_head.hpp"
 
 #include <tidegate/base/fail_point.hpp>
 #include <tidegate/http/date.hpp>
@@ -19,7 +20,9 @@ using wire::known_field;
   switch (why) {
     case upstream_failure::connect_refused:
     case upstream_failure::connect_timeout: return upstream_fault::not_connected;
-    case upstream_failure::no_descriptor: return upstream_fault::no_connection;
+    case upstream_failure::no_descriptor:
+    case upstream_failure::busy:
+    case upstream_failure::no_server: return upstream_fault::no_connection;
     case upstream_failure::refused_stream: return upstream_fault::refused;
     case upstream_failure::closed_unanswered: return upstream_fault::stale;
     case upstream_failure::timeout:
@@ -50,16 +53,59 @@ auto kept_answer::lines(bool is_protected) const -> response_lines {
 }
 
 void key_dispatch::connect(bool fresh) {
-  auto const taken = route_.pool->take(fresh);
+  auto& pool = *route_.pool;
+  auto const retry = connects_++;
+  if (retry == 0) {
+    pool.count_request();
+  } else if (failure_ != upstream_failure::closed_unanswered) {
+    if (!pool.may_retry()) {
+      phase_.perform(
+          phase_.run().upstream_failed(upstream_fault::no_connection, worker_.key_time()));
+      return;
+    }
+    if (!pool.has_server_besides(failed_.ids())) {
+      pause_for(
+          balance::backoff_before(retry, pool.target().settings->retry.backoff, worker_.random()));
+      return;
+    }
+  }
+  take_connection(fresh);
+}
+
+void key_dispatch::take_connection(bool fresh) {
+  auto const taken = route_.pool->take(
+      {.fresh = fresh,
+       .has_waited = wait_until_.has_value(),
+       .server = {.hash = phase_.owner()->context().server_hash, .avoid = failed_.ids()}});
+  server_ = route_.pool->last_server();
+  if (!taken && taken.error() == upstream_failure::busy) {
+    bool const is_next = wait_until_.has_value();  // it has waited before
+    if (!is_next) {
+      wait_until_ = route_.pool->limit().may_wait_until();
+    }
+    if (wait_until_ && worker_.loop.now() < *wait_until_) {
+      wait_for(route_.pool->limit(), *wait_until_, is_next);
+      return;
+    }
+  }
   if (!taken) {
     upstream_failed(taken.error(), {});
     return;
   }
   upstream_ = *taken;
-  phase_.owner()->log().set_server(route_.pool->target().servers[upstream_->server()].authority);
+  phase_.owner()->log().set_server(upstream_->server().server->identity.authority);
   upstream_->start(*this, head_.method, {});
   if (upstream_ != nullptr && upstream_->is_connected()) {
     upstream_connected();
+  }
+}
+
+void key_dispatch::pause_ended(bool is_late) {
+  auto const self = phase_.shared_from_this();  // it may end in this call
+  if (is_late || phase_.owner() == nullptr) {
+    upstream_failed(upstream_failure::busy, {});
+  } else {
+    take_connection(false);
   }
 }
 
@@ -76,6 +122,10 @@ void key_dispatch::send(std::uint32_t attempt) {
     head_.lines.append("Idempotency-Attempt: ").append(std::to_string(attempt)).append("\r\n");
   }
   head_.lines.append("\r\n");
+  if (auto const& path = upstream_->server().server->identity.base_path; !path.empty()) {
+    std::size_t none = 0;
+    put_base_path(head_.lines, path, none);
+  }
   upstream_->await_answer();
   send_content();
   fail_point("request_sent");
@@ -111,6 +161,7 @@ void key_dispatch::resume() {
 }
 
 void key_dispatch::drop() {
+  end_pause();
   if (upstream_ != nullptr) {
     std::exchange(upstream_, nullptr)->abandon();
   }
@@ -119,6 +170,10 @@ void key_dispatch::drop() {
 void key_dispatch::upstream_failed(upstream_failure why, std::string /*unsent*/) {
   auto const self = phase_.shared_from_this();  // it may end in this call
   upstream_ = nullptr;
+  failure_ = why;
+  if (was_not_sent(why)) {
+    failed_.add(server_);
+  }
   if (phase_.owner() != nullptr) {
     phase_.owner()->context().reason = reason_of(why);
   }

@@ -25,12 +25,19 @@ struct kept_answer {
 
 /// Sends a request with a key to its upstream, or to a service of our own, and keeps the answer.
 /// What happens goes to the execution of its phase.
-class key_dispatch final : public upstream_user {
+class key_dispatch final : public upstream_user, private request_pause {
  public:
   key_dispatch(key_phase& phase, worker& on, worker_route const& route, keyed_head& head,
                keyed_content& content)
-      : phase_(phase), worker_(on), route_(route), head_(head), content_(content) {}
+      : request_pause(on),
+        phase_(phase),
+        worker_(on),
+        route_(route),
+        head_(head),
+        content_(content) {}
 
+  /// Takes a connection. Once more it is a retry of the budget, after a pause where all servers
+  /// have failed; not where a connection that rested was closed by its server.
   void connect(bool fresh);
   /// `attempt` is that of the claim; 0 where there is none.
   void send(std::uint32_t attempt);
@@ -38,6 +45,8 @@ class key_dispatch final : public upstream_user {
   void resume();
   /// Wants no answer any more.
   void drop();
+  /// Why it failed last.
+  [[nodiscard]] auto failure() const noexcept -> upstream_failure { return failure_; }
   [[nodiscard]] auto waiting_octets() const noexcept -> std::size_t {
     return upstream_ != nullptr ? upstream_->waiting_octets() : 0;
   }
@@ -60,6 +69,8 @@ class key_dispatch final : public upstream_user {
   [[nodiscard]] auto request_done() const -> bool override { return content_.is_taken(); }
   [[nodiscard]] auto client_is_full() const -> bool override;
 
+  void pause_ended(bool is_late) override;
+  void take_connection(bool fresh);
   void send_content();
   void ask_service();
   void service_answered(scim_answer answer);
@@ -71,6 +82,11 @@ class key_dispatch final : public upstream_user {
   keyed_head& head_;
   keyed_content& content_;
   upstream_stream* upstream_ = nullptr;
+  std::optional<instant> wait_until_;  // for a connection
+  std::uint32_t server_ = 0;           // that was chosen last
+  std::int64_t connects_ = 0;
+  upstream_failure failure_ = upstream_failure::connect_refused;
+  failed_servers failed_;
   instant late_until_{};
   kept_answer answer_;
 };

@@ -40,13 +40,19 @@ using failure = idempotency::store_failure;
   }
 }
 
+/// A request with a key is sent again only when it cannot have arrived.
+[[nodiscard]] auto connection_tries_of(worker_route const& route) -> std::int64_t {
+  auto const& retry = route.pool->target().settings->retry;
+  return retry.has(balance::retry_cause::connect) ? retry.attempts + 1 : 1;
+}
+
 [[nodiscard]] auto options_of(worker_route const& route, keyed_head const& head)
     -> idempotency::execution_options {
   auto const& settings = *route.route->settings->idempotency;
   return {.bypasses_failed_store = settings.pass_on_store_failure,
           .connects = !head.service,
           .seals = settings.seal,
-          .tries_max = head.service ? 1 : route.pool->target().settings->retries + 1,
+          .tries_max = head.service ? 1 : connection_tries_of(route),
           .body_max = static_cast<std::size_t>(settings.max_response)};
 }
 
@@ -508,12 +514,12 @@ void key_phase::answer(idempotency::action const& how) {
   }
   auto& context = to.context();
   if (is_unsent) {
-    bool const is_full = how.fault == idempotency::upstream_fault::no_connection;
-    if (is_full) {
-      to.forward().set_tries(0);  // the service was not asked
+    auto const why = dispatch_.failure();
+    if (was_not_asked(why)) {
+      to.forward().set_tries(0);
     }
-    context.reply = failure_reply(
-        is_full ? upstream_failure::no_descriptor : upstream_failure::connect_refused, to.texts());
+    context.reply =
+        failure_reply(was_not_asked(why) ? why : upstream_failure::connect_refused, to.texts());
     context.reply->retry_after = 1s;
   } else {
     context.reply =

@@ -97,6 +97,9 @@ class http2_client_session {
   void send_end(http2_stream& on, std::string_view trailers = {});
   /// Wants no answer any more, or has it before the request was whole.
   void reset(http2_stream& on, http2_error why);
+  /// While a response begins: whether what came behind its head resets the stream before its end.
+  /// `is_all`: nothing comes after that, so that a response without its end breaks off too.
+  [[nodiscard]] auto breaks_off(http2_stream const& on, bool is_all) const noexcept -> bool;
   /// What was not taken of the response's content is gone by now.
   void let_send(http2_stream& on);
   /// Asks the server whether it is there: it has to answer, which is input.
