@@ -4,7 +4,8 @@
 //
 // - never a crash, and never a look outside of the bytes;
 // - a response is shown only with a head that HTTP/1.1 would read the same, and once a stream;
-// - content comes only between a head and its end, and never more than its length says;
+// - content comes only between a head and its end, and never more than its length says; a tunnel by
+//   extended CONNECT has no trailers;
 // - every stream that was opened is reported to be over, or is there when the session is destroyed;
 // - what is said is whole frames of the kinds that a client sends, none too large, and nothing
 //   after the end.
@@ -35,19 +36,25 @@ class client final : public http2_client_events {
   void ask(instant now) {
     while (session.takes_requests() &&
            session.streams_count() < std::min<std::size_t>(4, session.streams_max())) {
-      auto const kind = asked_++ % 4;
-      auto const asked = kind == 0 ? method::head : kind == 1 ? method::get : method::post;
+      auto const kind = asked_++ % 5;
+      bool const has_body = kind == 2 || kind == 3;
+      auto const asked = kind == 0   ? method::head
+                         : kind == 1 ? method::get
+                         : has_body  ? method::post
+                                     : method::connect;
       auto const [stream, body] =
           session.open({.method = kind == 0   ? "HEAD"
                                   : kind == 1 ? "GET"
-                                              : "POST",
+                                  : has_body  ? "POST"
+                                              : "CONNECT",
                         .scheme = "http",
                         .authority = "a",
                         .path = "/",
-                        .field_lines = kind >= 2 ? "Transfer-Encoding: chunked\r\n" : "A: b\r\n"},
+                        .protocol = kind == 4 ? "websocket" : "",
+                        .field_lines = has_body ? "Transfer-Encoding: chunked\r\n" : "A: b\r\n"},
                        asked, now);
       streams_[stream.id()] = {.stream = &stream, .asked = asked};
-      if (kind >= 2) {
+      if (has_body) {
         session.send_content(stream, std::string(kind == 2 ? 5 : 100'000, 'x'));
       }
       if (kind == 2) {
@@ -67,7 +74,10 @@ class client final : public http2_client_events {
   void response(http2_stream& on, response_head const& head) override {
     auto& state = streams_.at(on.id());
     check(!std::exchange(state.answered, true), "once a stream");
-    if (head.body().kind != body_kind::until_close) {
+    state.is_tunnel = state.asked == method::connect && head.status() < 300;
+    if (state.is_tunnel) {
+      session.send_content(on, "hello");
+    } else if (head.body().kind != body_kind::until_close) {
       state.content_max = head.body().length;
     }
     std::string text;
@@ -90,6 +100,7 @@ class client final : public http2_client_events {
   void end_of_response(http2_stream& on, std::string_view trailers) override {
     auto& state = streams_.at(on.id());
     check(state.answered && !std::exchange(state.ended, true), "one end");
+    check(!state.is_tunnel || trailers.empty(), "no trailers");
     body_decoder again(body_framing{.kind = body_kind::chunked});
     std::string text("0\r\n");
     text.append(trailers).append("\r\n");
@@ -109,6 +120,7 @@ class client final : public http2_client_events {
   struct state {
     http2_stream* stream = nullptr;
     method asked = method::get;
+    bool is_tunnel = false;
     bool answered = false;
     bool ended = false;
     std::uint64_t content = 0;

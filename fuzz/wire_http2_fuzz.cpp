@@ -5,7 +5,9 @@
 // - never a crash, and never a look outside of the bytes;
 // - a request is shown only with a head that HTTP/1.1 would read the same, and at most once a
 //   stream;
-// - content comes only between a request and its end, and never more than its length says;
+// - content comes only between a request and its end, and never more than its length says; that of
+//   an extended CONNECT also behind the end of what was sent to it;
+// - an extended CONNECT has no trailers;
 // - every stream that was reported is reported to be over, or is there when the session is
 //   destroyed;
 // - what may be under way at once has a bound;
@@ -70,7 +72,10 @@ class answers final : public http2_events {
   void request(http2_stream& on, request_head const& head) override {
     check(!streams_.contains(on.id()), "once a stream");
     auto& state = streams_[on.id()];
-    if (head.body().kind == body_kind::content_length) {
+    state.is_connect = head.is_extended_connect();
+    if (state.is_connect) {
+      check(head.upgrade_asked() && head.method() == method::get, "an upgrade");
+    } else if (head.body().kind == body_kind::content_length) {
       state.content_max = head.body().length;
     } else if (head.body().kind == body_kind::none) {
       state.content_max = 0;
@@ -98,6 +103,7 @@ class answers final : public http2_events {
   }
   void end_of_request(http2_stream& on, std::string_view trailers) override {
     check(!std::exchange(streams_.at(on.id()).ended, true), "one end");
+    check(!streams_.at(on.id()).is_connect || trailers.empty(), "no trailers");
     body_decoder again(body_framing{.kind = body_kind::chunked});
     std::string text("0\r\n");
     text.append(trailers).append("\r\n");
@@ -109,6 +115,7 @@ class answers final : public http2_events {
 
  private:
   struct state {
+    bool is_connect = false;
     bool answered = false;
     bool ended = false;
     std::uint64_t content = 0;
@@ -160,6 +167,7 @@ extern "C" auto LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t siz
   bytes.remove_prefix(1);
   http2_limits limits;
   limits.concurrent_streams_max = 8;
+  limits.extended_connect = true;
   auto const all = std::make_unique<answers>(limits);
   instant now{std::chrono::hours(1)};
   bool alive = all->session.receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", now);

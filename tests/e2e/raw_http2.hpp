@@ -41,7 +41,18 @@ inline auto number_of(std::string_view octets) -> std::uint32_t {
 /// One end of a connection of HTTP/2 that sends frames one by one, and whatever it likes.
 class raw_frames {
  public:
-  explicit raw_frames(connection over) : connection_(std::move(over)) {}
+  explicit raw_frames(connection over) : connection_(std::move(over)) {
+    nghttp2_hd_inflate_new(&inflater_);
+  }
+  raw_frames(raw_frames&& other) noexcept
+      : connection_(std::move(other.connection_)),
+        inflater_(std::exchange(other.inflater_, nullptr)) {}
+  auto operator=(raw_frames&&) -> raw_frames& = delete;
+  ~raw_frames() {
+    if (inflater_ != nullptr) {
+      nghttp2_hd_inflate_del(inflater_);
+    }
+  }
 
   void send(std::uint8_t type, std::uint8_t flags, std::uint32_t stream, std::string_view payload) {
     std::string out;
@@ -84,9 +95,48 @@ class raw_frames {
   }
   auto socket() -> connection& { return connection_; }
 
+  struct field_block {
+    std::uint32_t stream = 0;
+    bool is_last = false;
+    std::string fields;  ///< `name: value` and a line break each
+  };
+  /// What a frame of HEADERS says. Each has to be decoded.
+  auto decode(frame const& head) -> field_block {
+    field_block out{head.stream, (head.flags & 1U) != 0, {}};
+    auto const* at = reinterpret_cast<std::uint8_t const*>(head.payload.data());
+    auto left = head.payload.size();
+    for (int flags = 0; (flags & NGHTTP2_HD_INFLATE_FINAL) == 0;) {
+      nghttp2_nv field{};
+      auto const size = nghttp2_hd_inflate_hd2(inflater_, &field, &flags, at, left, 1);
+      if (size < 0) {
+        throw std::runtime_error("no field block");
+      }
+      at += size;
+      left -= static_cast<std::size_t>(size);
+      if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
+        out.fields.append(reinterpret_cast<char const*>(field.name), field.namelen)
+            .append(": ")
+            .append(reinterpret_cast<char const*>(field.value), field.valuelen)
+            .append("\n");
+      }
+    }
+    nghttp2_hd_inflate_end_headers(inflater_);
+    return out;
+  }
+
  private:
   connection connection_;
+  nghttp2_hd_inflater* inflater_ = nullptr;
 };
+
+/// A field as HPACK writes it when no table is to know it.
+inline auto literal(std::string_view name, std::string_view value) -> std::string {
+  std::string out(1, '\0');
+  for (auto const text : {name, value}) {
+    out.append(1, static_cast<char>(text.size())).append(text);  // less than 127 octets
+  }
+  return out;
+}
 
 /// A client of that kind.
 class raw_client : public raw_frames {
@@ -117,46 +167,11 @@ class raw_server : public raw_frames {
       throw std::runtime_error("no preface");
     }
     send(settings, 0, 0, with);
-    nghttp2_hd_inflate_new(&inflater_);
-  }
-  raw_server(raw_server&& other) noexcept
-      : raw_frames(std::move(other)), inflater_(std::exchange(other.inflater_, nullptr)) {}
-  auto operator=(raw_server&&) -> raw_server& = delete;
-  ~raw_server() {
-    if (inflater_ != nullptr) {
-      nghttp2_hd_inflate_del(inflater_);
-    }
   }
 
-  struct request {
-    std::uint32_t stream = 0;
-    bool is_last = false;
-    std::string fields;  ///< `name: value` and a line break each
-  };
+  using request = field_block;
   /// The next HEADERS, whatever comes before it: those of a request, or trailers.
-  auto read_request() -> request {
-    auto const head = read(headers);
-    request out{head.stream, (head.flags & 1U) != 0, {}};
-    auto const* at = reinterpret_cast<std::uint8_t const*>(head.payload.data());
-    auto left = head.payload.size();
-    for (int flags = 0; (flags & NGHTTP2_HD_INFLATE_FINAL) == 0;) {
-      nghttp2_nv field{};
-      auto const size = nghttp2_hd_inflate_hd2(inflater_, &field, &flags, at, left, 1);
-      if (size < 0) {
-        throw std::runtime_error("no field block");
-      }
-      at += size;
-      left -= static_cast<std::size_t>(size);
-      if ((flags & NGHTTP2_HD_INFLATE_EMIT) != 0) {
-        out.fields.append(reinterpret_cast<char const*>(field.name), field.namelen)
-            .append(": ")
-            .append(reinterpret_cast<char const*>(field.value), field.valuelen)
-            .append("\n");
-      }
-    }
-    nghttp2_hd_inflate_end_headers(inflater_);
-    return out;
-  }
+  auto read_request() -> request { return decode(read(headers)); }
   /// `:status: 200` and more fields, as HPACK writes them.
   void answer(std::uint32_t stream, bool last = false, std::string_view block = {}) {
     send(headers, last ? 5 : 4, stream, "\x88" + std::string(block));
@@ -166,9 +181,6 @@ class raw_server : public raw_frames {
     answer(stream);
     send(data, 1, stream, content);
   }
-
- private:
-  nghttp2_hd_inflater* inflater_ = nullptr;
 };
 
 }  // namespace tidegate::e2e

@@ -48,6 +48,7 @@ class head_reader : head_scanner {
     begin_message(out);
     out.expects_continue_ = false;
     out.accepts_trailers_ = false;
+    out.extended_connect_ = false;
     if (skip_empty_lines()) {
       limit_first_line(limits.request_line_octets_max);
       if (has_news(already_seen) && read_request_line(out) && read_fields(out, &out)) {
@@ -63,6 +64,7 @@ class head_reader : head_scanner {
     begin_message(out);
     out.expects_continue_ = false;
     out.accepts_trailers_ = false;
+    out.extended_connect_ = parts.extended_connect;
     out.minor_version_ = 1;
     if (take_request_line(parts, limits, out) && take_fields(parts.fields, out, &out)) {
       finish_request(out);

@@ -249,9 +249,10 @@ constexpr auto rows_until_scim = std::to_array<option>({
         "routes.auth.bearer-tokens.read-only", boolean("false"),
         "The token may only read: methods other than GET, HEAD and OPTIONS get 403."),
     row("routes.upgrade", choice("", "websocket").one_or_list().left_out("none"),
-        "For a route with `upstream`. `websocket`: a client may upgrade its connection to a "
-        "WebSocket, and bytes pass in both directions. If left out, `Upgrade` is not forwarded, "
-        "and the request is a plain one."),
+        "For a route with `upstream`. `websocket`: a client may open a WebSocket, by `Upgrade` "
+        "over HTTP/1.1 and by extended CONNECT over HTTP/2 (RFC 8441), and bytes pass in both "
+        "directions. If left out, `Upgrade` is not forwarded, and the request is a plain one; an "
+        "extended CONNECT is 501."),
     field<&route_config::tunnel_idle_timeout>(
         "routes.tunnel-idle-timeout", duration("10m", 1, 366 * day),
         "With `upgrade`: how long nothing may pass in either direction of an upgraded connection. "

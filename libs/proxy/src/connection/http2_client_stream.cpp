@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection/http2_client_stream.hpp"
 
+#include "request/websocket_handshake.hpp"
+
 namespace tidegate::gateway {
 
 namespace {
@@ -33,6 +35,7 @@ void http2_client_stream::begin(wire::request_head const& head) {
   auto& on = connection_.worker_;
   is_head_request_ = head.method() == wire::method::head;
   chunks_ = head.body().kind == wire::body_kind::chunked;
+  is_connect_ = head.is_extended_connect();
   received_at_ = on.loop.now();
   exchange_ = on.exchanges->take();
   exchange_->begin(*this, head, connection_.from_);
@@ -45,7 +48,15 @@ auto http2_client_stream::take(std::string_view bytes) -> bool {
     return !tunnel_ || tunnel_->reads_client();
   }
   if (!exchange_) {
+    if (was_tunnel_) {  // nothing reads any more, as of a socket that is closed
+      connection_.session_.reset(*stream_, wire::http2_error::cancel);
+      connection_.write_soon();
+    }
     return true;  // answered already
+  }
+  if (is_connect_) {
+    keep_early(std::move(early_.octets.append(bytes)));
+    return false;  // at most a window of it
   }
   body_octets_ += bytes.size();
   auto const& max_body = connection_.worker_.current->active->config.http.max_body;
@@ -70,8 +81,8 @@ void http2_client_stream::take_end(std::string_view trailers) {
     tunnel_->client_ended();
     return;
   }
-  if (!exchange_) {
-    return;
+  if (!exchange_ || is_connect_) {
+    return;  // of a tunnel that is not open yet it comes to light then
   }
   if (!chunks_ || trailers.empty()) {
     exchange_->body(chunks_ ? wire::last_chunk_and_end : std::string_view(), 0, true);
@@ -124,14 +135,15 @@ void http2_client_stream::resume_waiting() {
 
 auto http2_client_stream::held_octets() const -> std::size_t {
   auto const users = owner_.use_count();
-  return (exchange_ ? exchange_->waiting_octets() : 0) + (tunnel_ ? tunnel_->waiting_octets() : 0) +
+  return early_.octets.size() + (exchange_ ? exchange_->waiting_octets() : 0) +
+         (tunnel_ ? tunnel_->waiting_octets() : 0) +
          (users > 0 ? text_octets_ / static_cast<std::size_t>(users) : 0);
 }
 
 auto http2_client_stream::waits_for_content() const -> bool {
   // In a call of gRPC both sides may be silent for as long as they like once it is answered.
   bool const is_stream = exchange_ && head_sent_ && exchange_->context().grpc != grpc_kind::none;
-  return !stream_->is_received() && !tunnel_ && !is_stream &&
+  return !stream_->is_received() && !tunnel_ && !is_stream && !(exchange_ && is_connect_) &&
          !(exchange_ && exchange_->is_above_high_watermark());
 }
 
@@ -174,11 +186,15 @@ void http2_client_stream::send_body(std::string_view bytes) {
 
 void http2_client_stream::send_end(response_end const& how) {
   auto const over = std::move(tunnel_);
+  was_tunnel_ = over != nullptr;
   if (how.is_cut) {
     connection_.session_.reset(
         *stream_, over ? wire::http2_error::cancel : wire::http2_error::internal_error);
   } else {
     connection_.session_.send_end(*stream_, how.trailers);
+    if (over && stream_->waiting_octets() == 0 && !stream_->is_received()) {
+      connection_.session_.reset(*stream_, wire::http2_error::no_error);
+    }
   }
   is_over();
 }
@@ -239,11 +255,28 @@ void http2_client_stream::resume() {
 void http2_client_stream::begin_tunnel(std::unique_ptr<tunnel> made,
                                        wire::response_head const& head, wire::field_set const& drop,
                                        std::string_view field_lines) {
-  auto const lines = lines_of(connection_.worker_.http2_text, head, drop, field_lines);
+  auto& text = connection_.worker_.http2_text;
+  text = std::string(lines_of(text, head, drop, field_lines));
+  (void)take_line(text, "sec-websocket-accept");
+  auto const early = std::exchange(early_.octets, {});
   tunnel_ = std::move(made);
   head_sent_ = true;
-  connection_.session_.send_head(*stream_, 200, lines, false);  // RFC 8441, section 5
+  connection_.session_.send_head(*stream_, 200, text, false);  // RFC 8441, section 5
   is_over();
+  if (!early.empty()) {
+    tunnel_->client_sent(early);
+    if (tunnel_ && tunnel_->reads_client()) {
+      connection_.session_.let_send(*stream_);
+    }
+  }
+  if (tunnel_ && stream_->is_received()) {
+    tunnel_->client_ended();
+  }
+}
+
+void http2_client_stream::keep_early(std::string octets) {
+  early_.octets = std::move(octets);
+  connection_.worker_.count_buffered(early_.counted, early_.octets.size());
 }
 
 void http2_client_stream::end_sending() {
@@ -271,6 +304,9 @@ auto http2_client_stream::has(room what) const -> bool {
 
 void http2_client_stream::is_over() {
   has_asked();
+  if (is_connect_) [[unlikely]] {
+    keep_early({});
+  }
   if (exchange_) {
     connection_.worker_.exchanges->recycle(std::move(exchange_));
   }

@@ -19,6 +19,8 @@ class http2_client_stream final : public client_stream {
   void reuse(wire::http2_stream& as) {
     stream_ = &as;
     chunks_ = false;
+    is_connect_ = false;
+    was_tunnel_ = false;
     is_head_request_ = false;
     head_sent_ = false;
     waits_for_ = room::any;
@@ -40,6 +42,9 @@ class http2_client_stream final : public client_stream {
   /// No client waits for an answer any more.
   void abandon(int status = status_client_closed) {
     has_asked();
+    if (is_connect_) {
+      keep_early({});
+    }
     if (exchange_) {
       exchange_->abandon(status);
       connection_.worker_.exchanges->recycle(std::move(exchange_));
@@ -65,6 +70,8 @@ class http2_client_stream final : public client_stream {
   /// True when it is the client that is waited for, to send the rest of its request.
   [[nodiscard]] auto waits_for_content() const -> bool;
   [[nodiscard]] auto received_at() const -> instant { return received_at_; }
+  /// True while it is a tunnel, which has its own time.
+  [[nodiscard]] auto is_tunnel() const noexcept -> bool { return tunnel_ != nullptr; }
   /// When content of the response began to wait for the client.
   [[nodiscard]] auto waiting_since() const -> instant { return waiting_since_; }
 
@@ -105,6 +112,8 @@ class http2_client_stream final : public client_stream {
     }
   }
 
+  /// What an extended CONNECT sends before it is answered.
+  void keep_early(std::string octets);
   /// The exchange has said all it has to say, and is called no more.
   void is_over();
 
@@ -113,6 +122,8 @@ class http2_client_stream final : public client_stream {
   std::unique_ptr<exchange> exchange_;
   std::unique_ptr<tunnel> tunnel_;  // in the place of the exchange, after an upgrade
   bool chunks_ = false;             // the request's body is framed here
+  bool is_connect_ = false;         // an extended CONNECT (RFC 8441)
+  bool was_tunnel_ = false;
   bool is_head_request_ = false;
   bool head_sent_ = false;
   mutable room waits_for_ = room::any;
@@ -121,6 +132,10 @@ class http2_client_stream final : public client_stream {
   std::weak_ptr<void const> owner_;
   std::size_t text_octets_ = 0;
   std::uint64_t body_octets_ = 0;
+  struct {
+    std::string octets;
+    std::size_t counted = 0;
+  } early_;  // behind an extended CONNECT, until it is answered
   instant received_at_{};
   instant waiting_since_{};
 };

@@ -36,6 +36,7 @@ constexpr auto rest_after = 1s;
 [[nodiscard]] auto limits_of(active_config const& active) -> wire::http2_limits {
   wire::http2_limits limits;
   limits.head = active.head_limits;
+  limits.extended_connect = active.upgrades_websocket;
   return limits;
 }
 
@@ -360,7 +361,7 @@ void http2_connection::time_is_up() {
     }
     if (each->waits_for_content() && now - each->received_at() >= settings.body_timeout) {
       each->refuse(408);
-    } else if (on.waiting_octets() > 0 &&
+    } else if (on.waiting_octets() > 0 && !each->is_tunnel() &&
                now - std::max(progress_.content_sent_at, each->waiting_since()) >=
                    settings.idle_timeout) {
       each->abandon();

@@ -8,6 +8,7 @@
 #include "phases/tunnel/upgrade.hpp"
 #include "request/key_replies.hpp"
 #include "request/scim_request_of.hpp"
+#include "request/websocket_handshake.hpp"
 #include "services/wall_clock.hpp"
 
 #include <tidegate/http/accept.hpp>
@@ -63,7 +64,8 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   scim_operation_ = scim_operation::none;
   request_.octets_at_hand = octets_at_hand;
   request_.is_done = request.body().kind == wire::body_kind::none;
-  if (request.has(known_field::content_type)) {
+  request_.is_connect = request.is_extended_connect();
+  if (request.has(known_field::content_type) && !request_.is_connect) {
     context_.grpc = grpc_kind_of(request);
   }
   log_.reset();
@@ -146,7 +148,7 @@ void exchange::look_at_quotas() {
 
 auto exchange::enter_key() -> step {
   bool const is_handled = context_.handler == handler::forward || context_.handler == handler::scim;
-  if (!is_handled) {
+  if (!is_handled || request_.is_connect) {
     return step::next;
   }
   auto& keys = *worker_.shared.idempotency;
@@ -305,15 +307,46 @@ void exchange::handle() {
   }
 }
 
+/// Only HTTP/1.1 has keys: an extended CONNECT gets one of ours, and that of a client is checked
+/// where the upstream may speak HTTP/2, whose servers see none (RFC 6455, section 4.2.1). False
+/// when the request is answered.
+auto exchange::begin_upgrade() -> bool {
+  request_.websocket_key.clear();
+  if (request_.is_connect) {
+    request_.websocket_key = make_websocket_key();
+    if (request_.websocket_key.empty()) {
+      context_.reply = problem_reply(texts(), "no-random-octets", 500, "Internal Server Error",
+                                     "The gateway cannot make a key for the WebSocket.");
+      respond();
+      return false;
+    }
+  } else if (context_.route->pool->target().settings->http2 != upstream_http2::never &&
+             !is_websocket_key(only_value_of(*context_.head, "sec-websocket-key"))) {
+    context_.reply = problem_reply(texts(), "websocket-key", 400, "Bad Request",
+                                   "The request has no valid Sec-WebSocket-Key.");
+    respond();
+    return false;
+  }
+  return true;
+}
+
 void exchange::begin_forward() {
   auto const& route = *context_.route_settings().settings;
   context_.upgrades = route.upgrades_websocket && asks_for_websocket(*context_.head);
   if (context_.head->upgrade_asked() && !route.upgrades_websocket) [[unlikely]] {
     worker_.shared.note_upgrade(route.name);
   }
+  std::string_view key;
+  if (context_.upgrades) [[unlikely]] {
+    if (!begin_upgrade()) {
+      return;
+    }
+    key = request_.websocket_key;
+  }
   auto& text = forward_.text();
   text.clear();
-  append_forwarded_head(text, context_, client_->protocol(), {.upgrade = context_.upgrades},
+  append_forwarded_head(text, context_, client_->protocol(),
+                        {.upgrade = context_.upgrades, .websocket_key = key},
                         {worker_.field_lines, worker_.text, worker_.lines});
   if (context_.method == wire::method::options) [[unlikely]] {
     auto const left = max_forwards_of(context_, texts());

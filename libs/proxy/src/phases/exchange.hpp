@@ -137,6 +137,7 @@ class exchange final {
   void quotas_answered(store::spend_answer const& answer);
   void handle();
   void begin_forward();
+  [[nodiscard]] auto begin_upgrade() -> bool;
   void begin_bridge();
   void begin_scim();
   void ask_scim();
@@ -163,7 +164,9 @@ class exchange final {
   scim_operation scim_operation_ = scim_operation::none;
   struct {
     bool is_done = false;
+    bool is_connect = false;           // an extended CONNECT (RFC 8441)
     std::uint64_t octets_at_hand = 0;  // of the body, or more, when the head came
+    std::string websocket_key;         // that an extended CONNECT goes on with
   } request_;
   std::size_t counted_ = 0;  // of `held_octets`
   quota_phase quota_;

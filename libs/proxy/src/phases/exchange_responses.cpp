@@ -5,6 +5,7 @@
 #include "phases/tunnel/tunnel.hpp"
 #include "phases/tunnel/upgrade.hpp"
 #include "request/key_replies.hpp"
+#include "request/websocket_handshake.hpp"
 #include "services/wall_clock.hpp"
 
 #include <new>
@@ -52,6 +53,15 @@ void exchange::take_head(wire::response_head const& head) {
     }
     bridge_.reset();
   }
+  if (request_.is_connect && head.status() < 300) [[unlikely]] {
+    // To an extended CONNECT it would say that the tunnel is open.
+    forward_.abandon();
+    context_.reply = problem_reply(texts(), "upstream-no-upgrade", 502, "Bad Gateway",
+                                   "The service behind this gateway answered a request for a "
+                                   "WebSocket with a plain response.");
+    respond();
+    return;
+  }
   context_.status = head.status();
   context_.reason = {};
   context_.answered_at = worker_.loop.now();
@@ -97,6 +107,10 @@ void exchange::take_end(std::string_view trailers) {
 
 auto exchange::take_upgrade(wire::response_head const& head, upstream_stream& from) -> bool {
   if (!context_.upgrades || !is_websocket(head)) {
+    return false;
+  }
+  if (request_.is_connect &&
+      only_value_of(head, "sec-websocket-accept") != websocket_accept_of(request_.websocket_key)) {
     return false;
   }
   auto const now = worker_.loop.now();

@@ -38,6 +38,7 @@ auto reason_of(upstream_failure why) noexcept -> std::string_view {
     case upstream_failure::refused_stream: return "upstream-refused-stream";
     case upstream_failure::busy: return "upstream-busy";
     case upstream_failure::no_server: return "no-server";
+    case upstream_failure::no_websocket: return "upstream-no-websocket";
   }
   return "";
 }
@@ -66,6 +67,9 @@ auto failure_reply(upstream_failure why, reply_texts texts) -> local_reply {
       reply.retry_after = std::chrono::seconds(1);
       return reply;
     }
+    case upstream_failure::no_websocket:
+      return problem_reply(texts, reason_of(why), 502, "Bad Gateway",
+                           "The service behind this gateway takes no WebSocket over HTTP/2.");
     default:
       return problem_reply(texts, reason_of(why), 502, "Bad Gateway",
                            "The service behind this gateway cannot be reached.");
@@ -258,6 +262,10 @@ void forward_phase::upstream_head(wire::response_head const& head) {
     upstream_ = answered;
   }
   owner_.take_head(head);
+}
+
+auto forward_phase::wants_upgrade() const -> bool {
+  return owner_.context().upgrades;
 }
 
 auto forward_phase::upstream_upgraded(wire::response_head const& head) -> bool {

@@ -77,6 +77,7 @@ class forward_phase final : private upstream_user, private request_pause {
   void upstream_moved(upstream_stream& to) override { upstream_ = &to; }
   void upstream_interim(wire::response_head const& head) override;
   void upstream_head(wire::response_head const& head) override;
+  [[nodiscard]] auto wants_upgrade() const -> bool override;
   [[nodiscard]] auto upstream_upgraded(wire::response_head const& head) -> bool override;
   void upstream_body(std::string_view bytes, std::uint64_t content_octets) override;
   void upstream_done(std::string_view trailers) override;

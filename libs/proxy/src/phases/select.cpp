@@ -4,6 +4,7 @@
 #include "phases/authorize.hpp"
 #include "phases/describe.hpp"
 #include "phases/scim/bridge.hpp"
+#include "phases/tunnel/upgrade.hpp"
 
 #include <tidegate/http/path_readings.hpp>
 #include <tidegate/http/target.hpp>
@@ -47,7 +48,7 @@ constexpr std::string_view well_known = "/.well-known/";
   if (settings.auth && !is_authorized(context)) {
     return handler::unauthorized;
   }
-  if (settings.bridge && bridge_subject_of(context)) {
+  if (settings.bridge && !context.head->is_extended_connect() && bridge_subject_of(context)) {
     return handler::bridge;
   }
   switch (settings.service) {
@@ -56,6 +57,12 @@ constexpr std::string_view well_known = "/.well-known/";
     case route_service::upstream: break;
   }
   return handler::forward;
+}
+
+/// An extended CONNECT is for a WebSocket on a route that has them; nothing else may answer it by
+/// 2xx, which would open a tunnel.
+[[nodiscard]] auto is_taken(request_context const& context) -> bool {
+  return context.route_settings().settings->upgrades_websocket && asks_for_websocket(*context.head);
 }
 
 [[nodiscard]] auto is_too_large(request_context const& context) -> bool {
@@ -90,6 +97,14 @@ auto select_route(request_context& context, worker_config const& config, std::st
                                 "The path of the request is not valid."));
   }
   context.path = *normal;
+  bool const is_connect = request.is_extended_connect();
+  auto const refuse_connect = [&] {
+    return answer(problem_reply(texts, "protocol-not-supported", 501, "Not Implemented",
+                                "This gateway does not support this protocol here."));
+  };
+  if (is_connect && !active.upgrades_websocket) [[unlikely]] {
+    return refuse_connect();
+  }
   if (context.method == wire::method::trace) {
     // Its answer has all that the upstream was sent, credentials too.
     auto reply = problem_reply(texts, "method-not-allowed", 405, "Method Not Allowed",
@@ -108,7 +123,7 @@ auto select_route(request_context& context, worker_config const& config, std::st
                       "repeated slashes, semicolons, escaped slashes and needless escapes."));
   }
   // Problems lead to the description, so a route for all paths does not hide it.
-  if (context.path == description_path &&
+  if (context.path == description_path && !is_connect &&
       !(found && active.config.routes[*found].match.path.starts_with(well_known))) {
     return answer(describe(context, config.active, texts));
   }
@@ -117,6 +132,9 @@ auto select_route(request_context& context, worker_config const& config, std::st
                                 "No route of this gateway matches the request."));
   }
   context.route = &config.routes[*found];
+  if (is_connect && !is_taken(context)) [[unlikely]] {
+    return refuse_connect();
+  }
   if (is_too_large(context)) {
     return answer(problem_reply(texts, "body-too-large", 413, "Content Too Large",
                                 "The body of the request is larger than allowed."));

@@ -103,6 +103,9 @@ void append_forwarded_head(std::string& out, request_context const& context,
   if (wanted.upgrade) {
     how.drop |= {known_field::te, known_field::expect};
     lines.append("Connection: upgrade\r\nUpgrade: websocket\r\n");
+    if (!wanted.websocket_key.empty()) {
+      wire::append_field(lines, "Sec-WebSocket-Key", wanted.websocket_key);
+    }
   }
   how.other_names = context.route_settings().other_names;
   how.field_lines = lines;

@@ -11,6 +11,7 @@ struct forwarding {
   std::string_view target{};                 ///< empty: the request's
   std::optional<wire::body_framing> body{};  ///< nothing: the request's
   bool upgrade = false;                      ///< asks for a WebSocket
+  std::string_view websocket_key{};          ///< of ours, where the client has none
 };
 
 /// Room for what is written on the way.

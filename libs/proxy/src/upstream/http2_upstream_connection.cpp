@@ -104,7 +104,7 @@ auto http2_upstream_connection::release(http2_upstream_stream& stream) -> upstre
     fed_ = nullptr;
   }
   stream.cancel();
-  if (!use_.is_check) {
+  if (!use_.is_check && !stream.tunnel_.is_left) {
     server_->leave();
   }
   auto& place = streams_[stream.position_];
@@ -127,6 +127,7 @@ auto http2_upstream_connection::release(http2_upstream_stream& stream) -> upstre
   done->answered_ = false;
   done->has_failed_ = false;
   done->paused_ = false;
+  done->tunnel_ = {};
   done->was_full_ = false;
   done->body_ = {};
   done->kept_.clear();
@@ -199,12 +200,17 @@ void http2_upstream_connection::closed(wire::http2_stream& on, wire::http2_strea
   if (stream_of(on) != stream) {
     return;
   }
+  if (stream->tunnel_.is_left) {
+    (void)release(*stream);
+    return;
+  }
   auto const why = stream->failure_of(how);
   if (why == upstream_failure::refused_stream) {
     refused_at_ = worker_.loop.now();
   }
+  // The end of a tunnel is not a failure of the server, whatever it is: it has answered.
   fail(*stream, why, how == wire::http2_stream_end::reset ? "it reset the stream" : std::string(),
-       why != upstream_failure::refused_stream);
+       why != upstream_failure::refused_stream && !stream->tunnel_.is_open);
 }
 
 // ---- input ----
@@ -297,6 +303,7 @@ void http2_upstream_connection::read() {
     socket_.readable = socket_.closing || !socket_.read_all;
     received_at_ = worker_.loop.now();
     ping_.answered = true;
+    bool const had_settings = session_.has_settings();
     bool const is_sound = session_.receive({worker_.upstream_input.data(), size}, received_at_);
     switch_to(nullptr);
     if (phase_ != phase::open) {
@@ -307,8 +314,8 @@ void http2_upstream_connection::read() {
       fail_all(upstream_failure::malformed, {});
       return;
     }
-    if (!session_.takes_requests()) {
-      fail_refused();
+    if (!session_.takes_requests() || (session_.has_settings() && !had_settings)) {
+      settle_unsent();
     }
   }
   if (phase_ == phase::open && session_.wants_output()) {
@@ -316,18 +323,27 @@ void http2_upstream_connection::read() {
   }
 }
 
-/// Requests whose head was not sent before the server took no more of them.
-void http2_upstream_connection::fail_refused() {
+/// Requests whose head was not sent: because the server takes no more of them, or none of their
+/// kind, or because its settings have to say so, which have come now.
+void http2_upstream_connection::settle_unsent() {
   has_refused_ = false;
+  bool const takes_none = !session_.takes_requests();
   for (std::size_t i = 0; i < streams_.size() && phase_ == phase::open;) {
-    if (auto& each = *streams_[i]; each.stream_ == nullptr && each.user_ != nullptr) {
-      fail(each, upstream_failure::refused_stream, {}, false);
+    auto& each = *streams_[i++];
+    if (each.stream_ != nullptr || each.user_ == nullptr) {
+      continue;
+    }
+    if (takes_none || each.tunnel_.is_unwanted) {
+      fail(each,
+           each.tunnel_.is_unwanted ? upstream_failure::no_websocket
+                                    : upstream_failure::refused_stream,
+           {}, false);
       i = 0;  // what it leads to may have ended others
-    } else {
-      ++i;
+    } else if (!each.kept_.empty()) {
+      each.open();
     }
   }
-  if (streams_.empty() && phase_ == phase::open) {
+  if (streams_.empty() && takes_none && phase_ == phase::open) {
     close();
   }
 }
@@ -342,7 +358,7 @@ void http2_upstream_connection::turn_ends() {
   writes_soon_ = false;
   retired_.clear();
   if (has_refused_ && phase_ == phase::open) {
-    fail_refused();
+    settle_unsent();
   }
   if (phase_ == phase::open) {
     write();
@@ -472,8 +488,8 @@ void http2_upstream_connection::fail_all(upstream_failure why, std::string const
   for (auto const& each : failed) {
     if (each->user_ != nullptr && !use_.is_check) {
       server_->leave();
-      // It is one failure, of however many requests.
-      if (failure_for(*each) != upstream_failure::closed_unanswered &&
+      // It is one failure, of however many requests; the end of a tunnel is none.
+      if (failure_for(*each) != upstream_failure::closed_unanswered && !each->tunnel_.is_open &&
           std::exchange(counts, false)) {
         try {
           server_->note_failure(detail.empty() ? describe(why) : detail, worker_.loop.now());

@@ -73,7 +73,7 @@ class http2_upstream_connection final : public engine::watched,
   }
   void wake();
   void resume_full();
-  void fail_refused();
+  void settle_unsent();
   /// What is given to clients goes by one buffer: before another one is given something, the last
   /// one is flushed.
   void switch_to(http2_upstream_stream* next);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream/http2_upstream_stream.hpp"
 
+#include "request/websocket_handshake.hpp"
 #include "upstream/http2_upstream_connection.hpp"
 #include "upstream/upstream_pool.hpp"
 
@@ -63,6 +64,11 @@ void http2_upstream_stream::send(std::string_view bytes) {
   if (bytes.empty() || connection_.phase_ == http2_upstream_connection::phase::closed) {
     return;
   }
+  if (tunnel_.is_open) {
+    connection_.session_.send_content(*stream_, bytes);
+    connection_.write_soon();
+    return;
+  }
   if (keeps_) {
     kept_.append(bytes);
   }
@@ -92,12 +98,39 @@ void http2_upstream_stream::open() {
   }
   auto text = wire::split_request_text(kept_);
   text.request.scheme = server_->server->identity.tls_name ? "https" : "http";
+  if (user_->wants_upgrade()) [[unlikely]] {
+    open_tunnel(text.request);
+    return;
+  }
   auto const [stream, body] = session.open(text.request, method_, worker.loop.now());
   stream.user = this;
   stream_ = &stream;
   body_ = wire::body_decoder(body);
   is_whole_ = body.kind == wire::body_kind::none;
   send_body(std::string_view(kept_).substr(text.size));
+}
+
+void http2_upstream_stream::open_tunnel(wire::http2_request request) {
+  auto& session = connection_.session_;
+  if (!session.has_settings()) {
+    return;  // the connection comes back to it
+  }
+  if (!session.takes_extended_connect()) {
+    tunnel_.is_unwanted = true;
+    connection_.has_refused_ = true;
+    connection_.write_soon();
+    return;
+  }
+  std::string lines(request.field_lines);
+  tunnel_.key = take_line(lines, "sec-websocket-key");
+  (void)take_line(lines, "content-length");
+  request.method = "CONNECT";
+  request.protocol = "websocket";
+  request.field_lines = lines;
+  auto& stream =
+      session.open(request, wire::method::connect, connection_.worker_.loop.now()).stream;
+  stream.user = this;
+  stream_ = &stream;
 }
 
 void http2_upstream_stream::send_body(std::string_view bytes) {
@@ -151,6 +184,27 @@ void http2_upstream_stream::abandon() {
   connection.write_soon();
 }
 
+// ---- after a 2xx to an extended CONNECT ----
+
+void http2_upstream_stream::end_sending() {
+  connection_.session_.send_end(*stream_);
+  connection_.write_soon();
+}
+
+/// What waits for the server is still sent, within its time. When both directions have ended the
+/// session has forgotten the stream, or is about to.
+void http2_upstream_stream::leave_tunnel() {
+  end_sending();
+  user_ = nullptr;
+  if (stream_->is_over()) {
+    (void)connection_.release(*this);
+    return;
+  }
+  tunnel_.is_left = true;
+  server_->leave();
+  set_deadline(connection_.pool_.target().settings->idle_timeout);
+}
+
 // ---- what comes ----
 
 void http2_upstream_stream::take_head(wire::response_head const& head) {
@@ -163,13 +217,44 @@ void http2_upstream_stream::take_head(wire::response_head const& head) {
     auto const now = worker.loop.now();
     has_failed_ = !server_->note_head(head.status(), now - started_, now);
   }
+  if (!tunnel_.key.empty() && head.status() < 300) [[unlikely]] {
+    take_upgrade(head);
+    return;
+  }
   set_deadline(settings.idle_timeout);
   user_->upstream_head(head);
 }
 
+/// It is shown as the 101 that it is in HTTP/1.1 (RFC 8441, section 5).
+void http2_upstream_stream::take_upgrade(wire::response_head const& head) {
+  auto& connection = connection_;
+  auto* const stream = stream_;
+  tunnel_.is_open = true;
+  cancel();  // the tunnel has its own time
+  auto const text = switching_head_of(head, websocket_accept_of(std::exchange(tunnel_.key, {})));
+  auto& switching = connection.worker_.response;
+  bool const is_sound =
+      wire::parse_response_head(text, 0, {}, wire::method::get, switching).state ==
+      wire::head_state::complete;
+  if (!is_sound || !user_->upstream_upgraded(switching)) {
+    connection.session_.reset(*stream, wire::http2_error::cancel);
+    connection.write_soon();
+    connection.fail(*this, upstream_failure::malformed, {}, true);
+    return;
+  }
+  connection.was_used_ = true;
+  server_->note_answer(connection.worker_.loop.now());
+}
+
 auto http2_upstream_stream::take_content(std::string_view bytes) -> bool {
   auto* const stream = stream_;
-  set_deadline(connection_.pool_.target().settings->idle_timeout);
+  if (tunnel_.is_left) {
+    abandon();  // nothing reads it any more, as of a socket that is closed
+    return true;
+  }
+  if (!tunnel_.is_open) {
+    set_deadline(connection_.pool_.target().settings->idle_timeout);
+  }
   user_->upstream_body(bytes, bytes.size());
   if (stream->user != this || user_ == nullptr) {
     return true;  // it is over
@@ -182,6 +267,12 @@ auto http2_upstream_stream::take_content(std::string_view bytes) -> bool {
 
 void http2_upstream_stream::take_end(std::string_view trailers) {
   auto& connection = connection_;
+  if (tunnel_.is_open) {
+    if (user_ != nullptr) {
+      user_->upstream_ended();
+    }
+    return;
+  }
   if (!is_whole_) {  // the server wants no more of it
     connection.session_.reset(*stream_, wire::http2_error::cancel);
   }
@@ -205,6 +296,10 @@ auto http2_upstream_stream::failure_of(wire::http2_stream_end how) const -> upst
 void http2_upstream_stream::expired() {
   auto& connection = connection_;
   auto const& settings = *connection.pool_.target().settings;
+  if (tunnel_.is_left) {
+    abandon();
+    return;
+  }
   if (user_ == nullptr) {
     return;
   }

@@ -30,10 +30,9 @@ class http2_upstream_stream final : public upstream_stream, private engine::time
   }
   void resume() override;
   void abandon() override;
-  // HTTP/2 has no 101 (RFC 9113, section 8.6).
-  void hand_over(upstream_user& /*user*/) noexcept override {}
-  void end_sending() override {}
-  void leave_tunnel() override {}
+  void hand_over(upstream_user& user) noexcept override { user_ = &user; }
+  void end_sending() override;
+  void leave_tunnel() override;
 
  private:
   friend class http2_upstream_connection;
@@ -43,12 +42,15 @@ class http2_upstream_stream final : public upstream_stream, private engine::time
 
   /// Sends what is in `kept_`, from its head on.
   void open();
+  /// The same as an extended CONNECT (RFC 8441), once the server's settings are there.
+  void open_tunnel(wire::http2_request request);
   void send_body(std::string_view bytes);
   /// The connection has come about.
   void connected();
 
   // What comes.
   void take_head(wire::response_head const& head);
+  void take_upgrade(wire::response_head const& head);
   [[nodiscard]] auto take_content(std::string_view bytes) -> bool;
   void take_end(std::string_view trailers);
   /// Why the request has failed when its stream, or its connection, has ended like that.
@@ -56,7 +58,7 @@ class http2_upstream_stream final : public upstream_stream, private engine::time
 
   http2_upstream_connection& connection_;
   wire::http2_stream* stream_ = nullptr;  // null until the head is sent
-  upstream_user* user_ = nullptr;         // null when it is over
+  upstream_user* user_ = nullptr;         // null when it is over, or was left
   std::size_t position_ = 0;              // among those of the connection
   wire::method method_ = wire::method::get;
   bool follows_others_ = false;    // the connection has brought answers before
@@ -72,6 +74,12 @@ class http2_upstream_stream final : public upstream_stream, private engine::time
   std::string kept_;
   std::string rest_;      // the beginning of a trailer line
   std::string trailers_;  // of the request
+  struct {
+    bool is_unwanted = false;  // the server takes no extended CONNECT
+    bool is_open = false;      // octets go both ways as they are
+    bool is_left = false;      // its user is gone; what waits is still sent
+    std::string key;           // of the request, which HTTP/2 has no field for
+  } tunnel_;
 };
 
 }  // namespace tidegate::gateway

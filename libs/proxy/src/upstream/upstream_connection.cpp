@@ -426,8 +426,8 @@ void upstream_connection::take_upgrade(std::string_view rest) {
   if (phase_ == phase::closed) {
     return;
   }
-  pool_.note_answer(server_);
-  pool_.note_latency(server_, worker_.loop.now() - started_);
+  note_head();
+  server_->note_answer(worker_.loop.now());
   (void)std::exchange(in_.text, {});  // with its buffer
   if (!octets.empty()) {
     take_octets(octets);
@@ -454,8 +454,8 @@ void upstream_connection::end_sending() {
 
 void upstream_connection::leave_tunnel() {
   user_ = nullptr;
-  pool_.leave(server_);
-  set_deadline(pool_.upstream_.settings->idle_timeout);
+  server_->leave();
+  set_deadline(pool_.target().settings->idle_timeout);
   end_sending();
 }
 
@@ -469,7 +469,7 @@ void upstream_connection::tunnel_has_ended(bool in_order) {
   }
   auto* const user = std::exchange(user_, nullptr);
   if (user != nullptr) {
-    pool_.leave(server_);
+    server_->leave();
   }
   close();
   if (user != nullptr) {
@@ -520,6 +520,7 @@ auto upstream_connection::describe(upstream_failure why) const -> std::string {
       return "nothing arrived for " + format_duration(settings.idle_timeout) +
              " in the middle of a response, which was aborted (idle-timeout)";
     case upstream_failure::refused_stream: return "it refused the request";
+    case upstream_failure::no_websocket:
     case upstream_failure::no_descriptor:
     case upstream_failure::busy:
     case upstream_failure::no_server: break;  // not the server's

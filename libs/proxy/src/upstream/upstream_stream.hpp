@@ -25,6 +25,7 @@ enum class upstream_failure : std::uint8_t {
   refused_stream,     ///< of HTTP/2: the server says that it has done nothing with the request
   busy,               ///< nothing was sent: `max-connections` are open
   no_server,          ///< nothing was sent: no server takes requests, or none has an address yet
+  no_websocket,       ///< of HTTP/2: nothing was sent, for the server takes no extended CONNECT
 };
 
 class upstream_stream;
@@ -63,7 +64,10 @@ class upstream_user : public upstream_flow {
   virtual void upstream_connected() {}
   virtual void upstream_interim(wire::response_head const& head) = 0;
   virtual void upstream_head(wire::response_head const& head) = 0;
-  /// A 101. False when it does not answer the request; else another user has the stream now.
+  /// Whether the request asks for a WebSocket, as HTTP/1.1 does it.
+  [[nodiscard]] virtual auto wants_upgrade() const -> bool { return false; }
+  /// A 101, or what stands for it. False when it does not answer the request; else another user
+  /// has the stream now.
   [[nodiscard]] virtual auto upstream_upgraded(wire::response_head const& /*head*/) -> bool {
     return false;
   }

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +75,46 @@ TEST_F(proxy_select, answers_404_where_no_route_matches) {
     EXPECT_EQ(context_.reply->content_type, http::problem_json) << target;
     EXPECT_THAT(context_.reply->content, HasSubstr("\"status\":404")) << target;
     EXPECT_EQ(context_.route, nullptr) << target;
+  }
+}
+
+TEST_F(proxy_select, answers_501_to_an_extended_connect_but_for_a_websocket_where_there_is_one) {
+  constexpr std::string_view one_upgrades =
+      "upstreams: {api: \"http://127.0.0.1:1\"}\n"
+      "routes:\n"
+      "  - {name: chat, match: {path: /chat}, upstream: api, upgrade: [websocket]}\n"
+      "  - {name: plain, match: {path: /plain}, upstream: api}\n"
+      "  - {name: echo, match: {path: /echo}, service: echo}\n";
+  struct row {
+    std::string_view config;
+    std::string target;
+    std::string protocol;
+    int status;  // 0: the next phase goes on
+  };
+  for (auto const& [config, target, protocol, status] :
+       std::vector<row>{{one_upgrades, "/chat", "websocket", 0},
+                        {one_upgrades, "/chat", "WebSocket", 0},
+                        {one_upgrades, "/chat", "connect-udp", 501},
+                        {one_upgrades, "/plain", "websocket", 501},
+                        {one_upgrades, "/echo", "websocket", 501},
+                        {one_upgrades, "/none", "websocket", 404},
+                        {one_upgrades, "/.well-known/tidegate", "websocket", 404},
+                        {several_routes, "/orders/1", "websocket", 501},
+                        {several_routes, "/none", "websocket", 501},
+                        {several_routes, "/.well-known/tidegate", "websocket", 501}}) {
+    phase_fixture with{std::string(config)};
+    auto const lines = "host: h\r\nconnection: upgrade\r\nupgrade: " + protocol + "\r\n";
+    std::vector<wire::field_parts::line> const sizes{
+        {4, 1}, {10, 7}, {7, static_cast<std::uint32_t>(protocol.size())}};
+    wire::request_head head;
+    ASSERT_EQ(wire::take_request_head({"GET", target, {lines, sizes}, true}, {}, head),
+              wire::head_fault::none);
+    context_ = with.get();
+    context_.head = &head;
+    context_.route = nullptr;
+    auto const said = select_route(context_, with.config, path_, with.texts());
+    EXPECT_EQ(said, status == 0 ? step::next : step::answered) << target << " " << protocol;
+    EXPECT_EQ(context_.reply ? context_.reply->status : 0, status) << target << " " << protocol;
   }
 }
 

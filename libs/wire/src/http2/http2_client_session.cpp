@@ -93,6 +93,10 @@ auto http2_client_session::takes_requests() const noexcept -> bool {
   return !state_->terminated && !state_->goaway_received && state_->last_id <= id_max - 2;
 }
 
+auto http2_client_session::has_settings() const noexcept -> bool {
+  return state_->settings_came;
+}
+
 auto http2_client_session::takes_extended_connect() const noexcept -> bool {
   return state_->extended_connect;
 }
@@ -104,6 +108,9 @@ auto http2_client_session::open(http2_request const& request, method asked, inst
   self.resets.restore();  // a server may reset, or have us reset, what it was asked for
   auto& stream = self.open(self.last_id, now, self.initial_send_window);
   stream.response_.asked = asked;
+  if (!request.protocol.empty()) {
+    stream.connect_ = http2_stream::connect::asked;
+  }
   auto const at = self.begin_block();
   auto const body = self.encoder.append_request(self.pending, request);
   bool const last = body.kind == body_kind::none && request.protocol.empty();

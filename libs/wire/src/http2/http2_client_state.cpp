@@ -35,8 +35,8 @@ void http2_client_session::state::open_block() {
     if (std::ranges::find(was_reset, frame.stream) == was_reset.end()) {
       note(control_frames);  // else the server has not heard that we want no answer
     }
-  } else if (stream->received_) {
-    refuse_response(*stream);
+  } else if (stream->received_ || stream->connect_ == http2_stream::connect::open) {
+    refuse_response(*stream);  // section 8.5
   } else if (stream->response_.head_came) {
     expect_trailers(*stream);
   } else {
@@ -66,8 +66,12 @@ void http2_client_session::state::end_of_head(http2_stream& stream, bool last) {
   }
   stream.response_.head_came = true;
   auto const body = response.body();
-  stream.length_is_known_ = body.kind != body_kind::until_close;
-  stream.missing_octets_ = body.length;
+  bool const opens = stream.connect_ == http2_stream::connect::asked && status < 300;
+  if (opens) {
+    stream.connect_ = http2_stream::connect::open;
+  }
+  stream.length_.is_known = body.kind != body_kind::until_close && !opens;
+  stream.length_.missing_octets = body.length;
   if (last && body.length != 0) {
     return refuse_response(stream);
   }
@@ -92,7 +96,7 @@ void http2_client_session::state::take_content(http2_stream& stream, std::string
 }
 
 void http2_client_session::state::end_of_message(http2_stream& stream, std::string_view trailers) {
-  if (!stream.response_.head_came || stream.missing_octets_ != 0) {
+  if (!stream.response_.head_came || stream.length_.missing_octets != 0) {
     return refuse_response(stream);
   }
   stream.received_ = true;
@@ -134,7 +138,12 @@ void http2_client_session::state::take_goaway(std::int32_t last_stream) {
 void http2_client_session::state::take_setting_of_end(setting which, std::uint32_t value) {
   switch (which) {
     case setting::max_concurrent_streams: server_streams_max = value; break;
-    case setting::enable_connect_protocol: extended_connect = value == 1; break;
+    case setting::enable_connect_protocol:
+      if (extended_connect && value == 0) {  // RFC 8441, section 3
+        terminate(http2_error::protocol_error);
+      }
+      extended_connect = value == 1;
+      break;
     case setting::enable_push:  // section 6.5.2
       if (value != 0) {
         terminate(http2_error::protocol_error);

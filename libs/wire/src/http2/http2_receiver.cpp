@@ -352,12 +352,12 @@ void receiver::take_padding(char const* at) {
 }
 
 auto receiver::fits_length(http2_stream& stream, std::string_view piece) -> bool {
-  if (stream.length_is_known_) {
-    if (piece.size() > stream.missing_octets_) {
+  if (stream.length_.is_known) {
+    if (piece.size() > stream.length_.missing_octets) {
       refuse(stream, http2_error::protocol_error);
       return false;
     }
-    stream.missing_octets_ -= piece.size();
+    stream.length_.missing_octets -= piece.size();
   }
   return true;
 }
@@ -532,6 +532,7 @@ void receiver::end_settings() {
     settings_acknowledged = true;
     return;
   }
+  settings_came = true;
   set_initial_window(new_initial_window);
   append_frame(pending, frame_type::settings, flag::ack, 0);
   count_answer();

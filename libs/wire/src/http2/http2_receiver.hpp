@@ -142,6 +142,7 @@ struct receiver : sender {
   step awaited = step::preface;
   bool first_settings_came = false;    // section 3.4
   bool settings_acknowledged = false;  // our own
+  bool settings_came = false;          // the first ones, as a whole
   std::uint8_t padding_octets = 0;
   std::uint8_t gathered_octets = 0;
   std::uint8_t fixed_octets = 0;

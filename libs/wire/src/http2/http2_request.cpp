@@ -60,6 +60,11 @@ template <std::size_t Size>
   }
 }
 
+/// What only HTTP/1.1 has of the handshake of a WebSocket (RFC 8441, section 5).
+[[nodiscard]] auto is_of_other_handshake(std::string_view name) -> bool {
+  return is_same(name, "sec-websocket-key") || is_same(name, "sec-websocket-accept");
+}
+
 }  // namespace
 
 auto priority_of(std::string_view value) -> priority {
@@ -100,6 +105,8 @@ void incoming_head::add(std::string_view name, std::string_view value, std::size
   regular_ = true;
   if (is_connection_specific(name, value)) {
     malformed_ = true;
+  } else if (protocol_.is_there && is_of_other_handshake(name)) {
+    return;
   } else if (is_same(name, "cookie")) {
     add_crumb(value);
   } else if (is_same(name, "host")) {
@@ -118,7 +125,12 @@ auto incoming_head::is_malformed() const -> bool {
     return true;
   }
   auto const method = text_of(method_);
-  if (method == "CONNECT") {  // section 8.5
+  if (protocol_.is_there) {  // RFC 8441, section 4
+    if (method != "CONNECT" || !authority_.is_there || has_length_ ||
+        !grammar::is_token(text_of(protocol_))) {
+      return true;
+    }
+  } else if (method == "CONNECT") {  // section 8.5
     return scheme_.is_there || path_.is_there || !authority_.is_there;
   }
   auto const path = text_of(path_);
@@ -129,6 +141,11 @@ auto incoming_head::is_malformed() const -> bool {
 auto incoming_head::parts(bool last) -> request_parts {
   if (!cookie_.empty()) {
     add_line("cookie", cookie_);
+  }
+  if (protocol_.is_there) {
+    add_line("connection", "upgrade");
+    add_line("upgrade", text_of(protocol_));
+    return {"GET", text_of(path_), {lines_, sizes_}, true};
   }
   if (!last && !has_length_) {
     add_line("transfer-encoding", "chunked");
@@ -142,7 +159,7 @@ void incoming_head::clear() {
   lines_.clear();
   cookie_.clear();
   sizes_.clear();
-  method_ = scheme_ = path_ = authority_ = {};
+  method_ = scheme_ = path_ = authority_ = protocol_ = {};
   octets_ = 0;
   priority_.reset();
   has_length_ = false;
@@ -158,6 +175,7 @@ void incoming_head::add_pseudo(std::string_view name, std::string_view value) {
                    : is_same(name, ":path")      ? &path_
                    : is_same(name, ":authority") ? &authority_
                    : is_same(name, ":scheme")    ? &scheme_
+                   : is_same(name, ":protocol")  ? &protocol_
                                                  : nullptr;
   bool const is_empty_authority = to == &authority_ && value.empty();
   if (to == nullptr || to->is_there || regular_ || is_empty_authority) {

@@ -69,6 +69,7 @@ class incoming_head {
   part scheme_;
   part path_;
   part authority_;
+  part protocol_;  // of an extended CONNECT (RFC 8441)
   std::string lines_;
   std::vector<field_parts::line> sizes_;
   std::string cookie_;

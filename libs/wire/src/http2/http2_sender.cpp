@@ -63,6 +63,9 @@ void sender::send_head(http2_stream& stream, int status, std::string_view field_
     return;
   }
   append_block(stream.id_, status, field_lines, last);
+  if (stream.connect_ == http2_stream::connect::asked && status >= 200 && status < 300) {
+    stream.connect_ = http2_stream::connect::open;
+  }
   if (last) {
     stream.all_is_known_ = true;
     finish(stream);

@@ -71,9 +71,9 @@ struct sender : stream_table {
   void finish_early(http2_stream& stream);
   /// What was held of its content is gone, or is not wanted any more.
   void let_send(http2_stream& stream);
-  /// A server that has said all wants no more of the request.
+  /// A server that has said all wants no more of the request, unless it is a tunnel.
   void want_no_more(http2_stream& stream) {
-    if (is_server) {
+    if (is_server && stream.connect_ != http2_stream::connect::open) {
       let_send(stream);
     }
   }

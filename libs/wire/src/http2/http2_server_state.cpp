@@ -37,6 +37,8 @@ void http2_session::state::open_block() {
     note(control_frames);  // trailers that we did not wait for
   } else if (stream->received_) {
     refuse(*stream, http2_error::stream_closed);
+  } else if (stream->connect_ != http2_stream::connect::none) {  // section 8.5
+    refuse(*stream, http2_error::protocol_error);
   } else {
     expect_trailers(*stream);
   }
@@ -68,9 +70,12 @@ void http2_session::state::end_of_head(http2_stream& stream, bool last) {
     case head_fault::content_length_overflow: refuse(stream, http2_error::protocol_error); return;
     default: events.refused_request(stream, fault); return;
   }
-  stream.length_is_known_ = request.has(known_field::content_length);
-  stream.missing_octets_ = request.body().length;
-  if (last && stream.missing_octets_ != 0) {
+  if (request.is_extended_connect()) {
+    stream.connect_ = http2_stream::connect::asked;
+  }
+  stream.length_.is_known = request.has(known_field::content_length);
+  stream.length_.missing_octets = request.body().length;
+  if (last && stream.length_.missing_octets != 0) {
     refuse(stream, http2_error::protocol_error);
     return;
   }
@@ -106,7 +111,7 @@ void http2_session::state::take_content(http2_stream& stream, std::string_view p
   if (!fits_length(stream, piece)) {
     return;
   }
-  if (stream.all_is_sent_) {
+  if (stream.all_is_sent_ && stream.connect_ != http2_stream::connect::open) {
     // All is said, and the client need not send the rest (section 8.1). Some of it is thrown away
     // before we say so: a reset that comes together with the response makes some clients forget the
     // response.
@@ -115,13 +120,14 @@ void http2_session::state::take_content(http2_stream& stream, std::string_view p
       return reset(stream, http2_error::no_error);
     }
   }
-  if (!events.content(stream, piece) && !stream.all_is_known_) {
+  if (!events.content(stream, piece) &&
+      (!stream.all_is_known_ || stream.connect_ == http2_stream::connect::open)) {
     stream.held_octets_ += piece.size();
   }
 }
 
 void http2_session::state::end_of_message(http2_stream& stream, std::string_view trailers) {
-  if (stream.missing_octets_ != 0) {
+  if (stream.length_.missing_octets != 0) {
     refuse(stream, http2_error::protocol_error);
     return;
   }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cassert>
+#include <cstddef>
 #include <utility>
 
 namespace tidegate::TIDEGATE_ABI::wire {
@@ -12,19 +13,22 @@ namespace tidegate::TIDEGATE_ABI::wire {
 http2_session::http2_session(http2_limits const& limits, http2_events& events, request_head& head)
     : state_(std::make_unique<state>(limits, events, head)) {
   using http2::setting;
-  std::array<std::pair<setting, std::uint32_t>, 4> const settings{{
+  std::array<std::pair<setting, std::uint32_t>, 5> const settings{{
       {setting::max_concurrent_streams, limits.concurrent_streams_max},
       {setting::initial_window_size, limits.stream_window_octets},
       {setting::max_header_list_size, static_cast<std::uint32_t>(limits.head.head_octets_max)},
       {setting::no_rfc7540_priorities, 1},
+      {setting::enable_connect_protocol, 1},
   }};
   std::array<char, 6 * settings.size()> payload{};
   auto* at = payload.data();
   for (auto const& [which, value] : settings) {
-    at = http2::write_number<2>(at, static_cast<std::uint32_t>(which));
-    at = http2::write_number<4>(at, value);
+    if (which != setting::enable_connect_protocol || limits.extended_connect) {
+      at = http2::write_number<2>(at, static_cast<std::uint32_t>(which));
+      at = http2::write_number<4>(at, value);
+    }
   }
-  state_->send_settings({payload.data(), payload.size()});
+  state_->send_settings({payload.data(), static_cast<std::size_t>(at - payload.data())});
 }
 
 http2_session::~http2_session() = default;

@@ -167,6 +167,7 @@ struct active_config {
   wire::head_limits head_limits;  ///< of requests
   std::string description_json;   ///< of /.well-known/tidegate
   std::string description_html;
+  bool upgrades_websocket = false;  ///< some route does
 
   /// Reads certificates. An error is one line for people. Servers that are known by another
   /// configuration stay as they are until `server_set::use`.

@@ -201,6 +201,9 @@ class request_head : public message_head {
   [[nodiscard]] auto expects_continue() const noexcept -> bool { return expects_continue_; }
   /// True when `TE` says that the client takes trailers.
   [[nodiscard]] auto accepts_trailers() const noexcept -> bool { return accepts_trailers_; }
+  /// True for an extended CONNECT of HTTP/2 (RFC 8441), which is shown as the GET with `Upgrade`
+  /// that HTTP/1.1 would have. A 2xx means that the protocol has begun.
+  [[nodiscard]] auto is_extended_connect() const noexcept -> bool { return extended_connect_; }
 
  private:
   friend class head_reader;
@@ -210,6 +213,7 @@ class request_head : public message_head {
   wire::method method_ = wire::method::other;
   bool expects_continue_ = false;
   bool accepts_trailers_ = false;
+  bool extended_connect_ = false;
   std::string_view method_text_;
   std::string_view target_;
   std::string_view path_;
@@ -281,6 +285,7 @@ struct request_parts {
   std::string_view method;
   std::string_view target;
   field_parts fields;
+  bool extended_connect = false;  ///< see `request_head::is_extended_connect`
 };
 
 /// Judges a head in parts as `parse_request_head` does one of HTTP/1.1. `out` borrows from the

@@ -80,6 +80,8 @@ class http2_client_session {
   /// False when no more streams will be opened on this connection: the server has said GOAWAY, or
   /// the numbers of streams have run out.
   [[nodiscard]] auto takes_requests() const noexcept -> bool;
+  /// True when the first SETTINGS of the server are there.
+  [[nodiscard]] auto has_settings() const noexcept -> bool;
   /// True when the server lets requests be extended CONNECT (RFC 8441, section 3).
   [[nodiscard]] auto takes_extended_connect() const noexcept -> bool;
 
@@ -90,7 +92,8 @@ class http2_client_session {
     body_framing body;
   };
   /// Sends the head of a request. Only while `takes_requests`, and fewer than `streams_max` are
-  /// open. `asked` is its method.
+  /// open. `asked` is its method. One with a `protocol` is open in both directions when a 2xx
+  /// answers it; `send_end` ends ours.
   [[nodiscard]] auto open(http2_request const& request, method asked, instant now) -> opened;
   void send_content(http2_stream& on, std::string_view bytes);
   /// Ends the request, perhaps with trailers: complete lines of HTTP/1.1.

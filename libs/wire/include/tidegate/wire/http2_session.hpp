@@ -39,7 +39,9 @@ class http2_events {
 ///
 /// A request is shown as HTTP/1.1 would have it, so that one judge is enough for both: the fields
 /// that begin with a colon become the request line and Host, the crumbs of Cookie become one field
-/// (section 8.2.3).
+/// (section 8.2.3). An extended CONNECT (RFC 8441) becomes a GET with `Connection: upgrade` and
+/// `Upgrade`; once its head is sent with a 2xx, content is what the protocol says, each direction
+/// ends by itself, and fields do not come any more.
 ///
 /// A session stays on the thread that made it, and may be destroyed on another one.
 class http2_session {

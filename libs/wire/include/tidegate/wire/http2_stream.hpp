@@ -45,6 +45,8 @@ struct http2_limits {
   http2_rate resets{256, 32};
   /// SETTINGS and PING, which want an answer, and DATA without content.
   http2_rate control_frames{1024, 128};
+  /// A client is told that it may use extended CONNECT (RFC 8441, section 3).
+  bool extended_connect = false;
 };
 
 class http2_session;
@@ -94,6 +96,10 @@ class http2_stream {
   /// is taken; one that is `closed` waits nowhere any more.
   enum class queue : std::uint8_t { none, ready, leaving, closed };
 
+  /// Whether the request is an extended CONNECT (RFC 8441); `open`: a 2xx has answered it, so that
+  /// each direction ends by itself.
+  enum class connect : std::uint8_t { none, asked, open };
+
   /// Content that waits for its turn or for a window, and what comes behind it.
   struct outgoing_content {
     std::string own;
@@ -116,16 +122,19 @@ class http2_stream {
     bool incremental = false;
   } priority_;
   bool received_ = false;
-  bool all_is_known_ = false;     // what we send of it is here as a whole
-  bool all_is_sent_ = false;      // and is in the output
-  bool length_is_known_ = false;  // of what comes, by Content-Length
+  bool all_is_known_ = false;  // what we send of it is here as a whole
+  bool all_is_sent_ = false;   // and is in the output
+  connect connect_ = connect::none;
   struct {
     bool head_came = false;
     std::uint8_t interims = 0;
     http2_stream_end end = http2_stream_end::complete;
     method asked = method::other;
-  } response_;                        // of the client's side only
-  std::uint64_t missing_octets_ = 0;  // of that length
+  } response_;  // of the client's side only
+  struct {
+    bool is_known = false;  // by Content-Length
+    std::uint64_t missing_octets = 0;
+  } length_;                          // of what comes
   std::size_t taken_octets_ = 0;      // of the peer's window
   std::size_t held_octets_ = 0;       // of these: content that was not passed on
   std::size_t discarded_octets_ = 0;  // content after the end of what we send
