@@ -5,6 +5,10 @@
 //                                        "ping TEXT": pings, and says "pong TEXT" when the pong is there
 //                                        "close CODE": closes with that code and the reason "bye"
 //        node websocket.mjs client URL   expects a server such as this one; exits with 1 and says why when it is not so
+//        node websocket.mjs server-h2, client-h2 URL
+//                                        the same by Node's http2 and an extended CONNECT (RFC 8441), without TLS for
+//                                        http URLs; ws reads and writes the frames
+import http2 from "node:http2";
 import {WebSocket, WebSocketServer} from "ws";
 
 function serve() {
@@ -12,19 +16,46 @@ function serve() {
     host: "127.0.0.1", port: 0, perMessageDeflate: true, handleProtocols: (offered) => [...offered][0],
   });
   server.on("listening", () => console.log(server.address().port));
-  server.on("connection", (socket) => {
-    socket.on("pong", (text) => socket.send(`pong ${text}`));
-    socket.on("message", (content, isBinary) => {
-      const [word, argument] = isBinary ? [] : content.toString().split(" ");
-      if (word === "ping") {
-        socket.ping(argument);
-      } else if (word === "close") {
-        socket.close(Number(argument), "bye");
-      } else {
-        socket.send(content, {binary: isBinary});
-      }
-    });
+  server.on("connection", answer);
+}
+
+function answer(socket) {
+  socket.on("pong", (text) => socket.send(`pong ${text}`));
+  socket.on("message", (content, isBinary) => {
+    const [word, argument] = isBinary ? [] : content.toString().split(" ");
+    if (word === "ping") {
+      socket.ping(argument);
+    } else if (word === "close") {
+      socket.close(Number(argument), "bye");
+    } else {
+      socket.send(content, {binary: isBinary});
+    }
   });
+}
+
+/// A WebSocket over a stream of HTTP/2.
+function over(stream, isServer, protocol) {
+  const socket = new WebSocket(null, undefined, {autoPong: true});
+  socket._isServer = isServer;
+  socket._protocol = protocol;
+  socket.setSocket(stream, Buffer.alloc(0), {maxPayload: 0, skipUTF8Validation: false, allowSynchronousEvents: true});
+  return socket;
+}
+
+function serveHttp2() {
+  const server = http2.createServer({settings: {enableConnectProtocol: true}});
+  server.on("stream", (stream, headers) => {
+    const foreign = ["sec-websocket-key", "upgrade", "connection"].filter((name) => name in headers);
+    if (headers[":method"] !== "CONNECT" || headers[":protocol"] !== "websocket" || foreign.length > 0
+        || headers["sec-websocket-version"] !== "13") {
+      stream.respond({":status": 400}, {endStream: true});
+      return;
+    }
+    const [protocol] = headers["sec-websocket-protocol"].split(",");
+    stream.respond({":status": 200, "sec-websocket-protocol": protocol});
+    answer(over(stream, true, protocol));
+  });
+  server.listen(0, "127.0.0.1", () => console.log(server.address().port));
 }
 
 /// What comes next: a message as text or Buffer, or ["close", code, reason].
@@ -53,7 +84,22 @@ async function open(url) {
   return [socket, next];
 }
 
-async function ask(url) {
+async function openHttp2(url) {
+  const session = http2.connect(url, {rejectUnauthorized: false});
+  await new Promise((resolve, reject) => session.on("remoteSettings", resolve).on("error", reject));
+  expectSame("enableConnectProtocol", session.remoteSettings.enableConnectProtocol, true);
+  const stream = session.request({
+    ":method": "CONNECT", ":protocol": "websocket", ":path": new URL(url).pathname, "sec-websocket-version": "13",
+    "sec-websocket-protocol": "chat",
+  });
+  const headers = await new Promise((resolve, reject) => stream.on("response", resolve).on("error", reject));
+  expectSame("status", headers[":status"], 200);
+  const socket = over(stream, false, headers["sec-websocket-protocol"]);
+  socket.on("close", () => session.close());
+  return [socket, reader(socket)];
+}
+
+async function ask(url, open) {
   let [socket, next] = await open(url);
   expectSame("protocol", socket.protocol, "chat");
   for (const text of ["hello", "", "ü", "x".repeat(125), "y".repeat(126), "z".repeat(70_000)]) {
@@ -80,4 +126,9 @@ async function ask(url) {
 }
 
 const [what, url] = process.argv.slice(2);
-await (what === "server" ? serve() : ask(url));
+await {
+  "server": serve,
+  "server-h2": serveHttp2,
+  "client": () => ask(url, open),
+  "client-h2": () => ask(url, openHttp2),
+}[what]();
