@@ -3,6 +3,7 @@
 // Servers that are spoken to by HTTP/2. They send frames one by one, so that a test decides what
 // comes when.
 #include "gateway.hpp"
+#include "keyed.hpp"
 #include "process.hpp"
 #include "raw_http2.hpp"
 
@@ -11,10 +12,12 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -335,6 +338,29 @@ TEST_F(gateway_http2_upstream, cannot_flood_the_gateway) {
   }
   EXPECT_EQ(client.read_response().status(), 502);
   EXPECT_LT(gateway_.memory(), before + (32U << 20U));
+}
+
+/// One that knows that its settings were taken.
+void read_acknowledged(raw_server& server) {
+  while (server.read(settings).flags == 0) {
+  }
+}
+
+TEST_F(gateway_http2_upstream, that_answers_before_it_takes_the_content_is_sent_none_of_it) {
+  auto client = gateway_.connect();
+  client.send(get_request);
+  auto server = connected("\0\4\0\0\0\0"sv);  // SETTINGS_INITIAL_WINDOW_SIZE 0
+  auto const first = server.read_request();
+  read_acknowledged(server);
+  server.answer_whole(first.stream, "one");
+  EXPECT_EQ(client.read_response().body, "one");
+  client.send("POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 5\r\n\r\nhello");
+  auto const request = server.read_request();
+  EXPECT_FALSE(request.is_last);
+  server.answer_whole(request.stream, "two");
+  EXPECT_EQ(client.read_response().body, "two");
+  // Else it would wait for a window for ever, and for the server the request would not be over.
+  EXPECT_EQ(server.read(rst_stream).stream, request.stream);
 }
 
 TEST(gateway_http2_upstream_times, asks_a_silent_server_whether_it_is_there) {

@@ -242,7 +242,7 @@ void http2_upstream_stream::take_upgrade(wire::response_head const& head) {
     connection.fail(*this, upstream_failure::malformed, {}, true);
     return;
   }
-  connection.was_used_ = true;
+  connection.use_.answered = true;
   server_->note_answer(connection.worker_.loop.now());
 }
 
@@ -273,7 +273,7 @@ void http2_upstream_stream::take_end(std::string_view trailers) {
     }
     return;
   }
-  if (!is_whole_) {  // the server wants no more of it
+  if (!is_whole_ || stream_->waiting_octets() > 0) {  // the server wants no more of it
     connection.session_.reset(*stream_, wire::http2_error::cancel);
   }
   connection.use_.answered = true;
