@@ -363,6 +363,42 @@ TEST_F(gateway_http2_upstream, that_answers_before_it_takes_the_content_is_sent_
   EXPECT_EQ(server.read(rst_stream).stream, request.stream);
 }
 
+TEST_F(gateway_http2_upstream, that_sends_many_interim_responses_does_not_end_a_slow_client) {
+  raw_client client(gateway_.connect());
+  client.get(1);
+  auto server = connected();
+  (void)server.read_request();
+  constexpr std::uint32_t last = 19;
+  for (std::uint32_t stream = 3; stream <= last; stream += 2) {
+    client.get(stream);
+    (void)server.read_request();
+  }
+  // A field of 3,000 octets, which is then named ten times in a few octets.
+  constexpr auto early_hints =
+      "\x08\x03"
+      "103"sv;
+  server.send(headers, 4, 1,
+              std::string(early_hints) + "\x40\x03x-a\x7f\xb9\x16" + std::string(3000, 'v'));
+  auto const large = std::string(early_hints) + std::string(10, '\xbe');
+  for (std::uint32_t stream = 1; stream <= last; stream += 2) {
+    for (int i = 0; i < 60; ++i) {
+      server.send(headers, 4, stream, large);
+    }
+  }
+  for (std::uint32_t stream = 1; stream <= last; stream += 2) {
+    server.answer(stream, true);
+  }
+  auto quick = gateway_.connect();  // when this one is answered, all of that was read
+  quick.send(get_request);
+  server.answer_whole(server.read_request().stream, "hello");
+  EXPECT_EQ(quick.read_response().body, "hello");
+  for (std::uint32_t ended = 0; ended < last / 2 + 1;) {
+    auto const each = client.read();
+    ASSERT_NE(each.type, goaway) << "after " << ended;
+    ended += each.type == headers && (each.flags & 1U) != 0 ? 1 : 0;
+  }
+}
+
 TEST(gateway_http2_upstream_times, asks_a_silent_server_whether_it_is_there) {
   origin api;
   gateway const with(config_of(api, ", idle-timeout: 2s, timeout: 20s"));

@@ -154,7 +154,9 @@ void http2_upstream_connection::switch_to(http2_upstream_stream* next) {
 void http2_upstream_connection::interim(wire::http2_stream& on, wire::response_head const& head) {
   if (auto* const stream = stream_of(on)) {
     switch_to(stream);
-    stream->user_->upstream_interim(head);
+    if (!stream->user_->client_is_full()) {  // no window holds them up: a slow client loses some
+      stream->user_->upstream_interim(head);
+    }
   }
 }
 
