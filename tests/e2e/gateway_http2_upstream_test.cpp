@@ -399,6 +399,37 @@ TEST_F(gateway_http2_upstream, that_sends_many_interim_responses_does_not_end_a_
   }
 }
 
+TEST_F(gateway_http2_upstream, gets_more_of_an_upload_when_another_one_breaks) {
+  constexpr auto head =
+      "POST /a HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n"sv;
+  std::string const chunk = "2710\r\n" + std::string(10'000, 'x') + "\r\n";
+  auto breaks = gateway_.connect();
+  breaks.send(head);
+  auto server = connected();
+  auto const first = server.read_request().stream;
+  for (int i = 0; i < 42; ++i) {  // more than may wait to be sent, and little more
+    breaks.send(chunk);
+  }
+  breaks.send("no size\r\n");
+  auto large = gateway_.connect();
+  large.send(head);
+  auto const second = server.read_request().stream;
+  std::string chunks;
+  for (int i = 0; i < 100; ++i) {
+    chunks += chunk;
+  }
+  EXPECT_GT(large.send_until_blocked(chunks), 0U) << "both wait for the server";
+  constexpr auto more = "\x00\x10\x00\x00"sv;  // 1 MiB
+  for (auto const stream : {first, second, 0U}) {
+    server.send(window_update, 0, stream, more);
+  }
+  for (std::size_t got = 0; got < 600'000;) {
+    auto const each = server.read(data);
+    got += each.stream == second ? each.payload.size() : 0;
+  }
+  EXPECT_EQ(breaks.read_response().status(), 400);
+}
+
 TEST(gateway_http2_upstream_times, asks_a_silent_server_whether_it_is_there) {
   origin api;
   gateway const with(config_of(api, ", idle-timeout: 2s, timeout: 20s"));

@@ -425,7 +425,11 @@ void http2_upstream_connection::resume_full() {
   if (!std::exchange(has_full_, false)) {
     return;
   }
-  for (std::size_t i = 0; i < streams_.size(); ++i) {
+  // From the last one on, since that takes the place of one that ends meanwhile.
+  for (auto i = streams_.size(); i-- > 0;) {
+    if (i >= streams_.size()) {
+      continue;
+    }
     auto& each = *streams_[i];
     if (each.was_full_ && each.user_ != nullptr && !each.is_above_high_watermark()) {
       each.user_->upstream_resumed();
