@@ -430,6 +430,28 @@ TEST_F(gateway_http2_upstream, gets_more_of_an_upload_when_another_one_breaks) {
   EXPECT_EQ(breaks.read_response().status(), 400);
 }
 
+TEST(gateway_http2_upstream_retry, gets_all_of_an_upload_that_waited_for_another_server) {
+  origin silent;  // takes connections, and says nothing in the handshake of TLS
+  origin api;
+  gateway const with("upstreams: {api: {servers: [\"https://" +
+                     silent.url().substr(std::size("http://") - 1) + "\", \"" + api.url() +
+                     "\"], http2: true, connect-timeout: 500ms, retries: 1}}\n"
+                     "routes: [{name: all, match: {path: /**}, upstream: api}]\n");
+  auto client = with.connect();
+  client.send("POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 600000\r\n\r\n" +
+              std::string(600'000, 'x'));
+  raw_server server(api.accept());
+  auto const request = server.read_request();
+  for (auto const stream : {request.stream, 0U}) {
+    server.send(window_update, 0, stream, "\x00\x10\x00\x00"sv);
+  }
+  for (std::size_t got = 0; got < 600'000;) {
+    got += server.read(data).payload.size();
+  }
+  server.answer(request.stream, true);
+  EXPECT_EQ(client.read_response().status(), 200);
+}
+
 TEST(gateway_http2_upstream_times, asks_a_silent_server_whether_it_is_there) {
   origin api;
   gateway const with(config_of(api, ", idle-timeout: 2s, timeout: 20s"));

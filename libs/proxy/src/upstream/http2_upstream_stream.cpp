@@ -39,6 +39,11 @@ void http2_upstream_stream::start(upstream_user& user, wire::method method,
   if (!bytes.empty()) {
     send(bytes);
   }
+  if (bytes.size() > waiting_octets_min) {
+    // Where that waited before, its user may have been told to wait: it is to be told to go on.
+    was_full_ = true;
+    connection_.has_full_ = true;
+  }
 }
 
 auto http2_upstream_stream::is_connected() const noexcept -> bool {
