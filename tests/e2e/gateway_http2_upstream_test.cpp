@@ -452,6 +452,29 @@ TEST(gateway_http2_upstream_retry, gets_all_of_an_upload_that_waited_for_another
   EXPECT_EQ(client.read_response().status(), 200);
 }
 
+TEST(gateway_http2_upstream_keyed, ends_a_204_with_trailers_where_http_1_ends_it) {
+  data_folder const folder;
+  origin api;
+  gateway const with("data: " + folder.path() + "\n" + "upstreams: {api: {servers: [\"" +
+                     api.url() + "\"], http2: true}}\n" +
+                     "routes: [{match: {path: /**}, upstream: api, "
+                     "idempotency: {mode: optional, anonymous: allow}}]\n");
+  auto client = with.connect();
+  client.send(
+      "POST /a HTTP/1.1\r\nHost: a.example\r\nIdempotency-Key: \"k\"\r\n"
+      "Content-Length: 5\r\n\r\nhello");
+  raw_server server(api.accept());
+  auto const request = server.read_request();
+  server.send(headers, 4, request.stream, "\x89");  // :status: 204
+  server.send(headers, 5, request.stream, sum_block);
+  auto const answer = client.read_head();
+  EXPECT_EQ(answer.status(), 204);
+  EXPECT_EQ(answer.field("Transfer-Encoding"), "(none)");
+  client.send(get_request);
+  server.answer_whole(server.read_request().stream, "next");
+  EXPECT_EQ(client.read_response().body, "next") << "nothing is left of the first";
+}
+
 TEST(gateway_http2_upstream_times, asks_a_silent_server_whether_it_is_there) {
   origin api;
   gateway const with(config_of(api, ", idle-timeout: 2s, timeout: 20s"));

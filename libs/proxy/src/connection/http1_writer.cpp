@@ -62,7 +62,9 @@ void http1_writer::send_own_head(int status, std::string_view field_lines,
   auto& out = worker_.to_client;
   wire::append_status_line(out, status);
   out.append(field_lines);
-  if (length) {
+  if (status == 204 || status == 304) {
+    // It ends with its head, whatever comes behind it where HTTP/2 is spoken.
+  } else if (length) {
     wire::append_field(out, "Content-Length", *length);
   } else if (minor_version_ == 1) {
     out.append("Transfer-Encoding: chunked\r\n");
