@@ -17,6 +17,9 @@ using namespace std::chrono_literals;
 /// What is written at most in one turn, so that other connections have theirs.
 constexpr std::size_t write_octets_max = 64 * 1024;
 constexpr int writes_max = 8;
+/// Heads and the like that wait for a server before it gets no more requests by that connection:
+/// those that were cancelled wait as well.
+constexpr std::size_t pending_octets_max = 1024 * 1024;
 constexpr std::size_t spare_streams_max = 64;
 /// Text that a stream may keep for the next request.
 constexpr std::size_t spare_octets_max = 4096;
@@ -68,7 +71,8 @@ void http2_upstream_connection::count_waiting() {
 
 auto http2_upstream_connection::has_room() const -> bool {
   return !use_.is_check && phase_ <= phase::open && session_.takes_requests() &&
-         streams_.size() < session_.streams_max();
+         streams_.size() < session_.streams_max() &&
+         session_.pending_octets() <= pending_octets_max;
 }
 
 auto http2_upstream_connection::has_refused() const -> bool {
