@@ -430,6 +430,37 @@ TEST_F(gateway_http2_upstream, gets_more_of_an_upload_when_another_one_breaks) {
   EXPECT_EQ(breaks.read_response().status(), 400);
 }
 
+TEST(gateway_http2_upstream_memory, counts_what_is_kept_to_be_sent_again) {
+  origin api;
+  gateway const with("http: {max-buffered: 4MiB}\n" + config_of(api));
+  auto const body = std::string(60'000, 'x');
+  std::vector<connection> clients;
+  std::optional<raw_server> server;
+  std::vector<std::uint32_t> streams;
+  for (int i = 0; i < 80; ++i) {
+    clients.push_back(with.connect());
+    clients.back().send("POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 60000\r\n\r\n" +
+                        body);
+    if (!server) {
+      server.emplace(api.accept());
+      server->send(window_update, 0, 0, "\x10\x00\x00\x00"sv);
+    }
+    auto const head = server->read(headers);
+    streams.push_back(head.stream);
+    for (std::size_t got = 0; got < body.size();) {
+      got += server->read(data).payload.size();
+    }
+  }
+  auto const buffered = [&] { return with.metric("tidegate_buffered_bytes"); };
+  EXPECT_GT(buffered(), 1.5 * 1024 * 1024) << "that of so many as there is room for";
+  EXPECT_LT(buffered(), 2.5 * 1024 * 1024) << "about half of max-buffered";
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    server->answer_whole(streams[i], "hello");
+    EXPECT_EQ(clients[i].read_response().body, "hello");
+  }
+  expect_eventually([&] { return buffered() < 100'000; }, "it counts what is over");
+}
+
 TEST(gateway_http2_upstream_retry, gets_all_of_an_upload_that_waited_for_another_server) {
   origin silent;  // takes connections, and says nothing in the handshake of TLS
   origin api;

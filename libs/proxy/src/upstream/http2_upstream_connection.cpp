@@ -59,9 +59,9 @@ void http2_upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
 
 void http2_upstream_connection::count_waiting() {
   auto octets = out_.size() + session_.waiting_octets();
-  if (phase_ == phase::connecting) {
-    for (auto const& each : streams_) {
-      octets += each->kept_.size();
+  for (auto const& each : streams_) {
+    if (auto const kept = each->kept_.size(); kept > spare_octets_max) {
+      octets += kept;
     }
   }
   worker_.count_buffered(counted_, phase_ == phase::closed ? 0 : octets);
@@ -324,8 +324,11 @@ void http2_upstream_connection::read() {
       settle_unsent();
     }
   }
-  if (phase_ == phase::open && session_.wants_output()) {
-    write_soon();
+  if (phase_ == phase::open) {
+    count_waiting();  // less is kept of what was answered
+    if (session_.wants_output()) {
+      write_soon();
+    }
   }
 }
 

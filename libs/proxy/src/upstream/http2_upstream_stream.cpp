@@ -17,6 +17,8 @@ constexpr std::size_t waiting_octets_max = 256 * 1024;
 constexpr std::size_t waiting_octets_min = 16 * 1024;
 /// A request is kept up to here, so that it can be sent again when the server refuses it.
 constexpr std::size_t kept_octets_max = 64 * 1024;
+/// So much also when memory is short: a head, and little more.
+constexpr std::size_t kept_octets_min = 4096;
 /// Trailers were judged where they came in.
 constexpr wire::body_limits any_trailers{.trailer_octets_max = 1U << 20U,
                                          .trailers_max = 1U << 20U};
@@ -86,7 +88,8 @@ void http2_upstream_stream::send(std::string_view bytes) {
   } else {
     send_body(bytes);
   }
-  if (kept_.size() > kept_octets_max) {
+  if (kept_.size() > kept_octets_max ||
+      (kept_.size() > kept_octets_min && !connection_.worker_.may_hold_bodies())) {
     keeps_ = false;
     std::string().swap(kept_);
   }
