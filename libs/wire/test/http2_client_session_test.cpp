@@ -377,7 +377,7 @@ TEST(wire_http2_client, answers_a_server_that_measures_the_way_of_what_it_is_sen
     pair.talk();
     nghttp2_submit_ping(pair.server.session, 0, nullptr);
   }
-  EXPECT_TRUE(pair.alive) << "a ping for each piece is no flood";
+  EXPECT_TRUE(pair.alive) << "one for each piece is not a flood";
 }
 
 }  // namespace
