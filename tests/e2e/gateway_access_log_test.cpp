@@ -185,7 +185,7 @@ TEST(gateway_access_log, says_why_an_answer_was_cut) {
   server.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n");
   (void)client.read_to_end();
   EXPECT_THAT(log.lines(1)[0], HasSubstr(R"("status":200,"reason":"upstream-idle",)"));
-  (void)with.errors_until("warning: upstream \"api\": server " + api.authority() +
+  (void)with.errors_until("warning: upstream \"api\": server " + api.url() +
                           " failed: nothing arrived for 100ms in the middle of a response, which "
                           "was aborted (idle-timeout)");
 }

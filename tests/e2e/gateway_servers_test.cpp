@@ -2,6 +2,7 @@
 //
 // Servers that come and go: which one gets a request, and what becomes of one that fails.
 #include "gateway.hpp"
+#include "process.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -157,6 +158,76 @@ TEST(gateway_servers, that_break_a_response_off_at_once_are_answered_with_502) {
   EXPECT_EQ(client.read_response().body, "all of it") << "whose end is that of the connection";
 }
 
+/// `openssl s_server` on a free port, which asks for a certificate.
+class asking_server {
+ public:
+  explicit asking_server(std::string const& folder) {
+    std::array<int, 2> ends{};
+    if (::pipe(ends.data()) != 0) {
+      throw std::runtime_error("no pipe");
+    }
+    process_ = ::fork();
+    if (process_ == 0) {
+      ::dup2(ends[1], 1);
+      ::close(0);  // which it would read
+      ::close(ends[0]);
+      auto const certificate = folder + "/cert.pem";
+      auto const key = folder + "/key.pem";
+      ::execlp("openssl", "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert",
+               certificate.c_str(), "-key", key.c_str(), "-CAfile", certificate.c_str(), "-Verify",
+               "1", "-verify_return_error", "-www", nullptr);
+      ::_exit(127);
+    }
+    ::close(ends[1]);
+    output_ = descriptor(ends[0]);
+    std::string said;
+    while (!said.ends_with('\n') || said.find("ACCEPT") == std::string::npos) {
+      char c = 0;
+      if (::read(output_.get(), &c, 1) != 1) {
+        throw std::runtime_error("openssl says " + said);
+      }
+      said += c;
+    }
+    port_ = said.substr(said.rfind(':') + 1);
+    port_.pop_back();
+  }
+  asking_server(asking_server const&) = delete;
+  auto operator=(asking_server const&) -> asking_server& = delete;
+  ~asking_server() {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  [[nodiscard]] auto url() const -> std::string { return "https://127.0.0.1:" + port_; }
+
+ private:
+  descriptor output_{-1};
+  std::string port_;
+  pid_t process_ = -1;
+};
+
+TEST(gateway_servers, that_ask_for_a_certificate_are_shown_one) {
+  auto pattern = (std::filesystem::temp_directory_path() / "tidegate_shown_XXXXXX").string();
+  std::string const folder = ::mkdtemp(pattern.data());
+  auto const made = run({"/usr/bin/env", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                         "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+                         folder + "/key.pem", "-out", folder + "/cert.pem"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  {
+    asking_server const api(folder);
+    auto const tls = [&](std::string const& more) {
+      return upstream("\"" + api.url() + "\"", ", tls: {ca: " + folder + "/cert.pem" + more + "}");
+    };
+    gateway const without(tls(""));
+    EXPECT_EQ(without.get("/").status(), 502);
+    gateway const with(tls(", certificate: " + folder + "/cert.pem, key: " + folder + "/key.pem"));
+    auto client = with.connect();
+    client.send(get_request);
+    EXPECT_EQ(client.read_head().status(), 200);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 // ---- names ----
 
 /// dnsmasq on a free port, whose names a test writes; they are good for a second.
@@ -166,17 +237,15 @@ class name_server {
     auto folder = (std::filesystem::temp_directory_path() / "tidegate_names_XXXXXX").string();
     folder_ = ::mkdtemp(folder.data());
     write("");
-    process_ = ::fork();
-    if (process_ == 0) {
-      auto const port = "--port=" + std::to_string(port_);
-      auto const hosts = "--addn-hosts=" + file();
-      ::execl("/usr/sbin/dnsmasq", "dnsmasq", "--keep-in-foreground", "--no-resolv", "--no-hosts",
-              "--no-poll", ::geteuid() == 0 ? "--user=root" : "--no-daemon", "--local=/test/",
-              "--local-ttl=1", "--conf-file=/dev/null", "--listen-address=127.0.0.1",
-              "--bind-interfaces", "--pid-file=", port.c_str(), hosts.c_str(), nullptr);
-      ::_exit(127);
+    for (int i = 0; i < 10; ++i) {
+      start();
+      if (answers()) {  // before that SIGHUP would end it
+        return;
+      }
+      stop();
+      port_ = free_port();  // another program has it by now
     }
-    await_answer();  // before that SIGHUP would end it
+    throw std::runtime_error("dnsmasq does not start");
   }
   name_server(name_server const&) = delete;
   auto operator=(name_server const&) -> name_server& = delete;
@@ -207,8 +276,20 @@ class name_server {
 
  private:
   [[nodiscard]] auto file() const -> std::string { return folder_ + "/hosts"; }
-  /// Asks for `a` until there is an answer.
-  void await_answer() const {
+  void start() {
+    process_ = ::fork();
+    if (process_ == 0) {
+      auto const port = "--port=" + std::to_string(port_);
+      auto const hosts = "--addn-hosts=" + file();
+      ::execl("/usr/sbin/dnsmasq", "dnsmasq", "--keep-in-foreground", "--no-resolv", "--no-hosts",
+              "--no-poll", ::geteuid() == 0 ? "--user=root" : "--no-daemon", "--local=/test/",
+              "--local-ttl=1", "--conf-file=/dev/null", "--listen-address=127.0.0.1",
+              "--bind-interfaces", "--pid-file=", port.c_str(), hosts.c_str(), nullptr);
+      ::_exit(127);
+    }
+  }
+  /// Asks for `a` until there is an answer, or the program has ended.
+  [[nodiscard]] auto answers() -> bool {
     descriptor const socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     timeval const pause{0, 20'000};
     (void)::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &pause, sizeof pause);
@@ -218,14 +299,16 @@ class name_server {
     to.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
     using namespace std::string_literals;
     auto const question = "\0\1\1\0\0\1\0\0\0\0\0\0\1a\0\0\1\0\1"s;
-    expect_eventually(
-        [&] {
-          std::array<char, 512> answer{};
-          return ::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof to) == 0 &&
-                 ::send(socket.get(), question.data(), question.size(), 0) > 0 &&
-                 ::recv(socket.get(), answer.data(), answer.size(), 0) > 0;
-        },
-        "the name server answers");
+    while (::waitpid(process_, nullptr, WNOHANG) == 0) {
+      std::array<char, 512> answer{};
+      if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof to) == 0 &&
+          ::send(socket.get(), question.data(), question.size(), 0) > 0 &&
+          ::recv(socket.get(), answer.data(), answer.size(), 0) > 0) {
+        return true;
+      }
+    }
+    process_ = -1;  // it was waited for
+    return false;
   }
   /// For datagrams; it is given back, and no other test takes one of these.
   [[nodiscard]] static auto free_port() -> std::uint16_t {
@@ -554,7 +637,8 @@ TEST(gateway_max_connections, are_waited_for_by_all_threads) {
 
 TEST(gateway_max_connections, are_waited_for_no_longer_than_allowed) {
   origin api;
-  gateway const with(upstream("\"" + api.url() + "\"", ", max-connections: 1, max-wait: 50ms"));
+  gateway const with(
+      upstream("\"" + api.url() + "\"", ", max-connections: 1, max-wait: 50ms, timeout: 300ms"));
   auto first = with.connect();
   first.send(get_request);
   auto server = api.accept();

@@ -275,8 +275,9 @@ TEST(gateway_tls, talks_to_an_upstream_that_it_has_verified) {
   EXPECT_THAT(curl(files, {url(under_test) + "unverified"}).out, HasSubstr(" 200"));
   auto const said = under_test.errors_until("upstream \"other\"");
   EXPECT_THAT(said,
-              testing::ContainsRegex("upstream \"unknown\": server localhost:[0-9]+ failed: the "
-                                     "TLS handshake failed: self.signed certificate\n"));
+              testing::ContainsRegex(
+                  "upstream \"unknown\": server https://localhost:[0-9]+#[0-9.:]+ failed: the "
+                  "TLS handshake failed: self.signed certificate\n"));
   EXPECT_THAT(said, HasSubstr("the TLS handshake failed: hostname mismatch\n"));
 }
 
