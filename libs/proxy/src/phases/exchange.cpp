@@ -89,10 +89,6 @@ void exchange::advance(phase from) {
       if (!context_.route->split.empty()) [[unlikely]] {
         context_.route = &context_.route->chosen_by(worker_.random());
       }
-      if (auto const* const pool = context_.route->pool;
-          pool != nullptr && pool->target().settings->hash_by) [[unlikely]] {
-        context_.server_hash = hash_of(*pool->target().settings->hash_by, context_, values_);
-      }
       [[fallthrough]];
     case phase::charges:
       if (!quota_.find_charges(context_, quotas_, worker_.loop.now())) [[unlikely]] {
@@ -133,7 +129,13 @@ void exchange::advance(phase from) {
         break;
       }
       [[fallthrough]];
-    case phase::handle: handle(); return;
+    case phase::handle:
+      if (auto const* const pool = context_.route->pool;
+          pool != nullptr && pool->target().settings->hash_by) [[unlikely]] {
+        context_.server_hash = hash_of(*pool->target().settings->hash_by, context_, values_);
+      }
+      handle();
+      return;
   }
   if (said == step::answered) {
     respond();

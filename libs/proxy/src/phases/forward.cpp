@@ -8,9 +8,6 @@ namespace tidegate::gateway {
 
 namespace {
 
-/// A body of this length is held until it is whole; a longer one passes through as it comes, and is
-/// not sent again.
-constexpr std::uint64_t held_body_octets_max = 64 * 1024;
 /// What may be kept for the next request of the buffer that requests are written to.
 constexpr std::size_t kept_octets_max = 16 * 1024;
 
@@ -133,9 +130,11 @@ void forward_phase::reset() noexcept {
 void forward_phase::start(request_context const& context, std::uint64_t octets_at_hand) {
   auto const& request = *context.head;
   may_repeat_ = is_idempotent(context.method);
-  keeps_body_ =
-      may_repeat_ && request.body().kind != wire::body_kind::none && worker_.may_hold_bodies();
-  may_repeat_ = may_repeat_ && (keeps_body_ || request.body().kind == wire::body_kind::none);
+  if (request.body().kind == wire::body_kind::none) [[likely]] {
+    send(false);
+    return;
+  }
+  keeps_body_ = may_repeat_ = may_repeat_ && worker_.may_hold_bodies();
   if (is_held(worker_, request, octets_at_hand)) {
     octets_missing_ = request.body().length;
     owner_.count_held();
@@ -150,9 +149,12 @@ void forward_phase::send(bool fresh) {
   if (++tries_ == 1) {
     pool.count_request();
   }
-  auto const taken = pool.take({.fresh = fresh,
-                                .has_waited = wait_until_.has_value(),
-                                .server = {.hash = context.server_hash, .avoid = failed_.ids()}});
+  connection_options options{.fresh = fresh};
+  if (tries_ > 1 || wait_until_ || context.server_hash) [[unlikely]] {
+    options.has_waited = wait_until_.has_value();
+    options.server = {.hash = context.server_hash, .avoid = failed_.ids()};
+  }
+  auto const taken = pool.take(options);
   server_ = pool.last_server();
   if (!taken && taken.error() == upstream_failure::busy) [[unlikely]] {
     bool const is_next = wait_until_.has_value();  // it has waited before
@@ -210,11 +212,6 @@ void forward_phase::body(std::string_view bytes, std::uint64_t content_octets, b
   send(false);
 }
 
-auto forward_phase::is_above_high_watermark() const noexcept -> bool {
-  return upstream_ != nullptr ? upstream_->is_above_high_watermark()
-                              : is_paused() && request_.size() > held_body_octets_max;
-}
-
 void forward_phase::resume() {
   if (upstream_ != nullptr) {
     upstream_->resume();
@@ -229,11 +226,13 @@ void forward_phase::abandon() {
 }
 
 void forward_phase::end() noexcept {
-  bool const was_held = std::exchange(octets_missing_, 0) > 0 || is_paused();  // it was never sent
-  end_pause();
-  if (was_held || std::exchange(keeps_body_, false)) {
-    std::string().swap(request_);
+  if (octets_missing_ == 0 && !keeps_body_ && !is_paused()) [[likely]] {
+    return;
   }
+  octets_missing_ = 0;  // it was never sent
+  keeps_body_ = false;
+  end_pause();
+  std::string().swap(request_);
 }
 
 // ---- the answer ----
@@ -247,19 +246,8 @@ void forward_phase::upstream_interim(wire::response_head const& head) {
 }
 
 void forward_phase::upstream_head(wire::response_head const& head) {
-  auto const& retry = owner_.context().route->pool->target().settings->retry;
-  if (retry.has_status() && retry.has(head.status())) [[unlikely]] {
-    // As good as any of the three: all are for methods that may be repeated.
-    auto const what = head.status() == 502   ? balance::retry_cause::status_502
-                      : head.status() == 503 ? balance::retry_cause::status_503
-                                             : balance::retry_cause::status_504;
-    auto* const answered = std::exchange(upstream_, nullptr);
-    failed_.add(server_);
-    if (try_again(what)) {
-      answered->abandon();
-      return;
-    }
-    upstream_ = answered;
+  if (head.status() >= 502 && head.status() <= 504 && asks_again(head.status())) [[unlikely]] {
+    return;
   }
   owner_.take_head(head);
 }
@@ -274,6 +262,24 @@ auto forward_phase::upstream_upgraded(wire::response_head const& head) -> bool {
     return true;  // the exchange may serve another request by now
   }
   upstream_ = from;
+  return false;
+}
+
+auto forward_phase::asks_again(int status) -> bool {
+  auto const& retry = owner_.context().route->pool->target().settings->retry;
+  if (!retry.has(status)) {
+    return false;
+  }
+  auto const what = status == 502   ? balance::retry_cause::status_502
+                    : status == 503 ? balance::retry_cause::status_503
+                                    : balance::retry_cause::status_504;
+  auto* const answered = std::exchange(upstream_, nullptr);
+  failed_.add(server_);
+  if (try_again(what)) {
+    answered->abandon();
+    return true;
+  }
+  upstream_ = answered;
   return false;
 }
 

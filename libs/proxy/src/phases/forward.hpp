@@ -28,6 +28,10 @@ class worker;
 /// 9.2.2).
 [[nodiscard]] auto is_idempotent(wire::method method) noexcept -> bool;
 
+/// A body of this length is held until it is whole; a longer one passes through as it comes, and is
+/// not sent again.
+inline constexpr std::uint64_t held_body_octets_max = 64 * 1024;
+
 /// Sends a request to an upstream, and hands the answer to the exchange.
 class forward_phase final : private upstream_user, private request_pause {
  public:
@@ -54,7 +58,10 @@ class forward_phase final : private upstream_user, private request_pause {
   /// The exchange is over.
   void end() noexcept;
 
-  [[nodiscard]] auto is_above_high_watermark() const noexcept -> bool;
+  [[nodiscard]] auto is_above_high_watermark() const noexcept -> bool {
+    return upstream_ != nullptr ? upstream_->is_above_high_watermark()
+                                : is_paused() && request_.size() > held_body_octets_max;
+  }
   /// True while an upstream has the request, or will have it again after a pause.
   [[nodiscard]] auto is_active() const noexcept -> bool {
     return upstream_ != nullptr || is_paused();
@@ -88,6 +95,8 @@ class forward_phase final : private upstream_user, private request_pause {
   [[nodiscard]] auto request_done() const -> bool override;
   [[nodiscard]] auto client_is_full() const -> bool override;
 
+  /// A response has come. True when another one is asked for in its place.
+  [[nodiscard]] auto asks_again(int status) -> bool;
   /// Sends the request once more if that is allowed, perhaps after a pause.
   [[nodiscard]] auto try_again(balance::retry_cause what) -> bool;
   void pause_ended(bool is_late) override;

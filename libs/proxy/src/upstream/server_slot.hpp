@@ -6,6 +6,7 @@
 
 #include <tidegate/balance/picker.hpp>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <span>
@@ -41,7 +42,15 @@ struct server_slot final : balance::candidate {
   }
 
   /// The head of a response came, after so long. False when its status is a failure.
-  [[nodiscard]] auto note_head(int status, std::chrono::nanoseconds took, instant now) -> bool;
+  [[nodiscard]] auto note_head(int status, std::chrono::nanoseconds took, instant now) -> bool {
+    latency->count(took);
+    counts->by_status.add(static_cast<std::size_t>(std::min(status, 599)));
+    if (!balance::is_failure(status)) [[likely]] {
+      return true;
+    }
+    note_failed(status, now);
+    return false;
+  }
   /// A whole response came, with a status that counts as none.
   void note_answer(instant now) {
     if (server->failures_in_a_row() != 0) [[unlikely]] {
@@ -53,6 +62,8 @@ struct server_slot final : balance::candidate {
   }
   /// No whole response came. `what` went wrong, for people.
   void note_failure(std::string_view what, instant now);
+  /// The status of a response is a failure.
+  void note_failed(int status, instant now);
 };
 
 /// What a request says of the connection that it wants.

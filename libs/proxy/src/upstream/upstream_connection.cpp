@@ -228,7 +228,7 @@ void upstream_connection::read() {
     answered_ = true;
     taking_ = true;
     if (closing_ && phase_ == phase::head) [[unlikely]] {
-      take(read_to_end(size));
+      take_to_end(size);
     } else {
       take({worker_.input.data(), size});
     }
@@ -236,7 +236,7 @@ void upstream_connection::read() {
   }
 }
 
-auto upstream_connection::read_to_end(std::size_t size) -> std::string {
+void upstream_connection::take_to_end(std::size_t size) {
   std::string all(worker_.input.data(), size);
   while (all.size() < ahead_octets_max) {
     auto const [state, more] = transport_.read(worker_.input);
@@ -246,7 +246,7 @@ auto upstream_connection::read_to_end(std::size_t size) -> std::string {
     }
     all.append(worker_.input.data(), more);
   }
-  return all;
+  take(all);
 }
 
 auto upstream_connection::is_whole(std::string_view body) const -> bool {

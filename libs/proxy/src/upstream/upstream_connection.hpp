@@ -57,9 +57,9 @@ class upstream_connection final : public engine::watched,
   void tunnel_has_ended(bool in_order);
   void finish(bool reusable);
   [[nodiscard]] auto take_content(std::string_view& bytes) -> bool;
-  /// Reads what has come up to the end of the connection, behind `size` octets of the input: a
-  /// response that breaks off must not have begun for the client.
-  [[nodiscard]] auto read_to_end(std::size_t size) -> std::string;
+  /// Takes what has come up to the end of the connection, behind `size` octets of the input, as one
+  /// piece: a response that breaks off must not have begun for the client.
+  void take_to_end(std::size_t size);
   /// Whether `body`, behind which the connection ended, is whole.
   [[nodiscard]] auto is_whole(std::string_view body) const -> bool;
   /// `detail` says more of it than `why` does, for people.

@@ -136,7 +136,7 @@ auto upstream_pool::take(connection_options const& options)
     -> result<upstream_stream*, upstream_failure> {
   follow_servers();
   auto* const choice =
-      picker_.pick(listed_, upstream_.settings->balance, options.server, worker_.loop.now());
+      listed_.size() == 1 && listed_.front()->weight != 0 ? listed_.front() : pick(options.server);
   if (choice == nullptr) [[unlikely]] {
     return failure(upstream_failure::no_server);
   }
@@ -157,6 +157,10 @@ auto upstream_pool::take(connection_options const& options)
   }
   slot.enter();
   return taken;
+}
+
+auto upstream_pool::pick(balance::pick_options const& options) -> balance::candidate* {
+  return picker_.pick(listed_, upstream_.settings->balance, options, worker_.loop.now());
 }
 
 auto upstream_pool::take_http2(server_slot& from, bool fresh)

@@ -66,6 +66,7 @@ class upstream_pool final : public idle_connections {
   void retire(server_slot& slot);
   void forget_if_gone(server_slot& slot);
 
+  [[nodiscard]] auto pick(balance::pick_options const& options) -> balance::candidate*;
   /// A new connection; one for a check does not count in `max-connections`.
   [[nodiscard]] auto connect(server_slot& to, bool is_check)
       -> result<engine::transport, upstream_failure>;
