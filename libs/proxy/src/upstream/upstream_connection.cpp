@@ -275,16 +275,19 @@ void upstream_connection::take(std::string_view bytes) {
     in_.text.append(bytes);
     bytes = in_.text;
   }
+  auto const stash = [&] {
+    if (stashed) {
+      in_.text.erase(0, in_.text.size() - bytes.size());
+    } else {
+      in_.text.assign(bytes);
+    }
+  };
   while (phase_ == phase::head) {
     auto const head =
         wire::parse_response_head(bytes, in_.seen, {}, request_.method, worker_.response);
     if (head.state == wire::head_state::incomplete) {
       in_.seen = head.size;
-      if (stashed) {
-        in_.text.erase(0, in_.text.size() - bytes.size());
-      } else {
-        in_.text.assign(bytes);
-      }
+      stash();
       return;
     }
     in_.seen = 0;
@@ -304,25 +307,12 @@ void upstream_connection::take(std::string_view bytes) {
       bytes.remove_prefix(head.size);
       paused_ = user_->client_is_full();  // there may be any number of them
       if (bytes.empty() || paused_) {
-        if (stashed) {
-          in_.text.erase(0, in_.text.size() - bytes.size());
-        } else {
-          in_.text.assign(bytes);
-        }
+        stash();
         return;
       }
       continue;
     }
-    body_ = wire::body_decoder(worker_.response.body());
-    std::string rewritten;
-    if (auto first = body_;
-        worker_.response.body().kind == wire::body_kind::chunked &&
-        first.pass(bytes.substr(head.size), rewritten).state == wire::body_state::refused) {
-      fail(upstream_failure::malformed);  // while the client can still be told
-      return;
-    }
-    if (in_.is_last && !is_whole(bytes.substr(head.size))) [[unlikely]] {
-      fail(upstream_failure::closed);  // for the same reason
+    if (!begin_body(bytes.substr(head.size))) {
       return;
     }
     phase_ = phase::body;
@@ -345,6 +335,23 @@ void upstream_connection::take(std::string_view bytes) {
   } else {
     take_body(bytes);
   }
+}
+
+/// The body of the response in `worker_.response`, which begins with `bytes`. False when it is known
+/// to be broken, while the client can still be told.
+auto upstream_connection::begin_body(std::string_view bytes) -> bool {
+  body_ = wire::body_decoder(worker_.response.body());
+  std::string rewritten;
+  if (auto first = body_; worker_.response.body().kind == wire::body_kind::chunked &&
+                          first.pass(bytes, rewritten).state == wire::body_state::refused) {
+    fail(upstream_failure::malformed);
+    return false;
+  }
+  if (in_.is_last && !is_whole(bytes)) [[unlikely]] {
+    fail(upstream_failure::closed);
+    return false;
+  }
+  return true;
 }
 
 void upstream_connection::note_head() {
@@ -411,70 +418,6 @@ auto upstream_connection::take_content(std::string_view& bytes) -> bool {
     bytes.remove_prefix(fed.consumed);
   }
   return true;
-}
-
-// ---- after a 101 ----
-
-void upstream_connection::take_upgrade(std::string_view rest) {
-  std::string const octets(rest);  // what the client has sent already is read over it
-  phase_ = phase::tunnel;
-  cancel();  // the tunnel has its own time
-  if (!user_->upstream_upgraded(worker_.response)) {
-    fail(upstream_failure::malformed);
-    return;
-  }
-  if (phase_ == phase::closed) {
-    return;
-  }
-  note_head();
-  server_->note_answer(worker_.loop.now());
-  (void)std::exchange(in_.text, {});  // with its buffer
-  if (!octets.empty()) {
-    take_octets(octets);
-  }
-}
-
-void upstream_connection::take_octets(std::string_view bytes) {
-  if (user_ == nullptr) {
-    return;  // they are not waited for any more
-  }
-  user_->upstream_body(bytes, bytes.size());
-  if (user_ != nullptr) {
-    user_->flush_client();
-  }
-  if (user_ != nullptr && user_->client_is_full()) {
-    paused_ = true;
-  }
-}
-
-void upstream_connection::end_sending() {
-  phase_ = phase::finishing;
-  flush();
-}
-
-void upstream_connection::leave_tunnel() {
-  user_ = nullptr;
-  server_->leave();
-  set_deadline(pool_.target().settings->idle_timeout);
-  end_sending();
-}
-
-/// The server sends no more. It may still read when it ended `in_order`; else the connection is of
-/// no use, though the server has not failed: it has answered.
-void upstream_connection::tunnel_has_ended(bool in_order) {
-  if (in_order && user_ != nullptr) {
-    paused_ = true;
-    user_->upstream_ended();
-    return;
-  }
-  auto* const user = std::exchange(user_, nullptr);
-  if (user != nullptr) {
-    server_->leave();
-  }
-  close();
-  if (user != nullptr) {
-    user->upstream_failed(upstream_failure::closed, {});
-  }
 }
 
 void upstream_connection::finish(bool reusable) {

@@ -52,6 +52,7 @@ class upstream_connection final : public engine::watched,
   void take(std::string_view bytes);
   void note_head();
   void take_body(std::string_view bytes);
+  [[nodiscard]] auto begin_body(std::string_view bytes) -> bool;
   void take_upgrade(std::string_view rest);
   void take_octets(std::string_view bytes);
   void tunnel_has_ended(bool in_order);
