@@ -290,8 +290,14 @@ TEST_F(config_command_files, refuses_secrets_and_stores_that_cannot_be_made) {
   EXPECT_FALSE(std::filesystem::exists(in("s.key"))) << "to look changes nothing";
 }
 
-TEST_F(config_command_files, refuses_names_that_do_not_resolve) {
-  expect_refused("upstreams: {a: 'http://nowhere.invalid:80'}\n" + echo_, ":1:16: cannot resolve ");
+TEST_F(config_command_files, warns_of_names_that_do_not_resolve) {
+  auto const with_name = "upstreams: {a: 'http://nowhere.invalid:80'}\n" + echo_;
+  auto const checked = check(with_name);
+  EXPECT_EQ(checked.status, 0) << "a gateway starts with it";
+  EXPECT_THAT(checked.err,
+              testing::HasSubstr(":1:16: warning: cannot resolve \"nowhere.invalid\": "));
+  auto const without = run({TIDEGATE_BINARY, "check", "--no-files", "-c", file_.string()});
+  EXPECT_THAT(without.err, testing::Not(testing::HasSubstr("resolve")));
 }
 
 TEST_F(config_command, prints_the_schema_and_the_reference) {

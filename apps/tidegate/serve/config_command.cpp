@@ -62,6 +62,7 @@ auto look_at(check_settings const& settings, std::string const& text) -> check_o
     }
     if (!settings.without_files) {
       std::ranges::copy(faults_of_files(*made), std::back_inserter(out.errors));
+      std::ranges::copy(gateway::warn_of_names(*made), std::back_inserter(out.warnings));
     }
   }
   for (auto* const faults : {&out.errors, &out.warnings}) {

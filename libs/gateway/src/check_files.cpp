@@ -4,6 +4,7 @@
 #include <tidegate/engine/socket.hpp>
 #include <tidegate/proxy/active_config.hpp>
 #include <tidegate/proxy/data_plane.hpp>
+#include <tidegate/proxy/unresolved_names.hpp>
 
 #include <unistd.h>
 
@@ -80,6 +81,17 @@ auto check_files(config const& settings) -> std::vector<config_fault> {
     }
   }
   return faults;
+}
+
+auto warn_of_names(config const& settings) -> std::vector<config_fault> {
+  std::vector<config_fault> warnings;
+  for (auto const& [upstream, name, why] : unresolved_names(settings)) {
+    auto warning = place_of(settings, "upstreams." + upstream + ".servers");
+    warning.message =
+        "cannot resolve \"" + name + "\": " + why + "; it gets no requests until it has an address";
+    warnings.push_back(std::move(warning));
+  }
+  return warnings;
 }
 
 }  // namespace tidegate::gateway

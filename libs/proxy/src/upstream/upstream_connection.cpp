@@ -337,8 +337,8 @@ void upstream_connection::take(std::string_view bytes) {
   }
 }
 
-/// The body of the response in `worker_.response`, which begins with `bytes`. False when it is known
-/// to be broken, while the client can still be told.
+/// The body of the response in `worker_.response`, which begins with `bytes`. False when it is
+/// known to be broken, while the client can still be told.
 auto upstream_connection::begin_body(std::string_view bytes) -> bool {
   body_ = wire::body_decoder(worker_.response.body());
   std::string rewritten;

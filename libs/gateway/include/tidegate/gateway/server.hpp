@@ -37,8 +37,12 @@ struct server_options {
 };
 
 /// Checks what a configuration names outside of itself as `server::start` does, and changes
-/// nothing: certificates and keys, the access log, the names of servers, schemas.
+/// nothing: certificates and keys, the access log, schemas.
 [[nodiscard]] auto check_files(config const& settings) -> std::vector<config_fault>;
+
+/// Names of servers that have no address now: a warning, since the gateway starts, and looks them
+/// up again. Waits for the answers.
+[[nodiscard]] auto warn_of_names(config const& settings) -> std::vector<config_fault>;
 
 /// A gateway that runs: the data plane, and the admin address on a thread of its own.
 class server {
