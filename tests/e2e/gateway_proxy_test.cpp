@@ -6,8 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <thread>
 
@@ -348,6 +351,16 @@ TEST_F(gateway_proxy, closes_when_the_client_asks_for_it) {
   EXPECT_EQ(answer.field("Connection"), "close");
   EXPECT_EQ(answer.body, "bye");
   EXPECT_TRUE(client_.is_closed());
+}
+
+TEST_F(gateway_proxy, closes_both_directions_at_once_when_the_client_asks_for_it) {
+  auto server = forward(std::string(get_line) + "Connection: close\r\n\r\n").first;
+  server.send(response("200 OK", "bye"));
+  EXPECT_EQ(client_.read_response().body, "bye");
+  EXPECT_TRUE(client_.is_closed());
+  client_.send("x");  // nothing reads it, and the system says so
+  EXPECT_EQ(::send(client_.socket(), "x", 1, MSG_NOSIGNAL), -1);
+  EXPECT_EQ(errno, EPIPE);
 }
 
 TEST(gateway_routes, answer_404_where_none_matches) {

@@ -170,8 +170,8 @@ auto http1_connection::take_head(std::string_view& bytes) -> bool {
   bytes.remove_prefix(head.size);
   minor_version_ = static_cast<std::uint8_t>(request.minor_version());
   is_head_request_ = request.method() == wire::method::head;
-  keep_alive_ =
-      request.keep_alive() && !worker_.shared.drain.draining.load(std::memory_order_relaxed);
+  client_closes_ = !request.keep_alive();
+  keep_alive_ = !client_closes_ && !worker_.shared.drain.draining.load(std::memory_order_relaxed);
   response_done_ = false;
   chunks_ = false;
   body_ = wire::body_decoder(request.body());
@@ -351,7 +351,12 @@ void http1_connection::next_request() {
     await_request();
   } else {
     flush();
-    if (phase_ != phase::closed) {
+    // A client that has asked for it sends no more (RFC 9112, section 9.6), so that nothing of its
+    // response is lost when the connection is closed at once.
+    bool const has_all = client_closes_ && body_.done() && in_.empty() && !unsent_ && !readable_;
+    if (phase_ != phase::closed && has_all && !transport_.is_secure()) {
+      close();
+    } else if (phase_ != phase::closed) {
       linger();
     }
   }

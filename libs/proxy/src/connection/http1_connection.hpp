@@ -62,8 +62,9 @@ class http1_connection final : public engine::watched,
   bool may_be_http2_;   // until the first request has come
   bool is_new_ = true;  // no request has come yet
   bool readable_ = false;
-  bool closing_ = false;  // the client sends no more
-  bool taking_ = false;   // input is being taken: what it leads to must not take more
+  bool closing_ = false;        // the client sends no more
+  bool client_closes_ = false;  // it said so with its request
+  bool taking_ = false;         // input is being taken: what it leads to must not take more
   bool response_done_ = false;
   std::unique_ptr<exchange> exchange_;
   std::unique_ptr<tunnel> tunnel_;  // in the place of the exchange, after an upgrade
