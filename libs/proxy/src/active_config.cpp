@@ -104,6 +104,7 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
   if (all.fields.ratelimit) {
     out.fields = ratelimit::prepared_fields(out.policies, *all.fields.ratelimit);
   }
+  out.edge = make_route_edge(settings, all);
   return out;
 }
 

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/proxy/route_edge.hpp>
+
+namespace tidegate::gateway {
+
+auto make_route_edge(route_config const& /*settings*/, config const& /*all*/)
+    -> std::unique_ptr<route_edge const> {
+  return nullptr;
+}
+
+}  // namespace tidegate::gateway
