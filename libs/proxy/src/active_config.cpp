@@ -2,6 +2,7 @@
 #include <tidegate/proxy/active_config.hpp>
 
 #include <tidegate/config/describe.hpp>
+#include <tidegate/proxy/route_edge.hpp>
 
 #include <tidegate/ratelimit/problems.hpp>
 #include <tidegate/wire/http1_write.hpp>

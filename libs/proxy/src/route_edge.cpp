@@ -4,7 +4,7 @@
 namespace tidegate::gateway {
 
 auto make_route_edge(route_config const& /*settings*/, config const& /*all*/)
-    -> std::unique_ptr<route_edge const> {
+    -> std::shared_ptr<route_edge const> {
   return nullptr;
 }
 

@@ -8,6 +8,7 @@
 #include <tidegate/balance/retry.hpp>
 #include <tidegate/base/result.hpp>
 #include <tidegate/base/sha256.hpp>
+#include <tidegate/config/edge.hpp>
 #include <tidegate/config/log_level.hpp>
 #include <tidegate/config/route.hpp>
 #include <tidegate/http/ip_address.hpp>
@@ -238,6 +239,16 @@ struct route_config {
   std::optional<scim::pagination_options> bridge;
   bool upgrades_websocket = false;  ///< `upgrade: [websocket]`, for `route_service::upstream`
   std::chrono::nanoseconds tunnel_idle_timeout{0};  ///< of an open WebSocket, in both directions
+  std::optional<cors_config> cors;
+  field_rules request;   ///< of what goes to the upstream
+  field_rules response;  ///< of every answer
+  std::optional<rewrite_config> rewrite;
+  std::optional<redirect_config> redirect;          ///< in the place of an upstream
+  std::optional<respond_config> respond;            ///< the same
+  std::vector<http::cidr> allow;                    ///< empty: all addresses
+  std::vector<http::cidr> deny;                     ///< wins over `allow`
+  std::optional<std::int64_t> max_body;             ///< in the place of `http.max-body`
+  std::optional<std::chrono::nanoseconds> timeout;  ///< in the place of that of the upstream
 };
 
 /// `fields`

@@ -3,7 +3,6 @@
 
 #include <tidegate/config/config.hpp>
 #include <tidegate/engine/tls.hpp>
-#include <tidegate/proxy/route_edge.hpp>
 #include <tidegate/proxy/server_set.hpp>
 #include <tidegate/ratelimit/overload.hpp>
 #include <tidegate/wire/http1_head.hpp>
@@ -15,6 +14,7 @@ namespace tidegate::gateway {
 
 class upstream_pool;
 struct policy_metrics;
+struct route_edge;
 struct route_metrics;
 
 /// Numbers for the names of policies that stay the same over reloads, so that counters do too.
@@ -68,7 +68,7 @@ struct route {
   /// Of the sources of `idempotency.scope`, for the digest by which an operator is shown who owns a
   /// key.
   ratelimit::partition_rule key_owner{{}};
-  std::unique_ptr<route_edge const> edge{};  ///< null for most routes
+  std::shared_ptr<route_edge const> edge{};  ///< null for most routes
 };
 
 /// A route as one thread uses it.

@@ -13,6 +13,6 @@ struct route_edge {};
 
 /// Null when the route asks for nothing of it.
 [[nodiscard]] auto make_route_edge(route_config const& settings, config const& all)
-    -> std::unique_ptr<route_edge const>;
+    -> std::shared_ptr<route_edge const>;
 
 }  // namespace tidegate::gateway
