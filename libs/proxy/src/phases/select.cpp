@@ -80,6 +80,8 @@ class head_details final : public request_details {
   switch (settings.service) {
     case route_service::echo: return handler::echo;
     case route_service::scim: return handler::scim;
+    case route_service::redirect:
+    case route_service::respond:
     case route_service::upstream: break;
   }
   return handler::forward;
