@@ -24,6 +24,7 @@ enum class option_type : std::uint8_t {
   file,
   store,   ///< as `forms` lists them
   digest,  ///< of SHA-256, in hexadecimal
+  scalar,  ///< any single value: numbers and booleans are taken as they are written
   text,    ///< all others, as `allowed` and `pattern` say
 };
 
@@ -106,6 +107,10 @@ struct option {
 /// Whether people look for a key in that mapping, "" for the file itself, that this version does
 /// not have under any name.
 [[nodiscard]] auto is_known_elsewhere(std::string_view parent, std::string_view key) -> bool;
+
+/// What this version has in the place of a key that it does not have in that mapping; empty when
+/// nothing is known.
+[[nodiscard]] auto find_instead(std::string_view parent, std::string_view key) -> std::string_view;
 
 /// What stands between the `|` of `words`, `forms` or `later`.
 [[nodiscard]] auto split_words(std::string_view words) -> std::vector<std::string_view>;

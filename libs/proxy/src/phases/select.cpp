@@ -6,9 +6,14 @@
 #include "phases/scim/bridge.hpp"
 #include "phases/tunnel/upgrade.hpp"
 
+#include <tidegate/base/ascii.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/http/path_readings.hpp>
+#include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/proxy/bearer.hpp>
+
+#include <algorithm>
 
 namespace tidegate::gateway {
 
@@ -16,6 +21,47 @@ namespace {
 
 constexpr std::string_view description_path = "/.well-known/tidegate";
 constexpr std::string_view well_known = "/.well-known/";
+
+/// The headers and the query of a request, for routes that ask for them.
+class head_details final : public request_details {
+ public:
+  explicit head_details(wire::request_head const& head) : head_(head) {}
+
+  [[nodiscard]] auto has_header(value_match const& wanted) const noexcept -> bool override {
+    bool const is_there = has_line(wanted.name, [&](std::string_view value) {
+      return !wanted.value || value == *wanted.value;
+    });
+    return is_there || (head_.method() == wire::method::options && will_have(wanted.name));
+  }
+  [[nodiscard]] auto has_parameter(value_match const& wanted) const noexcept -> bool override {
+    auto query = head_.query();
+    query.remove_prefix(query.empty() ? 0 : 1);  // its "?"
+    return http::has_query_value(query, wanted.name, wanted.value);
+  }
+
+ private:
+  template <class Meets>
+  [[nodiscard]] auto has_line(std::string_view name, Meets meets) const noexcept -> bool {
+    return std::ranges::any_of(head_.fields(), [&](wire::field_view const& line) {
+      return equal_ignoring_case(line.name, name) && meets(line.value);
+    });
+  }
+  /// A preflight names the headers of the request that it is for, and not their values (Fetch,
+  /// section 3.3.2). It takes the route that one with the right values would take.
+  [[nodiscard]] auto will_have(std::string_view name) const noexcept -> bool {
+    return has_line("access-control-request-method", [](std::string_view) { return true; }) &&
+           has_line("access-control-request-headers", [&](std::string_view names) {
+             while (!names.empty()) {
+               if (equal_ignoring_case(http::take_element(names), name)) {
+                 return true;
+               }
+             }
+             return false;
+           });
+  }
+
+  wire::request_head const& head_;
+};
 
 /// Whether a server could read the path as another one, whose route, cost or partition is another
 /// than that of `found`.
@@ -37,8 +83,9 @@ constexpr std::string_view well_known = "/.well-known/";
     return route == nullptr || route->limits.empty() ? 0 : route->costs.cost(method, path);
   };
   auto const cost_here = cost(context.path);
+  head_details const details(request);
   return http::find_other_reading(context.path, [&](std::string_view reading) {
-    return active.routes_by_request.find(method, request.authority(), reading) != found ||
+    return active.routes_by_request.find(method, request.authority(), reading, &details) != found ||
            cost(reading) != cost_here;
   });
 }
@@ -54,6 +101,8 @@ constexpr std::string_view well_known = "/.well-known/";
   switch (settings.service) {
     case route_service::echo: return handler::echo;
     case route_service::scim: return handler::scim;
+    case route_service::redirect:
+    case route_service::respond:
     case route_service::upstream: break;
   }
   return handler::forward;
@@ -113,8 +162,9 @@ auto select_route(request_context& context, worker_config const& config, std::st
     reply.field_lines = texts.lines;
     return answer(reply);
   }
-  auto const found =
-      active.routes_by_request.find(request.method_text(), request.authority(), context.path);
+  head_details const details(request);
+  auto const found = active.routes_by_request.find(request.method_text(), request.authority(),
+                                                   context.path, &details);
   if (active.config.http.refuses_ambiguous_paths && http::may_be_read_otherwise(context.path) &&
       is_ambiguous(context, found)) {
     return answer(
