@@ -248,6 +248,7 @@ void http1_connection::become_http2(std::string_view bytes) {
 void http1_connection::respond_to_malformed(int status) {
   worker_.metrics->requests_malformed.add();
   auto const grpc = exchange_ ? exchange_->context().grpc : grpc_kind::none;
+  std::string const cors = exchange_ ? to_string(exchange_->context().cors) : "";
   if (exchange_) {
     exchange_->abandon(status);
     worker_.exchanges->recycle(std::move(exchange_));
@@ -263,7 +264,7 @@ void http1_connection::respond_to_malformed(int status) {
   is_head_request_ = false;
   phase_ = phase::waiting;
   local_reply reply{.status = status, .content = worker_.text, .closes = true};
-  worker_.field_lines.assign(worker_.date_line());
+  worker_.field_lines.assign(worker_.date_line()).append(cors);
   if (grpc != grpc_kind::none) {
     become_grpc(reply, grpc, worker_.grpc_lines);
     worker_.field_lines.append(reply.field_lines);

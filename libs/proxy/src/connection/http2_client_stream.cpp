@@ -103,6 +103,7 @@ void http2_client_stream::refuse(int status) {
     on.metrics->requests_malformed.add();
   }
   auto const grpc = exchange_ ? exchange_->context().grpc : grpc_kind::none;
+  std::string const cors = exchange_ ? to_string(exchange_->context().cors) : "";
   abandon(status);
   if (head_sent_) {
     connection_.session_.reset(*stream_, wire::http2_error::cancel);
@@ -114,7 +115,7 @@ void http2_client_stream::refuse(int status) {
                                  .status = status,
                                  .detail = "The gateway does not accept this request."});
   local_reply reply{.status = status, .content = on.text, .closes = true};
-  on.field_lines.assign(on.date_line());
+  on.field_lines.assign(on.date_line()).append(cors);
   if (grpc != grpc_kind::none) {
     become_grpc(reply, grpc, on.grpc_lines);
     on.field_lines.append(reply.field_lines);

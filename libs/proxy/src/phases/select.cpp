@@ -2,6 +2,7 @@
 #include "phases/select.hpp"
 
 #include "phases/authorize.hpp"
+#include "phases/cors.hpp"
 #include "phases/describe.hpp"
 #include "phases/scim/bridge.hpp"
 #include "phases/tunnel/upgrade.hpp"
@@ -9,6 +10,7 @@
 #include <tidegate/http/path_readings.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/proxy/bearer.hpp>
+#include <tidegate/proxy/route_edge.hpp>
 
 namespace tidegate::gateway {
 
@@ -19,8 +21,8 @@ constexpr std::string_view well_known = "/.well-known/";
 
 /// Whether a server could read the path as another one, whose route, cost or partition is another
 /// than that of `found`.
-[[nodiscard]] auto is_ambiguous(request_context const& context, std::optional<std::size_t> found)
-    -> bool {
+[[nodiscard]] auto is_ambiguous(request_context const& context, std::optional<std::size_t> found,
+                                std::string_view method) -> bool {
   auto const& active = *context.active;
   auto const& request = *context.head;
   auto const* const route = found ? &active.routes[*found] : nullptr;
@@ -32,7 +34,6 @@ constexpr std::string_view well_known = "/.well-known/";
       return true;
     }
   }
-  auto const method = request.method_text();
   auto const cost = [&](std::string_view path) {
     return route == nullptr || route->limits.empty() ? 0 : route->costs.cost(method, path);
   };
@@ -113,10 +114,11 @@ auto select_route(request_context& context, worker_config const& config, std::st
     reply.field_lines = texts.lines;
     return answer(reply);
   }
-  auto const found =
-      active.routes_by_request.find(request.method_text(), request.authority(), context.path);
+  auto const [found, method, is_preflight] = find_route(context, [&](std::string_view by_method) {
+    return active.routes_by_request.find(by_method, request.authority(), context.path);
+  });
   if (active.config.http.refuses_ambiguous_paths && http::may_be_read_otherwise(context.path) &&
-      is_ambiguous(context, found)) {
+      is_ambiguous(context, found, method)) {
     return answer(
         problem_reply(texts, "path-ambiguous", 400, "Bad Request",
                       "The path of the request is ambiguous: servers differ in how they read "
@@ -132,6 +134,12 @@ auto select_route(request_context& context, worker_config const& config, std::st
                                 "No route of this gateway matches the request."));
   }
   context.route = &config.routes[*found];
+  if (auto const& edge = context.route_settings().edge; edge && edge->cors) [[unlikely]] {
+    if (is_preflight) {
+      return answer(answer_preflight(context, *edge->cors, method, texts));
+    }
+    context.cors = cors_lines_for(context, *edge->cors);
+  }
   if (is_connect && !is_taken(context)) [[unlikely]] {
     return refuse_connect();
   }

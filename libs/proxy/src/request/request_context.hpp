@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/proxy/active_config.hpp>
+#include <tidegate/proxy/cors_rules.hpp>
 #include "request/client_address.hpp"
 #include "request/grpc.hpp"
 #include "request/local_reply.hpp"
@@ -41,6 +42,7 @@ struct request_context {
   bearer_token const* token = nullptr;  ///< who asks, on a route with `auth`
   gateway::handler handler = gateway::handler::forward;
   bool upgrades = false;  ///< it is sent on with Upgrade, so that a 101 may answer it
+  cors_lines cors{};      ///< of every answer on a route with `cors` but those to preflights
   std::optional<std::uint64_t> server_hash{};  ///< for an upstream whose servers are chosen by it
 
   // What became of it.
