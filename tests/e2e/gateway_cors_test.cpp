@@ -367,7 +367,7 @@ TEST_P(gateway_cors, replaces_what_the_upstream_says_of_origins_and_keeps_the_re
   EXPECT_EQ(answer.field("ETag"), "\"e\"");
   EXPECT_EQ(answer.field("Vary"), "Accept, Origin");
   expect_without_cors(ask(with, {.lines = {"Origin: https://evil.example"}}), "foreign");
-  // An OPTIONS that is no preflight goes to the upstream, and so does one of another route.
+  // An OPTIONS that is not a preflight goes to the upstream, and so does one of another route.
   auto const plain = ask(with, {.method = "OPTIONS", .lines = {from_page}});
   EXPECT_EQ(plain.body, "OPTIONS /a HTTP/1.1");
   EXPECT_EQ(plain.field(allow_origin), page);

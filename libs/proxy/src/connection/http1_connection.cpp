@@ -248,7 +248,7 @@ void http1_connection::become_http2(std::string_view bytes) {
 void http1_connection::respond_to_malformed(int status) {
   worker_.metrics->requests_malformed.add();
   auto const grpc = exchange_ ? exchange_->context().grpc : grpc_kind::none;
-  std::string const cors = exchange_ ? to_string(exchange_->context().cors) : "";
+  std::string const cors = exchange_ ? to_string(exchange_->context().terms.cors) : "";
   if (exchange_) {
     exchange_->abandon(status);
     worker_.exchanges->recycle(std::move(exchange_));

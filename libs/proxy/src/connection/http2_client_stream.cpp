@@ -103,7 +103,7 @@ void http2_client_stream::refuse(int status) {
     on.metrics->requests_malformed.add();
   }
   auto const grpc = exchange_ ? exchange_->context().grpc : grpc_kind::none;
-  std::string const cors = exchange_ ? to_string(exchange_->context().cors) : "";
+  std::string const cors = exchange_ ? to_string(exchange_->context().terms.cors) : "";
   abandon(status);
   if (head_sent_) {
     connection_.session_.reset(*stream_, wire::http2_error::cancel);

@@ -334,12 +334,12 @@ auto exchange::begin_upgrade() -> bool {
 
 void exchange::begin_forward() {
   auto const& route = *context_.route_settings().settings;
-  context_.upgrades = route.upgrades_websocket && asks_for_websocket(*context_.head);
+  context_.terms.upgrades = route.upgrades_websocket && asks_for_websocket(*context_.head);
   if (context_.head->upgrade_asked() && !route.upgrades_websocket) [[unlikely]] {
     worker_.shared.note_upgrade(route.name);
   }
   std::string_view key;
-  if (context_.upgrades) [[unlikely]] {
+  if (context_.terms.upgrades) [[unlikely]] {
     if (!begin_upgrade()) {
       return;
     }
@@ -348,7 +348,7 @@ void exchange::begin_forward() {
   auto& text = forward_.text();
   text.clear();
   append_forwarded_head(text, context_, client_->protocol(),
-                        {.upgrade = context_.upgrades, .websocket_key = key},
+                        {.upgrade = context_.terms.upgrades, .websocket_key = key},
                         {worker_.field_lines, worker_.text, worker_.lines});
   if (context_.method == wire::method::options) [[unlikely]] {
     auto const left = max_forwards_of(context_, texts());

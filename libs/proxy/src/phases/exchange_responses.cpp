@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an exchange sends to its client, and how it ends.
-#include "phases/cors.hpp"
+#include "phases/edge/cors.hpp"
 #include "phases/exchange_pool.hpp"
 #include "phases/tunnel/tunnel.hpp"
 #include "phases/tunnel/upgrade.hpp"
@@ -75,7 +75,7 @@ void exchange::take_head(wire::response_head const& head) {
       append_trailer_names(trailers, lines_of(head, known_field::trailer, worker_.lines));
     }
   }
-  if (!context_.cors.empty() && has_access_control(head)) [[unlikely]] {
+  if (!context_.terms.cors.empty() && has_access_control(head)) [[unlikely]] {
     drop |= {known_field::other};
     append_others_without_cors(trailers, head);
   }
@@ -111,7 +111,7 @@ void exchange::take_end(std::string_view trailers) {
 }
 
 auto exchange::take_upgrade(wire::response_head const& head, upstream_stream& from) -> bool {
-  if (!context_.upgrades || !is_websocket(head)) {
+  if (!context_.terms.upgrades || !is_websocket(head)) {
     return false;
   }
   if (request_.is_connect &&
@@ -122,7 +122,7 @@ auto exchange::take_upgrade(wire::response_head const& head, upstream_stream& fr
   context_.status = head.status();
   context_.reason = {};
   context_.answered_at = now;
-  context_.cors = {};  // browsers take a WebSocket for what its server says
+  context_.terms.cors = {};  // browsers take a WebSocket for what its server says
   auto& lines = worker_.field_lines;
   write_lines(lines, context_.status, {.upstream = &head});
   auto made = std::make_unique<tunnel>(worker_, *client_, from);
@@ -154,7 +154,7 @@ void exchange::write_lines(std::string& out, int status, response_lines const& o
   if (!has_date) {
     wire::append_parts(out, worker_.date_line());
   }
-  bool const has_cors = !context_.cors.empty();
+  bool const has_cors = !context_.terms.cors.empty();
   for (auto const& field : of.fields) {
     bool const is_left_out =
         (of.is_replay && is_stale(field)) || (has_cors && is_access_control(field.name));
@@ -179,7 +179,7 @@ void exchange::write_lines(std::string& out, int status, response_lines const& o
     out.append(of.more);
   }
   if (has_cors) [[unlikely]] {
-    wire::append_parts(out, context_.cors.origin, context_.cors.rest);
+    wire::append_parts(out, context_.terms.cors.origin, context_.terms.cors.rest);
   }
 }
 
@@ -355,7 +355,7 @@ auto exchange::close(std::size_t local_octets) -> client_stream* {
     }
     log_.reset();
   }
-  context_.cors = {};  // it is of the configuration that is released
+  context_.terms.cors = {};  // it is of the configuration that is released
   bridge_.reset();
   scim_.reset();
   held_.reset();

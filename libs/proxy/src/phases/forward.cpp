@@ -253,7 +253,7 @@ void forward_phase::upstream_head(wire::response_head const& head) {
 }
 
 auto forward_phase::wants_upgrade() const -> bool {
-  return owner_.context().upgrades;
+  return owner_.context().terms.upgrades;
 }
 
 auto forward_phase::upstream_upgraded(wire::response_head const& head) -> bool {

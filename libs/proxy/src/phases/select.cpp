@@ -2,8 +2,8 @@
 #include "phases/select.hpp"
 
 #include "phases/authorize.hpp"
-#include "phases/cors.hpp"
 #include "phases/describe.hpp"
+#include "phases/edge/cors.hpp"
 #include "phases/scim/bridge.hpp"
 #include "phases/tunnel/upgrade.hpp"
 
@@ -167,7 +167,7 @@ auto select_route(request_context& context, worker_config const& config, std::st
     if (is_preflight) {
       return answer(answer_preflight(context, *edge->cors, method, texts));
     }
-    context.cors = cors_lines_for(context, *edge->cors);
+    context.terms.cors = cors_lines_for(context, *edge->cors);
   }
   if (is_connect && !is_taken(context)) [[unlikely]] {
     return refuse_connect();

@@ -26,6 +26,12 @@ enum class handler : std::uint8_t {
   keyed,         ///< the key phase, by what it has found
 };
 
+/// What the options of its route mean for a request.
+struct request_terms {
+  bool upgrades = false;  ///< it is sent on with Upgrade, so that a 101 may answer it
+  cors_lines cors{};      ///< of every answer on a route with `cors` but those to preflights
+};
+
 /// What the phases of a request share. Data only: phases read and write it, and know nothing of
 /// each other.
 struct request_context {
@@ -41,8 +47,7 @@ struct request_context {
   worker_route const* route = nullptr;  ///< null when none was found
   bearer_token const* token = nullptr;  ///< who asks, on a route with `auth`
   gateway::handler handler = gateway::handler::forward;
-  bool upgrades = false;  ///< it is sent on with Upgrade, so that a 101 may answer it
-  cors_lines cors{};      ///< of every answer on a route with `cors` but those to preflights
+  request_terms terms{};
   std::optional<std::uint64_t> server_hash{};  ///< for an upstream whose servers are chosen by it
 
   // What became of it.

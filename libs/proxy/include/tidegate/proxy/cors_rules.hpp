@@ -25,8 +25,8 @@ struct cors_lines {
   return std::string(lines.origin).append(lines.rest);
 }
 
-/// The names that pages may always send by the Fetch standard, section 2.2.2. Not Content-Type: when
-/// a browser asks about it, its value is one that no form can send.
+/// The names that pages may always send (the Fetch standard, section 2.2.2). Not Content-Type: when
+/// a browser asks about it, its value is one that forms cannot send.
 inline constexpr std::array<std::string_view, 4> safelisted_headers{"accept", "accept-language",
                                                                     "content-language", "range"};
 

@@ -47,7 +47,7 @@ void add_names(std::vector<std::string>& names, std::initializer_list<std::strin
   return out;
 }
 
-/// What pages see of every response by themselves (the Fetch standard, section 2.2.6), or never.
+/// What pages see of every response by themselves (the Fetch standard, section 2.2.2), or never.
 [[nodiscard]] auto is_exposed_anyway(std::string_view name) -> bool {
   constexpr std::array<std::string_view, 9> names{
       "cache-control", "content-language", "content-length", "content-type", "expires",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "phases/cors.hpp"
+#include "phases/edge/cors.hpp"
 
 #include "phases/phase_fixture.hpp"
 #include "phases/select.hpp"
@@ -100,7 +100,7 @@ TEST_F(proxy_cors, answers_a_preflight_by_the_route_of_the_method_that_it_asks_a
     EXPECT_EQ(context_.reply->status, why == "cors-preflight" ? 204
                                       : why == "no-route"     ? 404
                                                               : 403);
-    EXPECT_TRUE(context_.cors.empty());
+    EXPECT_TRUE(context_.terms.cors.empty());
   }
 }
 
@@ -140,7 +140,7 @@ TEST_F(proxy_cors, takes_a_preflight_of_a_call_of_grpc_for_no_call) {
   EXPECT_EQ(context_.grpc, grpc_kind::none);
 }
 
-TEST_F(proxy_cors, lets_an_options_go_on_that_is_no_preflight_of_a_route_with_cors) {
+TEST_F(proxy_cors, lets_an_options_go_on_that_is_not_a_preflight_of_a_route_with_cors) {
   struct row {
     std::string head;
     std::string route;
@@ -159,7 +159,7 @@ TEST_F(proxy_cors, lets_an_options_go_on_that_is_no_preflight_of_a_route_with_co
        }) {
     EXPECT_EQ(select(head + "\r\n"), step::next) << head;
     EXPECT_EQ(route(), at) << head;
-    EXPECT_EQ(!context_.cors.empty(), has_lines) << head;
+    EXPECT_EQ(!context_.terms.cors.empty(), has_lines) << head;
   }
 }
 
@@ -195,8 +195,8 @@ TEST_F(proxy_cors, says_in_other_answers_who_may_read_them) {
        }) {
     ASSERT_EQ(select("GET " + target + " HTTP/1.1\r\nHost: h\r\n" + lines + "\r\n"), step::next)
         << lines;
-    EXPECT_EQ(context_.cors.origin, origin) << target << " " << lines;
-    EXPECT_EQ(context_.cors.rest, rest) << target << " " << lines;
+    EXPECT_EQ(context_.terms.cors.origin, origin) << target << " " << lines;
+    EXPECT_EQ(context_.terms.cors.rest, rest) << target << " " << lines;
   }
 }
 
@@ -204,7 +204,7 @@ TEST_F(proxy_cors, tells_pages_of_calls_of_grpc_how_they_ended) {
   context_ = with_.ask("POST /any/1 HTTP/1.1\r\nHost: h\r\nOrigin: https://app.example\r\n\r\n");
   context_.grpc = grpc_kind::web;
   ASSERT_EQ(select_route(context_, with_.config, path_, with_.texts()), step::next);
-  EXPECT_THAT(to_string(context_.cors), HasSubstr("grpc-status"));
+  EXPECT_THAT(to_string(context_.terms.cors), HasSubstr("grpc-status"));
 }
 
 TEST(proxy_cors_fields, of_an_upstream_are_left_out_of_its_head) {

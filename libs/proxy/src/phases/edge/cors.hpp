@@ -12,7 +12,7 @@
 namespace tidegate::gateway {
 
 /// What a request is for that a browser sends in advance: the method that the page wants to use.
-/// Empty where it is said more than once; nothing when the request is no preflight.
+/// Empty where it is said more than once; nothing when the request is not a preflight.
 [[nodiscard]] auto requested_method_of(wire::request_head const& request)
     -> std::optional<std::string_view>;
 
@@ -48,7 +48,7 @@ template <class Find>
 [[nodiscard]] auto answer_preflight(request_context& context, cors_rules const& rules,
                                     std::string_view method, reply_texts texts) -> local_reply;
 
-/// What the answer to a request, which is no preflight, says to pages.
+/// What the answer to a request other than a preflight says to pages.
 [[nodiscard]] auto cors_lines_for(request_context const& context, cors_rules const& rules)
     -> cors_lines;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "phases/cors.hpp"
+#include "phases/edge/cors.hpp"
 
 #include <tidegate/wire/http1_write.hpp>
 
