@@ -488,5 +488,35 @@ TEST(gateway_cors_body, is_refused_readably_while_it_comes) {
   }
 }
 
+TEST(gateway_cors_upgrade, has_no_fields_of_cors) {
+  origin upstream;
+  gateway const with(
+      "upstreams: {api: \"" + upstream.url() +
+      "\"}\nroutes: [{match: {path: /**}, upstream: api, upgrade: [websocket], cors: "
+      "{origins: [\"" +
+      page + "\"]}}]\n");
+  auto const head = "GET /chat HTTP/1.1\r\nHost: a\r\n" + std::string(from_page) +
+                    "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                    "\r\n";
+  auto client = with.connect();
+  client.send(head);
+  auto to_gateway = upstream.accept();
+  EXPECT_EQ(to_gateway.read_head().field("Origin"), page);
+  to_gateway.send(
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+      "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n");
+  auto const opened = client.read_head();
+  EXPECT_EQ(opened.status(), 101);
+  expect_without_cors(opened, "opened");
+  // A refusal is a plain response.
+  auto again = with.connect();
+  again.send(head);
+  auto other = upstream.accept();
+  (void)other.read_head();
+  other.send(response("403 Forbidden", "no"));
+  expect_readable(again.read_response(), 403, "refused");
+}
+
 }  // namespace
 }  // namespace tidegate::e2e
