@@ -51,6 +51,12 @@ constexpr std::string_view well_known = "/.well-known/";
   if (settings.bridge && !context.head->is_extended_connect() && bridge_subject_of(context)) {
     return handler::bridge;
   }
+  if (settings.redirect) {
+    return handler::redirect;
+  }
+  if (settings.respond) {
+    return handler::respond;
+  }
   switch (settings.service) {
     case route_service::echo: return handler::echo;
     case route_service::scim: return handler::scim;
@@ -66,10 +72,9 @@ constexpr std::string_view well_known = "/.well-known/";
 }
 
 [[nodiscard]] auto is_too_large(request_context const& context) -> bool {
-  auto const& max_body = context.active->config.http.max_body;
   auto const body = context.head->body();
-  return max_body && body.kind == wire::body_kind::content_length &&
-         body.length > static_cast<std::uint64_t>(*max_body);
+  return body.kind == wire::body_kind::content_length &&
+         body.length > context.terms.body_octets_max;
 }
 
 }  // namespace
@@ -132,6 +137,9 @@ auto select_route(request_context& context, worker_config const& config, std::st
                                 "No route of this gateway matches the request."));
   }
   context.route = &config.routes[*found];
+  if (auto const& max_body = context.route_settings().settings->max_body) [[unlikely]] {
+    context.terms.body_octets_max = static_cast<std::uint64_t>(*max_body);
+  }
   if (is_connect && !is_taken(context)) [[unlikely]] {
     return refuse_connect();
   }
