@@ -4,10 +4,12 @@
 // is seen by itself.
 #include <tidegate/config/effective.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/config/values.hpp>
 #include "options/options.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -92,6 +94,9 @@ class option_lister {
     if (path == "routes.idempotency" && rule.key() != "mode") {
       return !has("mode", "off");
     }
+    if (rule.path == "routes.respond") {
+      return false;  // it has defaults, and a route without it has no response of its own
+    }
     if (rule.path == "policies.algorithm") {
       return !has("unit", "concurrent-requests");
     }
@@ -100,6 +105,17 @@ class option_lister {
     }
     auto const& route = made_.routes[route_];
     return route.scim.has_value() || (rule.routes == route_kind::pages && route.bridge);
+  }
+
+  /// Whether what a route has for a header or a parameter of that name is a credential.
+  static auto is_credential(option const& rule, std::string_view name) -> bool {
+    if (rule.type != option_type::scalar) {
+      return false;
+    }
+    using enum ratelimit::partition_source_kind;
+    std::string lower;
+    std::ranges::transform(name, std::back_inserter(lower), to_lower);
+    return ratelimit::is_credential({rule.key() == "query" ? query : header, lower});
   }
 
   /// A value that stands for a mapping with one key: the one that has the same type.
@@ -115,7 +131,12 @@ class option_lister {
         ((rule.form == option_form::patterns || rule.form == option_form::one_or_shares) &&
          node.kind == yaml_kind::mapping)) {
       for (auto const& [key, value] : node.members) {
-        add_one(rule, shown + "." + key->text.substr(0, value_octets_max), *value);
+        auto const name = shown + "." + key->text.substr(0, value_octets_max);
+        if (is_credential(rule, key->text)) {
+          add(rule, name, value->text, value, true);
+        } else {
+          add_one(rule, name, *value);
+        }
       }
     } else if (is_list(rule) && has_options) {
       add_elements(rule, shown, node);
@@ -246,6 +267,9 @@ class option_lister {
     if (rule.path == "routes.idempotency.scope" && route.auth) {
       return "[principal]";
     }
+    if (rule.path == "routes.scim.max-body" && route.max_body) {
+      return format_size(*route.max_body);
+    }
     if (rule.path == "routes.scim.default-method" && text_at(parent, "pagination") == "cursor") {
       return "cursor";
     }
@@ -257,7 +281,8 @@ class option_lister {
   }
 
   /// Without a node it is a default.
-  void add(option const& rule, std::string path, std::string value, yaml_node const* node) {
+  void add(option const& rule, std::string path, std::string value, yaml_node const* node,
+           bool is_hidden = false) {
     if (is_full()) {
       return;
     }
@@ -265,7 +290,7 @@ class option_lister {
                           .value = {},
                           .origin = std::string(from_default),
                           .at_start = rule.at_start};
-    bool const is_secret = rule.type == option_type::digest;
+    bool const is_secret = is_hidden || rule.type == option_type::digest;
     bool const is_scalar = node != nullptr && node->kind == yaml_kind::scalar;
     auto const whole = is_scalar ? std::string_view(node->text) : std::string_view(value);
     if (is_secret || value.size() > value_octets_max || value.contains("***")) {

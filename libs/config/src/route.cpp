@@ -40,6 +40,22 @@ auto normal_host(std::string_view host) -> std::string {
   return normal;
 }
 
+/// What stands before the name of `*.example.com`.
+constexpr std::string_view any_labels = "*.";
+
+/// Whether the host of a request ends with that of `*.example.com`, with something before it.
+auto is_below(std::string_view authority, std::string_view wildcard) noexcept -> bool {
+  auto const host = http::parse_host(authority);
+  if (!host || host->kind != http::host_kind::reg_name) {
+    return false;
+  }
+  auto name = host->name;
+  name.remove_suffix(name.ends_with('.') ? 1 : 0);
+  auto const suffix = wildcard.substr(any_labels.size() - 1);  // with its dot
+  return name.size() > suffix.size() &&
+         equal_ignoring_case(name.substr(name.size() - suffix.size()), suffix);
+}
+
 /// What stands between two slashes of a path.
 struct segment_view {
   std::string_view text;
@@ -159,16 +175,33 @@ auto covers_path(std::string_view wide, std::string_view narrow) -> bool {
   }
 }
 
+auto covers_host(std::string_view wide, std::string_view narrow) -> bool {
+  if (wide.empty() || normal_host(wide) == normal_host(narrow)) {
+    return true;
+  }
+  return wide.starts_with(any_labels) && is_below(narrow, normal_host(wide));
+}
+
+/// Whether all that `wide` asks for is asked for by `narrow`.
+auto covers_values(std::vector<value_match> const& wide, std::vector<value_match> const& narrow)
+    -> bool {
+  return std::ranges::all_of(wide, [&](value_match const& wanted) {
+    return std::ranges::any_of(narrow, [&](value_match const& given) {
+      return given.name == wanted.name && (!wanted.value || given.value == wanted.value);
+    });
+  });
+}
+
 }  // namespace
 
 auto covers(request_match const& wide, request_match const& narrow) -> bool {
-  bool const host = wide.host.empty() || normal_host(wide.host) == normal_host(narrow.host);
   bool const methods =
       wide.methods.empty() ||
       (!narrow.methods.empty() && std::ranges::all_of(narrow.methods, [&](auto const& method) {
         return std::ranges::find(wide.methods, method) != wide.methods.end();
       }));
-  return host && methods && covers_path(wide.path, narrow.path);
+  return covers_host(wide.host, narrow.host) && methods && covers_path(wide.path, narrow.path) &&
+         covers_values(wide.headers, narrow.headers) && covers_values(wide.query, narrow.query);
 }
 
 /// The patterns as a tree of their segments. A path walks down it, once into the child of that name
@@ -180,8 +213,15 @@ struct router::tree {
   /// A match whose path ends in a node, and what else it asks for.
   struct candidate {
     index position;
+    index values = none;               // that it asks for, in `values`
     std::vector<std::string> methods;  // none for any
     std::string host;                  // as `append_normal_host` writes it; empty for any
+  };
+
+  /// Headers and query, which few matches ask for.
+  struct wanted_values {
+    std::vector<value_match> headers;
+    std::vector<value_match> query;
   };
 
   struct child {
@@ -202,10 +242,12 @@ struct router::tree {
   struct search {
     std::string_view method;
     std::string_view host;
+    request_details const* details;
     index best = none;
   };
 
   std::vector<node> nodes{1};
+  std::vector<wanted_values> values{};
 
   /// The child of that name, if there is one.
   [[nodiscard]] auto child_of(index parent, segment_view const& segment) const noexcept -> index {
@@ -242,7 +284,11 @@ struct router::tree {
   }
 
   void add(request_match const& match, index position) {
-    candidate const wanted{position, match.methods, normal_host(match.host)};
+    candidate wanted{position, none, match.methods, normal_host(match.host)};
+    if (!match.headers.empty() || !match.query.empty()) {
+      wanted.values = static_cast<index>(values.size());
+      values.push_back({match.headers, match.query});
+    }
     index at = 0;
     std::optional<std::string_view> rest = std::string_view(match.path).substr(1);
     while (true) {
@@ -261,15 +307,33 @@ struct router::tree {
     }
   }
 
-  [[nodiscard]] static auto meets(candidate const& wanted, search const& request) noexcept -> bool {
+  [[nodiscard]] auto has_values(candidate const& wanted, search const& request) const noexcept
+      -> bool {
+    auto const& [headers, query] = values[wanted.values];
+    auto const* const details = request.details;
+    return details != nullptr &&
+           std::ranges::all_of(query,
+                               [&](auto const& each) { return details->has_parameter(each); }) &&
+           std::ranges::all_of(headers,
+                               [&](auto const& each) { return details->has_header(each); });
+  }
+
+  [[nodiscard]] static auto is_at(std::string_view authority, std::string const& host) noexcept
+      -> bool {
+    return host.empty() || http::is_host_of(authority, host) ||
+           (host.starts_with(any_labels) && is_below(authority, host));
+  }
+
+  [[nodiscard]] auto meets(candidate const& wanted, search const& request) const noexcept -> bool {
     bool const method = wanted.methods.empty() ||
                         std::find(wanted.methods.begin(), wanted.methods.end(), request.method) !=
                             wanted.methods.end();
-    return method && (wanted.host.empty() || http::is_host_of(request.host, wanted.host));
+    return method && is_at(request.host, wanted.host) &&
+           (wanted.values == none || has_values(wanted, request));
   }
 
-  [[gnu::always_inline]] static void take_first(std::vector<candidate> const& candidates,
-                                                search& request) noexcept {
+  [[gnu::always_inline]] void take_first(std::vector<candidate> const& candidates,
+                                         search& request) const noexcept {
     for (auto const& wanted : candidates) {
       if (wanted.position >= request.best) {
         return;
@@ -313,12 +377,12 @@ router::router(router&&) noexcept = default;
 auto router::operator=(router&&) noexcept -> router& = default;
 router::~router() = default;
 
-auto router::find(std::string_view method, std::string_view host,
-                  std::string_view path) const noexcept -> std::optional<std::size_t> {
+auto router::find(std::string_view method, std::string_view host, std::string_view path,
+                  request_details const* details) const noexcept -> std::optional<std::size_t> {
   if (!path.starts_with('/')) {
     return std::nullopt;
   }
-  tree::search request{method, host};
+  tree::search request{method, host, details};
   tree_->walk(0, path.substr(1), request);
   return request.best == tree::none ? std::nullopt : std::optional<std::size_t>(request.best);
 }

@@ -41,6 +41,7 @@ auto value_schemas(option const& rule) -> std::vector<std::string> {
     case option_type::integer: return {number_schema(rule)};
     case option_type::size:
     case option_type::quota: return {number_schema(rule), string_like(rule.pattern)};
+    case option_type::scalar: return {R"({"type":["string","number","boolean"]})"};
     case option_type::store: {
       std::vector<std::string> schemas;
       for (auto const form : split_words(rule.forms)) {

@@ -559,11 +559,11 @@ auto const fault_rows = std::vector<fault_row>{
      {"2:1: unknown key \"policies {a\"; a colon is missing behind its first word (expected"}},
     {"nothing_like_it", with("zzzzzz: x\n"), {"2:1: unknown key \"zzzzzz\" (expected listen"}},
     {"what_comes_later",
-     "routes: [{match: {path: /**, headers: {}}, service: echo, cors: {}, respond: {}}]\n",
-     {"1:30: \"headers\" is not available in this version (expected path, methods, host",
-      "1:59: \"cors\" is not available in this version (expected name, match, upstream, service, "
-      "limits, cost, idempotency, auth, upgrade, tunnel-idle-timeout, bridge, scim",
-      "1:69: \"respond\" is not available in this version"}},
+     "routes: [{match: {path: /**}, service: echo, auth: {jwt: {}}, usage: {}}]\n",
+     {"1:52: \"bearer-tokens\" is missing (expected a list of mappings)",
+      "1:53: \"jwt\" is not available in this version (expected bearer-tokens)",
+      "1:63: \"usage\" is not available in this version (expected name, match, upstream, service, "
+      "limits, cost, idempotency, auth, upgrade, tunnel-idle-timeout, bridge, scim"}},
     {"an_upgrade_of_a_service",
      "routes: [{match: {path: /**}, service: echo, upgrade: [websocket]}]\n",
      {"1:46: upgrade: only for a route with \"upstream\""}},
@@ -575,8 +575,8 @@ auto const fault_rows = std::vector<fault_row>{
      "routes: [{match: {path: /**}, service: echo, tunnel-idle-timeout: 1m}]\n",
      {"1:46: tunnel-idle-timeout: only with \"upgrade\""}},
     {"what_others_have",
-     "routes: [{match: {path: /**}, service: echo, headers: {}, jwt: {}}]\n",
-     {"1:46: \"headers\" is not available in this version",
+     "routes: [{match: {path: /**}, service: echo, plugins: {}, jwt: {}}]\n",
+     {"1:46: \"plugins\" is not available in this version",
       "1:59: \"jwt\" is not available in this version"}},
     {"what_others_call_health",
      with("upstreams: {a: {servers: ['http://x'], health-check: {path: /}}}\n"),
@@ -898,7 +898,7 @@ auto const fault_rows = std::vector<fault_row>{
     {"a_route_without_match", "routes: [{service: echo}]\n", {"1:10: \"match\" is missing"}},
     {"nothing_answers",
      "routes: [{match: {path: /}}]\n",
-     {"1:10: \"upstream\" is missing (expected \"upstream\" or \"service\""}},
+     {"1:10: \"upstream\" is missing (expected \"upstream\", \"service\""}},
     {"two_answer",
      "upstreams: {a: http://x}\nroutes: [{match: {path: /}, upstream: a, service: echo}]\n",
      {"2:42: \"service\" and \"upstream\" cannot be combined (expected one of them"}},
@@ -1200,7 +1200,8 @@ TEST(gateway_config, stops_after_a_hundred_faults) {
 /// Puts a mapping, which is never right for a value, where `rule` stands; else a number.
 auto text_with_nonsense(option const& rule) -> std::string {
   auto const nonsense = options_under(rule.path).empty() && rule.form != option_form::patterns &&
-                                rule.form != option_form::one_or_shares
+                                rule.form != option_form::one_or_shares &&
+                                rule.form != option_form::named
                             ? std::string("{nonsense: 1}")
                             : std::string("[[1]]");
   std::string text = nonsense;

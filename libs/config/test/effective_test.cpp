@@ -122,7 +122,9 @@ TEST(gateway_config_effective, has_every_option_that_a_file_gives) {
   for (auto const& each : options_of(
            "policies: {p: {quota: 1, window: 1s}}\nupstreams: {u: {servers: ['http://a'], "
            "health: {path: /}}}\n"
-           "routes: [{match: {path: /**}, service: scim, idempotency: {mode: required}}]\n"
+           "routes: [{match: {path: /a}, redirect: {to: /b}}, {match: {path: /c}, respond: {}}, "
+           "{match: {path: /**}, service: scim, idempotency: {mode: required}, "
+           "cors: {origins: '*'}}]\n"
            "access-log: {file: x}\nadmin: {address: '127.0.0.1:1', tokens: [{name: a, sha256: " +
            std::string(64, 'a') + "}]}\n")) {
     std::string path;

@@ -87,6 +87,90 @@ TEST(gateway_route, goes_on_when_the_method_or_host_is_another) {
   EXPECT_EQ(found(matches, "PATCH", "x", "/v1/a"), 3);
 }
 
+TEST(gateway_route, takes_a_wildcard_for_one_label_or_more) {
+  struct row {
+    char const* host;
+    bool matches;
+  };
+  for (auto const& [host, matches] : std::vector<row>{
+           {"a.example.com", true},
+           {"a.b.example.com", true},
+           {"A.Example.COM", true},
+           {"a.example.com.", true},
+           {"a.example.com:8443", true},
+           {"A.EXAMPLE.com.:80", true},
+           {"*.example.com", true},
+           {"example.com", false},
+           {"example.com.", false},
+           {".example.com", false},
+           {"aexample.com", false},
+           {"a.example.com.evil.org", false},
+           {"a.example.org", false},
+           {"", false},
+           {"[2001:db8::1]", false},
+           {"a.example.com:0", false},
+           {"a@b.example.com", false},
+       }) {
+    EXPECT_EQ(found({{"/**", {}, "*.Example.com"}}, "GET", host, "/"), matches ? 0 : -1) << host;
+  }
+  EXPECT_EQ(found({{"/**", {}, "*.0.0.1"}}, "GET", "10.0.0.1", "/"), -1);
+}
+
+/// A request with these headers and parameters.
+class known_details final : public request_details {
+ public:
+  known_details(std::vector<value_match> headers, std::vector<value_match> query)
+      : headers_(std::move(headers)), query_(std::move(query)) {}
+
+  [[nodiscard]] auto has_header(value_match const& wanted) const noexcept -> bool override {
+    ++looks;
+    return has(headers_, wanted);
+  }
+  [[nodiscard]] auto has_parameter(value_match const& wanted) const noexcept -> bool override {
+    ++looks;
+    return has(query_, wanted);
+  }
+
+  mutable int looks = 0;
+
+ private:
+  static auto has(std::vector<value_match> const& given, value_match const& wanted) -> bool {
+    return std::ranges::any_of(given, [&](auto const& each) {
+      return each.name == wanted.name && (!wanted.value || each.value == wanted.value);
+    });
+  }
+
+  std::vector<value_match> headers_;
+  std::vector<value_match> query_;
+};
+
+TEST(gateway_route, looks_at_headers_and_query_where_a_match_asks_for_them) {
+  router const routes(std::vector<request_match>{
+      {"/v1/**", {"GET"}, "", {{"x-version", "2"}}},
+      {"/v1/**", {}, "", {{"x-beta"}}, {{"debug", "1"}}},
+      {"/v1/a", {}, "", {}, {{"q"}}},
+      {"/v1/**"},
+      {"/v2"},
+  });
+  auto const find = [&](std::string_view method, std::string_view path,
+                        known_details const& details) {
+    auto const position = routes.find(method, "", path, &details);
+    return position ? static_cast<int>(*position) : -1;
+  };
+  EXPECT_EQ(find("GET", "/v1/a", {{{"x-version", "2"}}, {}}), 0);
+  EXPECT_EQ(find("GET", "/v1/a", {{{"x-version", "1"}, {"x-version", "2"}}, {}}), 0);
+  EXPECT_EQ(find("GET", "/v1/a", {{{"x-version", "1"}}, {}}), 3);
+  EXPECT_EQ(find("POST", "/v1/a", {{{"x-version", "2"}}, {}}), 3);
+  EXPECT_EQ(find("GET", "/v1/a", {{{"x-beta", ""}}, {{"debug", "1"}}}), 1);
+  EXPECT_EQ(find("GET", "/v1/a", {{{"x-beta", ""}}, {{"debug", "2"}}}), 3);
+  EXPECT_EQ(find("GET", "/v1/a", {{}, {{"q", "anything"}}}), 2);
+  EXPECT_EQ(find("GET", "/v1/b", {{}, {{"q", "anything"}}}), 3);
+  EXPECT_EQ(routes.find("GET", "", "/v1/a"), 3U);
+  known_details const plain({}, {});
+  EXPECT_EQ(find("GET", "/v2", plain), 4);
+  EXPECT_EQ(plain.looks, 0);
+}
+
 TEST(gateway_route, finds_nothing_without_matches) {
   EXPECT_EQ(found({}, "GET", "", "/"), -1);
 }
@@ -171,6 +255,22 @@ TEST(gateway_route, knows_which_match_covers_another) {
            row{{"/**", {}, "a.example"}, {"/a", {}, "A.example"}, true},
            row{{"/**", {}, "a.example"}, {"/a"}, false},
            row{{"/**"}, {"/a", {}, "a.example"}, true},
+           row{{"/**", {}, "*.a.example"}, {"/a", {}, "B.A.example"}, true},
+           row{{"/**", {}, "*.a.example"}, {"/a", {}, "*.b.a.example"}, true},
+           row{{"/**", {}, "*.a.example"}, {"/a", {}, "*.A.example"}, true},
+           row{{"/**", {}, "*.a.example"}, {"/a", {}, "a.example"}, false},
+           row{{"/**", {}, "*.a.example"}, {"/a", {}, "ba.example"}, false},
+           row{{"/**", {}, "*.a.example"}, {"/a"}, false},
+           row{{"/**", {}, "b.a.example"}, {"/a", {}, "*.a.example"}, false},
+           row{{"/**", {}, "", {{"x", "1"}}}, {"/a"}, false},
+           row{{"/**"}, {"/a", {}, "", {{"x", "1"}}}, true},
+           row{{"/**", {}, "", {{"x", "1"}}}, {"/a", {}, "", {{"x", "1"}, {"y", "2"}}}, true},
+           row{{"/**", {}, "", {{"x"}}}, {"/a", {}, "", {{"x", "1"}}}, true},
+           row{{"/**", {}, "", {{"x", "1"}}}, {"/a", {}, "", {{"x"}}}, false},
+           row{{"/**", {}, "", {{"x", "1"}}}, {"/a", {}, "", {{"x", "2"}}}, false},
+           row{{"/**", {}, "", {{"x", "1"}}}, {"/a", {}, "", {}, {{"x", "1"}}}, false},
+           row{{"/**", {}, "", {}, {{"x"}}}, {"/a", {}, "", {}, {{"x", "1"}}}, true},
+           row{{"/**", {}, "", {}, {{"x", ""}}}, {"/a", {}, "", {}, {{"x"}}}, false},
        }) {
     EXPECT_EQ(covers(wide, narrow), covered) << wide.path << " " << narrow.path;
   }

@@ -52,6 +52,18 @@ auto find_query_value(std::string_view query, std::string_view name) noexcept
   return std::nullopt;
 }
 
+auto has_query_value(std::string_view query, std::string_view name,
+                     std::optional<std::string_view> value) noexcept -> bool {
+  while (auto const found = find_query_value(query, name)) {
+    if (!value || decodes_to(*found, *value)) {
+      return true;
+    }
+    auto const end = static_cast<std::size_t>(found->data() + found->size() - query.data());
+    query.remove_prefix(std::min(end + 1, query.size()));
+  }
+  return false;
+}
+
 void append_query_encoded(std::string& out, std::string_view text) {
   for (char const c : text) {
     if (is_unreserved(c)) {

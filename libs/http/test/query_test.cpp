@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tidegate::TIDEGATE_ABI::http {
 namespace {
@@ -79,6 +80,42 @@ TEST(http_query, gives_a_plain_value_back_without_a_copy) {
   EXPECT_EQ(value->data(), query.data() + 14);
   EXPECT_EQ(scratch, "untouched");
   EXPECT_EQ(find_query_value("a=%41+", "a"), "%41+");
+}
+
+TEST(http_query, finds_a_value_in_any_spelling_among_repeated_parameters) {
+  struct row {
+    char const* query;
+    char const* name;
+    std::optional<std::string_view> value;
+    bool found;
+  };
+  for (auto const& [text, name, value, found] : std::vector<row>{
+           {"a=1", "a", "1", true},
+           {"a=1", "a", std::nullopt, true},
+           {"a=1", "a", "2", false},
+           {"a=1", "b", std::nullopt, false},
+           {"a=1&a=2", "a", "2", true},
+           {"a=1&b=3&a=2", "a", "2", true},
+           {"a=1&b=2", "a", "2", false},
+           {"a", "a", "", true},
+           {"a=", "a", "", true},
+           {"a", "a", "1", false},
+           {"a=b+c", "a", "b c", true},
+           {"a=b%20c", "a", "b c", true},
+           {"a=b%2Bc", "a", "b+c", true},
+           {"a=b%2bc", "a", "b+c", true},
+           {"%61=1", "a", "1", true},
+           {"a=%C3%A9", "a", "\xc3\xa9", true},
+           {"a=%zz", "a", "%zz", true},
+           {"a=1=2", "a", "1=2", true},
+           {"A=1", "a", "1", false},
+           {"a=X", "a", "x", false},
+           {"", "a", std::nullopt, false},
+           {"&&", "a", std::nullopt, false},
+           {"a=1&", "a", "2", false},
+       }) {
+    EXPECT_EQ(has_query_value(text, name, value), found) << text << " " << name;
+  }
 }
 
 TEST(http_query, finds_any_name_and_value_again_however_they_are_escaped) {

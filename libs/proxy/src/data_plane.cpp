@@ -147,7 +147,7 @@ void data_plane::state::note_hosts(config const& settings) const {
     keys.hosts.add(here);
   }
   for (auto const& route : settings.routes) {
-    if (route.idempotency && !route.match.host.empty()) {
+    if (route.idempotency && !route.match.host.empty() && !route.match.host.starts_with("*.")) {
       keys.hosts.add(host_of(route.match.host));
     }
   }

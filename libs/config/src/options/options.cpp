@@ -88,18 +88,9 @@ auto with_marked_examples(std::string text, std::string_view mark) -> std::strin
 /// stand in.
 constexpr std::pair<std::string_view, std::string_view> known_elsewhere[] = {
     // NOLINT(modernize-avoid-c-arrays): its length is counted by the compiler
-    {"routes", "headers"},
-    {"routes", "jwt"},
-    {"routes", "api-keys"},
-    {"routes", "websocket"},
-    {"routes", "plan"},
-    {"routes", "plugins"},
-    {"routes", "strip-prefix"},
-    {"routes", "retry"},
-    {"routes", "health"},
-    {"upstreams", "health-check"},
-    {"", "plans"},
-    {"", "cors"},
+    {"routes", "jwt"},    {"routes", "api-keys"},        {"routes", "websocket"},
+    {"routes", "plan"},   {"routes", "plugins"},         {"routes", "retry"},
+    {"routes", "health"}, {"upstreams", "health-check"}, {"", "plans"},
     {"", "plugins"},
 };
 

@@ -24,6 +24,7 @@ enum class option_type : std::uint8_t {
   file,
   store,   ///< as `forms` lists them
   digest,  ///< of SHA-256, in hexadecimal
+  scalar,  ///< any single value: numbers and booleans are taken as they are written
   text,    ///< all others, as `allowed` and `pattern` say
 };
 

@@ -46,6 +46,15 @@ void read_routes(option_reader& in, section const& top, known_names const& known
 /// bridge.
 void read_scim(option_reader& in, section const& from, config const& made, route_config& route);
 
+/// What `fill` leaves of `match`; `from` is that mapping.
+void read_match(option_reader& in, section const& from, request_match& match);
+
+/// What a route does at the border, behind all that says who answers.
+void read_edge(option_reader& in, section const& from, route_config& route);
+
+/// `request` and `response`; behind `cors`.
+void read_field_rules(option_reader& in, section const& from, route_config& route);
+
 void read_idempotency(option_reader& in, section const& from, route_config& route);
 
 // ---- what several parts have ----

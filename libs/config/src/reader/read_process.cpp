@@ -23,7 +23,22 @@ auto read_listener(option_reader& in, section const& from, config const& made) -
     in.fault(from.place_of("proxy-protocol"),
              "proxy-protocol: not for Unix sockets, whose clients have no address");
   }
+  if (listener.redirect_to_https && listener.tls) {
+    in.fault(from.find("redirect-to-https")->key->place,
+             "redirect-to-https: only for a listener without \"tls\"");
+  }
   return listener;
+}
+
+/// Of the first listener with TLS that has a port.
+auto https_port_of(std::span<listener_config const> listeners) -> std::uint16_t {
+  for (auto const& each : listeners) {
+    auto const colon = each.address.rfind(':');
+    if (each.tls && !each.address.starts_with("unix:") && colon != std::string::npos) {
+      return static_cast<std::uint16_t>(parse_count(each.address.substr(colon + 1)).value_or(443));
+    }
+  }
+  return 443;
 }
 
 /// `stores`; what is left out lies in the folder `data`.
@@ -75,7 +90,7 @@ void read_listeners(option_reader& in, section const& top, config& made) {
   auto const& rule = top.rule("listen");
   auto const items = in.items_at(top, "listen");
   if (!top.has("listen")) {
-    made.listen.push_back({*read_address(rule, {rule.initial}), std::nullopt, true, false});
+    made.listen.push_back({.address = *read_address(rule, {rule.initial}), .tls = std::nullopt});
   } else if (items.empty()) {
     in.fault(top.place_of("listen"), "listen: empty list (expected at least one address)");
   }
@@ -93,6 +108,7 @@ void read_listeners(option_reader& in, section const& top, config& made) {
     }
     made.listen.push_back(std::move(listener));
   }
+  made.https_port = https_port_of(made.listen);
 }
 
 auto read_tokens(option_reader& in, section const& from, std::string const& key,

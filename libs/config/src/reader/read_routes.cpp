@@ -14,19 +14,27 @@ namespace {
 /// Of an upstream in the requests of a route.
 constexpr std::int64_t share_max = 1'000'000;
 
-auto name_of(request_match const& match) -> std::string {
-  std::vector<std::string_view> const methods(match.methods.begin(), match.methods.end());
-  return joined(methods, ",") + (methods.empty() ? "" : " ") + match.host + match.path;
+/// `x-version:2`; without what may be a secret, since names are in logs and metrics.
+auto text_of(value_match const& wanted, char mark, ratelimit::partition_source_kind kind)
+    -> std::string {
+  bool const is_shown = wanted.value && is_printable_name(*wanted.value) &&
+                        !ratelimit::is_credential({kind, wanted.name});
+  return wanted.name + mark + (is_shown ? *wanted.value : "*");
 }
 
-void check_match(option_reader& in, section const& from, request_match& match) {
-  if (match.path.empty()) {
-    match.path = "/**";  // it has a fault
+/// The match as it is written.
+auto name_of(request_match const& match) -> std::string {
+  std::vector<std::string_view> const methods(match.methods.begin(), match.methods.end());
+  auto name = joined(methods, ",") + (methods.empty() ? "" : " ") + match.host + match.path;
+  char mark = '?';
+  for (auto const& parameter : match.query) {
+    name += mark + text_of(parameter, '=', ratelimit::partition_source_kind::query);
+    mark = '&';
   }
-  if (from.has_empty_list("methods")) {
-    in.fault(from.place_of("methods"),
-             "methods: empty list (expected at least one method, or no \"methods\" for all)");
+  for (auto const& field : match.headers) {
+    name += " " + text_of(field, ':', ratelimit::partition_source_kind::header);
   }
+  return name;
 }
 
 auto resolve(option_reader& in, std::string_view kind, name_table const& known,
@@ -71,17 +79,33 @@ void read_split(option_reader& in, option const& rule, yaml_node const& given,
   }
 }
 
+/// Exactly one option says who answers.
+void check_target(option_reader& in, section const& from) {
+  yaml_node::member const* first = nullptr;
+  for (auto const* const key : {"upstream", "service", "redirect", "respond"}) {
+    auto const* const given = from.find(key);
+    if (given == nullptr) {
+      continue;
+    }
+    if (first != nullptr) {
+      in.fault(given->key->place, shown(key) + " and " + shown(first->key->text) +
+                                      " cannot be combined" + expected("one of them"));
+      return;
+    }
+    first = given;
+  }
+  if (first == nullptr) {
+    in.fault(from.place,
+             "\"upstream\" is missing (expected \"upstream\", \"service\", \"redirect\" or "
+             "\"respond\")");
+  }
+}
+
 void read_target(option_reader& in, section const& from, name_table const& upstreams,
                  route_config& route) {
+  check_target(in, from);
   auto const service = in.take(from, "service", read_choice);
-  auto const* const given_service = from.find("service");
   auto const* const given_upstream = from.find("upstream");
-  if (given_service != nullptr && given_upstream != nullptr) {
-    in.fault(given_service->key->place,
-             "\"service\" and \"upstream\" cannot be combined (expected one of them)");
-  } else if (given_service == nullptr && given_upstream == nullptr) {
-    in.fault(from.place, "\"upstream\" is missing (expected \"upstream\" or \"service\")");
-  }
   if (from.has_mapping("upstream")) {
     read_split(in, from.rule("upstream"), *given_upstream->value, upstreams, route);
   } else if (in.take(from, "upstream", read_name)) {
@@ -89,6 +113,8 @@ void read_target(option_reader& in, section const& from, name_table const& upstr
   }
   if (service) {
     route.service = service == "scim" ? route_service::scim : route_service::echo;
+  } else if (given_upstream == nullptr && (route.redirect || route.respond)) {
+    route.service = route.redirect ? route_service::redirect : route_service::respond;
   }
 }
 
@@ -220,7 +246,7 @@ auto read_route(option_reader& in, section const& from, known_names const& known
                 config const& made) -> route_config {
   route_config route;
   in.fill(from, route);
-  check_match(in, from.under("match"), route.match);
+  read_match(in, from.under("match"), route.match);
   if (route.name.empty()) {
     route.name = name_of(route.match);
   }
@@ -235,6 +261,7 @@ auto read_route(option_reader& in, section const& from, known_names const& known
   if (from.has("idempotency")) {
     read_idempotency(in, in.open_at(from, "idempotency"), route);
   }
+  read_edge(in, from, route);
   return route;
 }
 
@@ -315,10 +342,14 @@ void read_routes(option_reader& in, section const& top, known_names const& known
     auto const [first, fresh] = lines_by_name.try_emplace(route.name, item->place.line);
     if (!fresh) {
       auto const line = " in line " + std::to_string(first->second);
-      in.fault(from.has("name") ? from.place_of("name") : item->place,
-               from.has("name")
-                   ? "name: the route" + line + " has the same name, " + shown(route.name)
-                   : "never reached: the route" + line + " has the same match");
+      bool const is_given = from.has("name");
+      bool const is_same =
+          std::ranges::find(made.routes, route.match, &route_config::match) != made.routes.end();
+      in.fault(is_given ? from.place_of("name") : item->place,
+               is_given  ? "name: the route" + line + " has the same name, " + shown(route.name)
+               : is_same ? "never reached: the route" + line + " has the same match"
+                         : "\"name\" is missing: the route" + line + " is called " +
+                               shown(route.name) + " too");
     } else {
       warn_of_shadow(in, made, lines, route, item->place);
     }

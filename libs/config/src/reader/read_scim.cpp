@@ -42,6 +42,21 @@ auto read_options(option_reader& in, section const& from) -> scim_config {
   return scim;
 }
 
+/// `max-body` of the route is that of its requests here too.
+void take_max_body(option_reader& in, section const& from, section const& group,
+                   std::int64_t max_body, scim_config& made) {
+  auto const& rule = group.rule("max-body");
+  if (auto const* const given = group.find("max-body")) {
+    in.fault(from.find("max-body")->key->place,
+             "duplicate key \"max-body\"; it is already in \"scim\" in line " +
+                 std::to_string(given->key->place.line));
+  } else if (max_body < rule.min || max_body > rule.max) {
+    in.fault(from.place_of("max-body"),
+             "max-body: out of range for \"service: scim\"" + expected(allowed_values(rule)));
+  }
+  made.max_body = max_body;
+}
+
 /// Options that the route cannot use: all without `service: scim`, but for those of pages with a
 /// bridge.
 void refuse_options(option_reader& in, section const& from, bool is_bridge) {
@@ -78,6 +93,9 @@ void read_scim(option_reader& in, section const& from, config const& made, route
   bool const is_bridge = in.take(from, "bridge", read_choice).has_value();
   auto const group = in.open_at(from, "scim");
   auto scim = read_options(in, group);
+  if (route.service == route_service::scim && route.max_body) {
+    take_max_body(in, from, group, *route.max_body, scim);
+  }
   if (is_bridge && route.service != route_service::upstream) {
     in.fault(from.find("bridge")->key->place, "bridge: only for a route with \"upstream\"");
   }

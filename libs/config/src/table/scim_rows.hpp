@@ -62,10 +62,10 @@ inline constexpr auto scim_rows = std::to_array<option>({
         "How long the directory may search for one page if the filter has no index. After that "
         "the "
         "page ends early, with a `nextCursor`."),
-    field<&scim_config::max_body>("routes.scim.max-body",
-                                  size("1MiB", kib, 64 * mib).of_scim().formerly_in("routes"),
+    field<&scim_config::max_body>("routes.scim.max-body", size("1MiB", kib, 64 * mib).of_scim(),
                                   "The maximum body of a request, in bytes. A larger one gets 413. "
-                                  "Raise it for groups with very many members."),
+                                  "Raise it for groups with very many members. `max-body` of the "
+                                  "route is the same."),
     field<scim_config>("routes.scim.bulk", mapping().of_scim().formerly_in("routes"),
                        "Limits of a bulk request. A larger one gets 413."),
     field<&scim_config::bulk_max_operations>("routes.scim.bulk.max-operations",

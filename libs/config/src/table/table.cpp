@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of options: what is written where, in the order of the reference.
+#include "table/edge_rows.hpp"
 #include "table/idempotency_rows.hpp"
 #include "table/rows.hpp"
 #include "table/scim_rows.hpp"
@@ -38,7 +39,10 @@ constexpr auto rows_until_upstreams = std::to_array<option>({
     later("listen.tls.client-ca", "Who signs certificates of clients."),
     later("listen.tls.client-auth", "Whether clients need a certificate."),
     later("listen.tls.acme", "Certificates by ACME."),
-    later("listen.redirect-to-https", "Send clients to `https`."),
+    field<&listener_config::redirect_to_https>(
+        "listen.redirect-to-https", boolean("false"),
+        "Answer every request with a redirect (308) to the same URL with `https`. The port is that "
+        "of the first entry with `tls`, or 443 if there is none. Not together with `tls`."),
     field<&listener_config::http2>(
         "listen.http2", boolean("true"),
         "Offer HTTP/2. With TLS, clients choose it by ALPN; without TLS, by prior knowledge. Turn "
@@ -128,7 +132,7 @@ constexpr auto rows_until_upstreams = std::to_array<option>({
                                      "Where users and groups of `service: scim` are kept."),
 });
 
-constexpr auto rows_until_idempotency = std::to_array<option>({
+constexpr auto rows_until_match = std::to_array<option>({
     row("policies", mapping().named(),
         "Quotas, by name. Routes refer to these names in `limits`. Clients see the name in the "
         "RateLimit headers; it is printable ASCII."),
@@ -211,13 +215,17 @@ constexpr auto rows_until_idempotency = std::to_array<option>({
     field<&request_match::methods>(
         "routes.match.methods", method().one_or_list().left_out("any method"),
         "The method is one of these. GET does not include HEAD. TRACE always gets 405."),
-    field<&request_match::host>("routes.match.host", host().left_out("any host"),
-                                "The host of the request, without its port. Case does not matter."),
-    later("routes.match.headers", "Headers that a request has."),
-    later("routes.match.query", "Query parameters that a request has."),
+    field<&request_match::host>(
+        "routes.match.host", match_host().left_out("any host"),
+        "The host of the request, without its port. Case does not matter. `*.example.com` is every "
+        "name that ends with `.example.com`, but not `example.com` itself."),
+});
+
+constexpr auto rows_until_idempotency = std::to_array<option>({
     row("routes.upstream", upstream_name().or_shares(),
         "The upstream that requests are forwarded to, or several with their shares, such as "
-        "`{stable: 95, canary: 5}`. A route has either `upstream` or `service`."),
+        "`{stable: 95, canary: 5}`. A route has exactly one of `upstream`, `service`, `redirect` "
+        "and `respond`."),
     row("routes.service", choice("", "echo|scim"),
         "A built-in service that answers the requests. `echo`: returns the request, for tests. "
         "`scim`: a directory of users and groups (SCIM 2.0); its path must end with `/**`."),
@@ -270,15 +278,6 @@ constexpr auto rows_to_the_end = std::to_array<option>({
     later("routes.auth.optional", "Let requests without credentials pass."),
     later("routes.auth.pass", "Tell the upstream who asks."),
     later("routes.auth.forward-credentials", "Send credentials to the upstream."),
-    later("routes.cors", "Cross-origin requests of browsers."),
-    later("routes.request", "Set, add or remove headers of requests."),
-    later("routes.response", "Set, add or remove headers of responses."),
-    later("routes.rewrite", "Change the path for the upstream."),
-    later("routes.redirect", "Answer with a redirect."),
-    later("routes.respond", "Answer with a fixed response."),
-    later("routes.allow", "Addresses of clients that may ask."),
-    later("routes.deny", "Addresses of clients that may not."),
-    later("routes.timeout", "The timeout of the upstream, for this route."),
     later("routes.usage", "Count units that responses tell."),
 
     field<&config::fields>("fields", mapping(), "The headers about quotas in responses."),
@@ -309,6 +308,13 @@ constexpr auto rows_to_the_end = std::to_array<option>({
                                    choice("x-forwarded-for", "x-forwarded-for|forwarded"),
                                    "The header in which `trusted-proxies` tell the client's "
                                    "address. The other of the two headers is dropped."),
+    field<&config::client_ip>("client-ip", mapping(),
+                              "What `client-ip` is in `partition` and `scope`."),
+    field<&client_ip_config::ipv6_prefix>(
+        "client-ip.ipv6-prefix", integer("128", 1, 128),
+        "How many bits of an IPv6 address tell clients apart. Set it to 64: most clients have a "
+        "whole /64 network, and can change their address in it with every request. `allow` and "
+        "`deny` go by the whole address."),
 
     field<&config::http>(
         "http", mapping(),
@@ -363,7 +369,6 @@ constexpr auto rows_to_the_end = std::to_array<option>({
     later("tracing", "Traces by OpenTelemetry."),
     later("request-id", "A name for each request."),
     later("include", "More files."),
-    later("client-ip", "How addresses of clients are grouped."),
 });
 
 template <std::size_t... Sizes>
@@ -375,8 +380,9 @@ constexpr auto joined(std::array<option, Sizes> const&... parts) {
 }
 
 constexpr auto table =
-    joined(rows_until_upstreams, tables::upstream_rows, rows_until_idempotency,
-           tables::idempotency_rows, rows_until_scim, tables::scim_rows, rows_to_the_end);
+    joined(rows_until_upstreams, tables::upstream_rows, rows_until_match, tables::match_rows,
+           rows_until_idempotency, tables::idempotency_rows, rows_until_scim, tables::scim_rows,
+           tables::edge_rows, rows_to_the_end);
 
 }  // namespace
 

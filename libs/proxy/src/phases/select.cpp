@@ -6,9 +6,13 @@
 #include "phases/scim/bridge.hpp"
 #include "phases/tunnel/upgrade.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/http/path_readings.hpp>
+#include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/proxy/bearer.hpp>
+
+#include <algorithm>
 
 namespace tidegate::gateway {
 
@@ -16,6 +20,27 @@ namespace {
 
 constexpr std::string_view description_path = "/.well-known/tidegate";
 constexpr std::string_view well_known = "/.well-known/";
+
+/// The headers and the query of a request, for routes that ask for them.
+class head_details final : public request_details {
+ public:
+  explicit head_details(wire::request_head const& head) : head_(head) {}
+
+  [[nodiscard]] auto has_header(value_match const& wanted) const noexcept -> bool override {
+    return std::ranges::any_of(head_.fields(), [&](wire::field_view const& line) {
+      return equal_ignoring_case(line.name, wanted.name) &&
+             (!wanted.value || line.value == *wanted.value);
+    });
+  }
+  [[nodiscard]] auto has_parameter(value_match const& wanted) const noexcept -> bool override {
+    auto query = head_.query();
+    query.remove_prefix(query.empty() ? 0 : 1);  // its "?"
+    return http::has_query_value(query, wanted.name, wanted.value);
+  }
+
+ private:
+  wire::request_head const& head_;
+};
 
 /// Whether a server could read the path as another one, whose route, cost or partition is another
 /// than that of `found`.
@@ -37,8 +62,9 @@ constexpr std::string_view well_known = "/.well-known/";
     return route == nullptr || route->limits.empty() ? 0 : route->costs.cost(method, path);
   };
   auto const cost_here = cost(context.path);
+  head_details const details(request);
   return http::find_other_reading(context.path, [&](std::string_view reading) {
-    return active.routes_by_request.find(method, request.authority(), reading) != found ||
+    return active.routes_by_request.find(method, request.authority(), reading, &details) != found ||
            cost(reading) != cost_here;
   });
 }
@@ -60,6 +86,8 @@ constexpr std::string_view well_known = "/.well-known/";
   switch (settings.service) {
     case route_service::echo: return handler::echo;
     case route_service::scim: return handler::scim;
+    case route_service::redirect:
+    case route_service::respond:
     case route_service::upstream: break;
   }
   return handler::forward;
@@ -118,8 +146,9 @@ auto select_route(request_context& context, worker_config const& config, std::st
     reply.field_lines = texts.lines;
     return answer(reply);
   }
-  auto const found =
-      active.routes_by_request.find(request.method_text(), request.authority(), context.path);
+  head_details const details(request);
+  auto const found = active.routes_by_request.find(request.method_text(), request.authority(),
+                                                   context.path, &details);
   if (active.config.http.refuses_ambiguous_paths && http::may_be_read_otherwise(context.path) &&
       is_ambiguous(context, found)) {
     return answer(

@@ -50,6 +50,7 @@ struct listener_config {
   std::optional<tls_files> tls;
   bool http2 = true;
   bool proxy_protocol = false;
+  bool redirect_to_https = false;  ///< every request gets 308; see `config::https_port`
   auto operator==(listener_config const&) const -> bool = default;
 };
 
@@ -214,7 +215,13 @@ struct scim_config {
 };
 
 /// What answers the requests of a route.
-enum class route_service : std::uint8_t { upstream, echo, scim };
+enum class route_service : std::uint8_t {
+  upstream,
+  echo,
+  scim,
+  redirect,  ///< `route_config::redirect` is there
+  respond,   ///< `route_config::respond` is there
+};
 
 /// One of `upstream: {stable: 95, canary: 5}` of a route.
 struct upstream_share {
@@ -240,8 +247,9 @@ struct route_config {
   bool upgrades_websocket = false;  ///< `upgrade: [websocket]`, for `route_service::upstream`
   std::chrono::nanoseconds tunnel_idle_timeout{0};  ///< of an open WebSocket, in both directions
   std::optional<cors_config> cors;
-  field_rules request;   ///< of what goes to the upstream
-  field_rules response;  ///< of every answer
+  field_rules request;                       ///< of what goes to the upstream
+  field_rules response;                      ///< of every answer; `response.preset` is part of it
+  std::optional<std::chrono::seconds> hsts;  ///< `response.hsts`: only over HTTPS is it said
   std::optional<rewrite_config> rewrite;
   std::optional<redirect_config> redirect;          ///< in the place of an upstream
   std::optional<respond_config> respond;            ///< the same
@@ -260,6 +268,12 @@ struct fields_config {
 
 /// `client-address`: the field in which trusted proxies say who asked them.
 enum class client_address_field : std::uint8_t { x_forwarded_for, forwarded };
+
+/// `client-ip`: how addresses of clients are told apart.
+struct client_ip_config {
+  int ipv6_prefix = 128;  ///< addresses with the same bits are one client
+  auto operator==(client_ip_config const&) const -> bool = default;
+};
 
 /// `http`: what a client may ask for, and how long it may take.
 struct http_config {
@@ -351,6 +365,10 @@ struct config {
   fields_config fields;
   std::vector<http::cidr> trusted_proxies;
   client_address_field client_address = client_address_field::x_forwarded_for;
+  client_ip_config client_ip;
+  /// Where listeners with `redirect_to_https` send clients: the port of the first listener with
+  /// TLS, or 443. 0: the one that the system chose for it.
+  std::uint16_t https_port = 443;
   http_config http;
   std::chrono::nanoseconds drain_delay{0};    ///< from SIGTERM until listeners close
   std::chrono::nanoseconds drain_timeout{0};  ///< from then on, for what is under way

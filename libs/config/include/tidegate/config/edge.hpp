@@ -13,8 +13,8 @@ namespace tidegate::gateway {
 struct cors_config {
   bool any_origin = false;           ///< `origins: "*"`
   std::vector<std::string> origins;  ///< as browsers write them; empty with `any_origin`
-  std::vector<std::string> methods;
-  std::vector<std::string> headers;  ///< that a page may send
+  std::vector<std::string> methods;  ///< empty: the default list
+  std::vector<std::string> headers;  ///< that a page may send; empty: the default list
   std::vector<std::string> expose;   ///< that a page may read, besides those the gateway knows of
   bool credentials = false;
   std::chrono::nanoseconds max_age{0};  ///< of the answer to a preflight
@@ -55,7 +55,7 @@ struct redirect_config {
 /// `routes[].respond`
 struct respond_config {
   int status = 200;
-  std::string content_type;
+  std::string content_type;  ///< empty: none, since there is no body
   std::string body;
   auto operator==(respond_config const&) const -> bool = default;
 };

@@ -43,17 +43,46 @@ struct path_pattern_error {
 /// Says whether `pattern` is one.
 [[nodiscard]] auto check_path_pattern(std::string_view pattern) -> result<void, path_pattern_error>;
 
+/// A header field or a query parameter that a request must have.
+struct value_match {
+  std::string name;                    ///< of a field in lower case
+  std::optional<std::string> value{};  ///< exactly; missing for `*`, any value
+  auto operator==(value_match const&) const -> bool = default;
+};
+
+/// So many fields, and so many parameters, a match may name.
+inline constexpr std::size_t value_matches_max = 16;
+
 /// What a request must have.
 struct request_match {
   std::string path;  ///< a pattern that `check_path_pattern` takes
   std::vector<std::string>
-      methods{};       ///< one of these, exactly: GET does not imply HEAD; empty: any
-  std::string host{};  ///< in any case; without a port. IPv6 in brackets. Empty: any
+      methods{};  ///< one of these, exactly: GET does not imply HEAD; empty: any
+  /// In any case; without a port. IPv6 in brackets. `*.example.com` stands for every name that ends
+  /// with `.example.com`. Empty: any.
+  std::string host{};
+  std::vector<value_match> headers{};  ///< of a field with several lines any may have the value
+  std::vector<value_match> query{};    ///< of a repeated parameter any may; compared decoded
   auto operator==(request_match const&) const -> bool = default;
 };
 
 /// Whether every request that meets `narrow` meets `wide` too.
 [[nodiscard]] auto covers(request_match const& wide, request_match const& narrow) -> bool;
+
+/// What a request has besides its method, host and path. A router looks at it only where a match
+/// asks for it.
+class request_details {
+ public:
+  /// Whether the request has what a match asks for in `headers`, and in `query`.
+  [[nodiscard]] virtual auto has_header(value_match const& wanted) const noexcept -> bool = 0;
+  [[nodiscard]] virtual auto has_parameter(value_match const& wanted) const noexcept -> bool = 0;
+
+ protected:
+  request_details() = default;
+  request_details(request_details const&) = default;
+  auto operator=(request_details const&) -> request_details& = default;
+  ~request_details() = default;
+};
 
 /// Finds the first of many matches that a request meets. Immutable, so that threads can share one.
 class router {
@@ -65,9 +94,11 @@ class router {
   ~router();
 
   /// The position of the first match for a request, if any. `host` is the Host field or authority:
-  /// its port is ignored, and so are case and a dot at the end. Allocates nothing.
-  [[nodiscard]] auto find(std::string_view method, std::string_view host,
-                          std::string_view path) const noexcept -> std::optional<std::size_t>;
+  /// its port is ignored, and so are case and a dot at the end. Without `details` a request has
+  /// neither headers nor a query. Allocates nothing.
+  [[nodiscard]] auto find(std::string_view method, std::string_view host, std::string_view path,
+                          request_details const* details = nullptr) const noexcept
+      -> std::optional<std::size_t>;
 
  private:
   struct tree;

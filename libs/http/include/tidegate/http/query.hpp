@@ -18,6 +18,12 @@ namespace tidegate::TIDEGATE_ABI::http {
 [[nodiscard]] auto find_query_value(std::string_view query, std::string_view name) noexcept
     -> std::optional<std::string_view>;
 
+/// Whether there is a parameter named `name`, and with this value where one is given: both are
+/// compared with what the query decodes to. Of a repeated parameter any may have the value. Never
+/// allocates.
+[[nodiscard]] auto has_query_value(std::string_view query, std::string_view name,
+                                   std::optional<std::string_view> value) noexcept -> bool;
+
 /// unreserved (RFC 3986, section 2.3)
 [[nodiscard]] constexpr auto is_unreserved(char c) noexcept -> bool {
   return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
