@@ -157,7 +157,7 @@ auto active_config::make(gateway::config config, policy_ids& ids, upstream_state
     -> result<std::shared_ptr<active_config const>, std::string> {
   auto const matches = matches_of(config);
   auto out = std::make_shared<active_config>(
-      active_config{std::move(config), router(matches), {}, {}, {}, {}, {}, {}, {}, false});
+      active_config{std::move(config), router(matches), {}, {}, {}, {}, {}, {}, {}, false, false});
   for (auto const& listen : out->config.listen) {
     auto& tls = out->listener_tls.emplace_back();
     if (listen.tls) {
@@ -187,6 +187,8 @@ auto active_config::make(gateway::config config, policy_ids& ids, upstream_state
   out->description_html = describe_as_html(out->config);
   out->upgrades_websocket =
       std::ranges::any_of(out->config.routes, &route_config::upgrades_websocket);
+  out->has_cors = std::ranges::any_of(out->config.routes,
+                                      [](auto const& each) { return each.cors.has_value(); });
   return out;
 }
 

@@ -3,15 +3,19 @@
 
 namespace tidegate::gateway {
 
-auto make_route_edge(route_config const& settings, config const& /*all*/)
+auto make_route_edge(route_config const& settings, config const& all)
     -> std::shared_ptr<route_edge const> {
   bool const has_networks = !settings.allow.empty() || !settings.deny.empty();
-  bool const has_any = has_networks || !settings.request.empty() || !settings.response.empty() ||
-                       settings.hsts || settings.rewrite || settings.redirect;
+  bool const has_any = settings.cors || has_networks || !settings.request.empty() ||
+                       !settings.response.empty() || settings.hsts || settings.rewrite ||
+                       settings.redirect;
   if (!has_any) {
     return nullptr;
   }
   auto made = std::make_shared<route_edge>();
+  if (settings.cors) {
+    made->cors.emplace(settings, all);
+  }
   if (has_networks) {
     made->networks = {http::cidr_set(settings.allow), http::cidr_set(settings.deny),
                       !settings.allow.empty()};

@@ -22,7 +22,7 @@ void serving_worker::use(std::shared_ptr<active_config const> active) {
   }
   auto const make_route = [&](route const& of, std::size_t upstream) {
     auto const& settings = *of.settings;
-    bool const has_upstream = settings.has_upstream();
+    bool const has_upstream = settings.service == route_service::upstream;
     worker_route added{&of,
                        has_upstream ? pools[upstream] : nullptr,
                        upstream,

@@ -249,6 +249,7 @@ void http1_connection::respond_to_malformed(int status) {
   worker_.metrics->requests_malformed.add();
   auto const grpc = exchange_ ? exchange_->context().grpc : grpc_kind::none;
   auto const edits = exchange_ ? response_edits_of(exchange_->context()) : nullptr;
+  std::string const cors = exchange_ ? to_string(exchange_->context().terms.cors) : "";
   if (exchange_) {
     exchange_->abandon(status);
     worker_.exchanges->recycle(std::move(exchange_));
@@ -272,6 +273,7 @@ void http1_connection::respond_to_malformed(int status) {
   if (edits) {
     apply_edits(*edits, reply, worker_.field_lines);
   }
+  worker_.field_lines.append(cors);
   send_whole(reply, worker_.field_lines);
   if (taking_) {
     next_request();

@@ -105,6 +105,7 @@ void http2_client_stream::refuse(int status) {
   }
   auto const grpc = exchange_ ? exchange_->context().grpc : grpc_kind::none;
   auto const edits = exchange_ ? response_edits_of(exchange_->context()) : nullptr;
+  std::string const cors = exchange_ ? to_string(exchange_->context().terms.cors) : "";
   abandon(status);
   if (head_sent_) {
     connection_.session_.reset(*stream_, wire::http2_error::cancel);
@@ -124,6 +125,7 @@ void http2_client_stream::refuse(int status) {
   if (edits) {
     apply_edits(*edits, reply, on.field_lines);
   }
+  on.field_lines.append(cors);
   send_whole(reply, on.field_lines);
 }
 

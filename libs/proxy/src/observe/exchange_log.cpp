@@ -33,7 +33,7 @@ auto exchange_log::finish(request_context const& context, early_answer const& ea
   if (context.route != nullptr) {
     auto const& settings = *context.route_settings().settings;
     response.route = settings.name;
-    if (settings.has_upstream()) {
+    if (settings.service == route_service::upstream) {
       response.upstream = context.active->config.upstreams[context.route->upstream].name;
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an exchange sends to its client, and how it ends.
+#include "phases/edge/cors.hpp"
 #include "phases/exchange_pool.hpp"
 #include "phases/tunnel/tunnel.hpp"
 #include "phases/tunnel/upgrade.hpp"
@@ -88,6 +89,10 @@ void exchange::take_head(wire::response_head const& head) {
       append_trailer_names(trailers, lines_of(head, known_field::trailer, worker_.lines));
     }
   }
+  if (!context_.terms.cors.empty() && has_access_control(head)) [[unlikely]] {
+    drop |= {known_field::other};
+    append_others_without_cors(trailers, head);
+  }
   auto& lines = worker_.field_lines;
   write_lines(lines, context_.status, {.upstream = &head, .more = trailers});
   forward_.head_is_sent();
@@ -131,6 +136,7 @@ auto exchange::take_upgrade(wire::response_head const& head, upstream_stream& fr
   context_.status = head.status();
   context_.reason = {};
   context_.answered_at = now;
+  context_.terms.cors = {};  // browsers take a WebSocket for what its server says
   auto& lines = worker_.field_lines;
   write_lines(lines, context_.status, {.upstream = &head});
   auto made = std::make_unique<tunnel>(worker_, *client_, from);
@@ -163,8 +169,11 @@ void exchange::write_lines(std::string& out, int status, response_lines const& o
   if (!has_date) {
     wire::append_parts(out, worker_.date_line());
   }
+  bool const has_cors = !context_.terms.cors.empty();
   for (auto const& field : of.fields) {
-    if (!of.is_replay || !is_stale(field)) {
+    bool const is_left_out =
+        (of.is_replay && is_stale(field)) || (has_cors && is_access_control(field.name));
+    if (!is_left_out) {
       wire::append_field(out, field.name, std::string_view(field.value));
     }
   }
@@ -186,6 +195,9 @@ void exchange::write_lines(std::string& out, int status, response_lines const& o
   }
   if (auto const* const edge = edge_of(context_)) [[unlikely]] {
     edge->response_to(context_.terms.is_https).apply(out);
+  }
+  if (has_cors) [[unlikely]] {
+    wire::append_parts(out, context_.terms.cors.origin, context_.terms.cors.rest);
   }
 }
 
@@ -364,6 +376,7 @@ auto exchange::close(std::size_t local_octets) -> client_stream* {
     }
     log_.reset();
   }
+  context_.terms.cors = {};  // it is of the configuration that is released
   bridge_.reset();
   scim_.reset();
   held_.reset();

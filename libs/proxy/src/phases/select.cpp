@@ -3,6 +3,7 @@
 
 #include "phases/authorize.hpp"
 #include "phases/describe.hpp"
+#include "phases/edge/cors.hpp"
 #include "phases/scim/bridge.hpp"
 #include "phases/tunnel/upgrade.hpp"
 
@@ -11,6 +12,7 @@
 #include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/proxy/bearer.hpp>
+#include <tidegate/proxy/route_edge.hpp>
 
 #include <algorithm>
 
@@ -44,8 +46,8 @@ class head_details final : public request_details {
 
 /// Whether a server could read the path as another one, whose route, cost or partition is another
 /// than that of `found`.
-[[nodiscard]] auto is_ambiguous(request_context const& context, std::optional<std::size_t> found)
-    -> bool {
+[[nodiscard]] auto is_ambiguous(request_context const& context, std::optional<std::size_t> found,
+                                std::string_view method) -> bool {
   auto const& active = *context.active;
   auto const& request = *context.head;
   auto const* const route = found ? &active.routes[*found] : nullptr;
@@ -57,7 +59,6 @@ class head_details final : public request_details {
       return true;
     }
   }
-  auto const method = request.method_text();
   auto const cost = [&](std::string_view path) {
     return route == nullptr || route->limits.empty() ? 0 : route->costs.cost(method, path);
   };
@@ -77,17 +78,11 @@ class head_details final : public request_details {
   if (settings.bridge && !context.head->is_extended_connect() && bridge_subject_of(context)) {
     return handler::bridge;
   }
-  if (settings.redirect) {
-    return handler::redirect;
-  }
-  if (settings.respond) {
-    return handler::respond;
-  }
   switch (settings.service) {
     case route_service::echo: return handler::echo;
     case route_service::scim: return handler::scim;
-    case route_service::redirect:
-    case route_service::respond:
+    case route_service::redirect: return handler::redirect;
+    case route_service::respond: return handler::respond;
     case route_service::upstream: break;
   }
   return handler::forward;
@@ -147,10 +142,11 @@ auto select_route(request_context& context, worker_config const& config, std::st
     return answer(reply);
   }
   head_details const details(request);
-  auto const found = active.routes_by_request.find(request.method_text(), request.authority(),
-                                                   context.path, &details);
+  auto const [found, method, is_preflight] = find_route(context, [&](std::string_view by_method) {
+    return active.routes_by_request.find(by_method, request.authority(), context.path, &details);
+  });
   if (active.config.http.refuses_ambiguous_paths && http::may_be_read_otherwise(context.path) &&
-      is_ambiguous(context, found)) {
+      is_ambiguous(context, found, method)) {
     return answer(
         problem_reply(texts, "path-ambiguous", 400, "Bad Request",
                       "The path of the request is ambiguous: servers differ in how they read "
@@ -168,6 +164,12 @@ auto select_route(request_context& context, worker_config const& config, std::st
   context.route = &config.routes[*found];
   if (auto const& max_body = context.route_settings().settings->max_body) [[unlikely]] {
     context.terms.body_octets_max = static_cast<std::uint64_t>(*max_body);
+  }
+  if (auto const& edge = context.route_settings().edge; edge && edge->cors) [[unlikely]] {
+    if (is_preflight) {
+      return answer(answer_preflight(context, *edge->cors, method, texts));
+    }
+    context.terms.cors = cors_lines_for(context, *edge->cors);
   }
   if (is_connect && !is_taken(context)) [[unlikely]] {
     return refuse_connect();

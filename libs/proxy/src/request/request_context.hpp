@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/proxy/active_config.hpp>
+#include <tidegate/proxy/cors_rules.hpp>
 #include "request/client_address.hpp"
 #include "request/grpc.hpp"
 #include "request/local_reply.hpp"
@@ -35,6 +36,7 @@ struct request_terms {
   bool is_https = false;  ///< of the client; only where responses tell it of that
   /// Of its body; a client that sends more is refused.
   std::uint64_t body_octets_max = std::numeric_limits<std::uint64_t>::max();
+  cors_lines cors{};  ///< of every answer on a route with `cors` but those to preflights
 };
 
 /// What the phases of a request share. Data only: phases read and write it, and know nothing of

@@ -3,6 +3,7 @@
 
 #include <tidegate/config/config.hpp>
 #include <tidegate/http/ip_address.hpp>
+#include <tidegate/proxy/cors_rules.hpp>
 #include <tidegate/proxy/field_edits.hpp>
 #include <tidegate/proxy/path_template.hpp>
 
@@ -25,6 +26,7 @@ struct network_rules {
 /// What only some routes ask for, ready for use: rules for browsers, headers, paths and networks.
 /// A route that asks for none of it has none, so that its requests pay for one branch in a phase.
 struct route_edge {
+  std::optional<cors_rules> cors;
   std::optional<network_rules> networks;
   field_edits request;            ///< of what goes to the upstream
   field_edits response;           ///< of every response of the route
