@@ -11,6 +11,7 @@
 // - the query of the request is in the location, as it came.
 #include "check.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/config/route.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/proxy/path_template.hpp>
@@ -20,6 +21,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace {
 

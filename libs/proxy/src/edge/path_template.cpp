@@ -173,8 +173,9 @@ redirect_location::redirect_location(std::string_view to, std::string_view patte
     : to_(to, pattern) {
   constexpr std::string_view before_authority = "://";
   auto const fixed = to_.beginning();
-  if (auto const scheme_end = fixed.find(before_authority);
-      scheme_end != npos && fixed.find('/') == scheme_end + 1) {
+  auto const scheme_end = fixed.find(before_authority);
+  if (scheme_end != npos && scheme_end > 0 &&
+      std::ranges::all_of(fixed.substr(0, scheme_end), is_letter)) {
     origin_octets_ =
         std::min(fixed.find_first_of("/?#", scheme_end + before_authority.size()), fixed.size());
   }

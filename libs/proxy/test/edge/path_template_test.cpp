@@ -188,6 +188,8 @@ TEST(proxy_path_template, makes_no_location_of_another_authority) {
            row{"https://example.com/{1}", "/*", "/@evil.example",
                "https://example.com/@evil.example"},
            row{"{1}://example.com/", "/*", "/javascript", refused},
+           row{"#a://example.com/", "/*", "/a", refused},
+           row{"://example.com/", "/*", "/a", refused},
            row{"/a{1}://example.com/", "/*", "/b", "/ab://example.com/"},
            row{"/\\{1}", "/*", "/evil.example", refused},
            row{"https://example.com/x/{1}", "/*", "/..%2Fy", refused},
