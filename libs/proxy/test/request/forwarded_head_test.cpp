@@ -38,9 +38,10 @@ TEST(proxy_forwarded_head, tells_who_asked) {
 }
 
 /// A route for all paths with these options.
-[[nodiscard]] auto route_with(std::string const& options) -> std::string {
-  return "upstreams: {api: \"http://127.0.0.1:1\"}\nroutes: [{match: {path: /**}, upstream: api, " +
-         options + "}]\n";
+[[nodiscard]] auto route_with(std::string const& options, std::string const& path = "/**")
+    -> std::string {
+  return "upstreams: {api: \"http://127.0.0.1:1\"}\nroutes: [{match: {path: " + path +
+         "}, upstream: api, " + options + "}]\n";
 }
 
 TEST(proxy_forwarded_head, rewrites_the_path_and_keeps_the_query) {
@@ -48,7 +49,7 @@ TEST(proxy_forwarded_head, rewrites_the_path_and_keeps_the_query) {
     std::string_view name, path, target;
     forwarding wanted{};
   };
-  phase_fixture with(route_with("rewrite: {strip-prefix: /a, add-prefix: /b}"));
+  phase_fixture with(route_with("rewrite: {strip-prefix: /a, add-prefix: /b}", "/a/**"));
   for (auto const& each : {
            row{"a path", "/a/c", "/b/c?q"},
            row{"one that was normalised", "/a/d", "/b/d?q"},
