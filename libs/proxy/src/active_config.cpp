@@ -42,6 +42,21 @@ void add_other_names(std::vector<std::string>& names,
   }
 }
 
+/// The names of fields that rules set or remove on the way to an upstream.
+void add_other_names(std::vector<std::string>& names, field_rules const& rules) {
+  auto const add = [&names](std::string_view name) {
+    if (wire::find_known_field(name) == wire::known_field::other) {
+      names.push_back(lower_case(name));
+    }
+  };
+  for (auto const& rule : rules.set) {
+    add(rule.name);
+  }
+  for (auto const& name : rules.remove) {
+    add(name);
+  }
+}
+
 auto made_here_by(fields_config const& settings) -> wire::field_set {
   using enum wire::known_field;
   wire::field_set made;
@@ -105,6 +120,7 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
   if (all.fields.ratelimit) {
     out.fields = ratelimit::prepared_fields(out.policies, *all.fields.ratelimit);
   }
+  add_other_names(out.other_names, settings.request);
   out.edge = make_route_edge(settings, all);
   return out;
 }

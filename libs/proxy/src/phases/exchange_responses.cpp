@@ -6,8 +6,11 @@
 #include "phases/tunnel/tunnel.hpp"
 #include "phases/tunnel/upgrade.hpp"
 #include "request/key_replies.hpp"
+#include "request/reply_edits.hpp"
 #include "request/websocket_handshake.hpp"
 #include "services/wall_clock.hpp"
+
+#include <tidegate/proxy/route_edge.hpp>
 
 #include <new>
 
@@ -17,6 +20,17 @@ namespace {
 
 using namespace std::chrono_literals;
 using wire::known_field;
+
+/// What is not sent on of the fields of an upstream, besides `known`.
+[[nodiscard]] auto dropped_of(request_context const& context, wire::field_set known)
+    -> dropped_fields {
+  auto const* const edge = edge_of(context);
+  if (edge == nullptr) [[likely]] {
+    return {known};
+  }
+  auto const& edits = edge->response_to(context.terms.is_https);
+  return {known | edits.dropped(), edits.dropped_names()};
+}
 
 /// `Trailer` of a response without the names of those that do not go on.
 void append_trailer_names(std::string& lines, std::span<std::string_view const> values) {
@@ -82,7 +96,7 @@ void exchange::take_head(wire::response_head const& head) {
   auto& lines = worker_.field_lines;
   write_lines(lines, context_.status, {.upstream = &head, .more = trailers});
   forward_.head_is_sent();
-  client_->send_head(head, drop, lines);
+  client_->send_head(head, dropped_of(context_, drop), lines);
 }
 
 void exchange::take_body(std::string_view bytes, std::uint64_t content_octets) {
@@ -135,7 +149,8 @@ auto exchange::take_upgrade(wire::response_head const& head, upstream_stream& fr
   overload_.leave(context_, true, now);
   context_.route->counts->count(context_.status, now - context_.begun);
   std::exchange(client_, nullptr)
-      ->begin_tunnel(std::move(made), head, context_.route_settings().fields_made_anew, lines);
+      ->begin_tunnel(std::move(made), head,
+                     dropped_of(context_, context_.route_settings().fields_made_anew), lines);
   return true;
 }
 
@@ -178,6 +193,9 @@ void exchange::write_lines(std::string& out, int status, response_lines const& o
   if (!of.more.empty()) {
     out.append(of.more);
   }
+  if (auto const* const edge = edge_of(context_)) [[unlikely]] {
+    edge->response_to(context_.terms.is_https).apply(out);
+  }
   if (has_cors) [[unlikely]] {
     wire::append_parts(out, context_.terms.cors.origin, context_.terms.cors.rest);
   }
@@ -205,6 +223,9 @@ void exchange::write_reply(std::string& out, local_reply& reply) {
   auto const status = reply.status;
   if (context_.grpc != grpc_kind::none && !reply.is_service) [[unlikely]] {
     become_grpc(reply, context_.grpc, worker_.grpc_lines);
+  }
+  if (auto const* const edge = edge_of(context_)) [[unlikely]] {
+    leave_type_to(edge->response, reply);
   }
   write_lines(out, status, lines_of(reply));
 }

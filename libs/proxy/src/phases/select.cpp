@@ -81,8 +81,8 @@ class head_details final : public request_details {
   switch (settings.service) {
     case route_service::echo: return handler::echo;
     case route_service::scim: return handler::scim;
-    case route_service::redirect:
-    case route_service::respond:
+    case route_service::redirect: return handler::redirect;
+    case route_service::respond: return handler::respond;
     case route_service::upstream: break;
   }
   return handler::forward;
@@ -95,10 +95,9 @@ class head_details final : public request_details {
 }
 
 [[nodiscard]] auto is_too_large(request_context const& context) -> bool {
-  auto const& max_body = context.active->config.http.max_body;
   auto const body = context.head->body();
-  return max_body && body.kind == wire::body_kind::content_length &&
-         body.length > static_cast<std::uint64_t>(*max_body);
+  return body.kind == wire::body_kind::content_length &&
+         body.length > context.terms.body_octets_max;
 }
 
 }  // namespace
@@ -163,6 +162,9 @@ auto select_route(request_context& context, worker_config const& config, std::st
                                 "No route of this gateway matches the request."));
   }
   context.route = &config.routes[*found];
+  if (auto const& max_body = context.route_settings().settings->max_body) [[unlikely]] {
+    context.terms.body_octets_max = static_cast<std::uint64_t>(*max_body);
+  }
   if (auto const& edge = context.route_settings().edge; edge && edge->cors) [[unlikely]] {
     if (is_preflight) {
       return answer(answer_preflight(context, *edge->cors, method, texts));

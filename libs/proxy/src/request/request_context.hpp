@@ -7,6 +7,8 @@
 #include "request/grpc.hpp"
 #include "request/local_reply.hpp"
 
+#include <limits>
+
 namespace tidegate::gateway {
 
 /// What a phase says to the exchange that drives it.
@@ -21,7 +23,9 @@ enum class handler : std::uint8_t {
   forward,
   scim,
   echo,
-  bridge,        ///< `forward` with pages by cursor
+  bridge,  ///< `forward` with pages by cursor
+  redirect,
+  respond,       ///< a fixed answer
   unauthorized,  ///< 401 or 403, which is charged as everything else is
   keyed,         ///< the key phase, by what it has found
 };
@@ -29,7 +33,10 @@ enum class handler : std::uint8_t {
 /// What the options of its route mean for a request.
 struct request_terms {
   bool upgrades = false;  ///< it is sent on with Upgrade, so that a 101 may answer it
-  cors_lines cors{};      ///< of every answer on a route with `cors` but those to preflights
+  bool is_https = false;  ///< of the client; only where responses tell it of that
+  /// Of its body; a client that sends more is refused.
+  std::uint64_t body_octets_max = std::numeric_limits<std::uint64_t>::max();
+  cors_lines cors{};  ///< of every answer on a route with `cors` but those to preflights
 };
 
 /// What the phases of a request share. Data only: phases read and write it, and know nothing of
