@@ -256,8 +256,8 @@ TEST(config_edge, reads_how_many_bits_of_an_address_tell_clients_apart) {
         parse_config(std::string(text) + "\nroutes: [{match: {}, service: echo}]\n", "t");
     return made ? made->client_ip.ipv6_prefix : -1;
   };
-  EXPECT_EQ(bits(""), 128);
-  EXPECT_EQ(bits("client-ip: {ipv6-prefix: 64}"), 64);
+  EXPECT_EQ(bits(""), 64);
+  EXPECT_EQ(bits("client-ip: {ipv6-prefix: 128}"), 128);
   EXPECT_EQ(bits("client-ip: {ipv6-prefix: 0}"), -1);
   EXPECT_EQ(bits("client-ip: {ipv6-prefix: 129}"), -1);
 }
@@ -771,7 +771,7 @@ TEST(config_edge, shows_effective_values_without_credentials) {
                    Contains("routes[/v1/*/**].request.set.X-A = b"),
                    Contains("routes[/v1/*/**].max-body = 2MiB"), Not(Contains(HasSubstr("aHVzaA"))),
                    Not(Contains(HasSubstr("respond"))), Not(Contains(HasSubstr("redirect.status"))),
-                   Contains("client-ip.ipv6-prefix = 128")));
+                   Contains("client-ip.ipv6-prefix = 64")));
 }
 
 TEST(config_edge, has_a_schema_that_takes_numbers_for_text) {

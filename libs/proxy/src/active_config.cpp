@@ -42,6 +42,21 @@ void add_other_names(std::vector<std::string>& names,
   }
 }
 
+/// The names of fields that rules set or remove on the way to an upstream.
+void add_other_names(std::vector<std::string>& names, field_rules const& rules) {
+  auto const add = [&names](std::string_view name) {
+    if (wire::find_known_field(name) == wire::known_field::other) {
+      names.push_back(lower_case(name));
+    }
+  };
+  for (auto const& rule : rules.set) {
+    add(rule.name);
+  }
+  for (auto const& name : rules.remove) {
+    add(name);
+  }
+}
+
 auto made_here_by(fields_config const& settings) -> wire::field_set {
   using enum wire::known_field;
   wire::field_set made;
@@ -105,6 +120,7 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
   if (all.fields.ratelimit) {
     out.fields = ratelimit::prepared_fields(out.policies, *all.fields.ratelimit);
   }
+  add_other_names(out.other_names, settings.request);
   out.edge = make_route_edge(settings, all);
   return out;
 }
@@ -141,7 +157,7 @@ auto active_config::make(gateway::config config, policy_ids& ids, upstream_state
     -> result<std::shared_ptr<active_config const>, std::string> {
   auto const matches = matches_of(config);
   auto out = std::make_shared<active_config>(
-      active_config{std::move(config), router(matches), {}, {}, {}, {}, {}, {}, {}, false});
+      active_config{std::move(config), router(matches), {}, {}, {}, {}, {}, {}, {}, false, false});
   for (auto const& listen : out->config.listen) {
     auto& tls = out->listener_tls.emplace_back();
     if (listen.tls) {
@@ -171,6 +187,8 @@ auto active_config::make(gateway::config config, policy_ids& ids, upstream_state
   out->description_html = describe_as_html(out->config);
   out->upgrades_websocket =
       std::ranges::any_of(out->config.routes, &route_config::upgrades_websocket);
+  out->has_cors = std::ranges::any_of(out->config.routes,
+                                      [](auto const& each) { return each.cors.has_value(); });
   return out;
 }
 

@@ -3,9 +3,39 @@
 
 namespace tidegate::gateway {
 
-auto make_route_edge(route_config const& /*settings*/, config const& /*all*/)
+auto make_route_edge(route_config const& settings, config const& all)
     -> std::shared_ptr<route_edge const> {
-  return nullptr;
+  bool const has_networks = !settings.allow.empty() || !settings.deny.empty();
+  bool const has_any = settings.cors || has_networks || !settings.request.empty() ||
+                       !settings.response.empty() || settings.hsts || settings.rewrite ||
+                       settings.redirect;
+  if (!has_any) {
+    return nullptr;
+  }
+  auto made = std::make_shared<route_edge>();
+  if (settings.cors) {
+    made->cors.emplace(settings, all);
+  }
+  if (has_networks) {
+    made->networks = {http::cidr_set(settings.allow), http::cidr_set(settings.deny),
+                      !settings.allow.empty()};
+  }
+  made->request = field_edits(settings.request);
+  made->response = field_edits(settings.response);
+  if (settings.hsts) {
+    made->has_hsts = true;
+    auto by_https = settings.response;
+    by_https.set.push_back(
+        {"Strict-Transport-Security", "max-age=" + std::to_string(settings.hsts->count())});
+    made->response_by_https = field_edits(by_https);
+  }
+  if (settings.rewrite) {
+    made->rewrite.emplace(*settings.rewrite, settings.match.path);
+  }
+  if (settings.redirect) {
+    made->redirect.emplace(settings.redirect->to, settings.match.path);
+  }
+  return made;
 }
 
 }  // namespace tidegate::gateway

@@ -88,21 +88,35 @@ constexpr std::size_t made_anew_size_max = 256;
          });
 }
 
-/// Copies the field lines that are not in `drop` nor named by Connection; of a request not those
+[[nodiscard]] auto is_one_of(std::string_view name, std::span<std::string const> names) noexcept
+    -> bool {
+  return std::ranges::any_of(
+      names, [name](std::string_view each) { return equal_ignoring_case(name, each); });
+}
+
+/// What is not copied of the fields of a head.
+struct left_out {
+  field_set known;
+  std::span<std::string const> names;
+  bool is_request = false;
+  std::span<std::string const> read_names{};  // of a request; see `is_other_spelling`
+};
+
+/// Copies the field lines that are not left out nor named by Connection; of a request not those
 /// either that some read as other fields. Lines that stand together are copied together, as they
 /// came.
-[[nodiscard]] auto put_fields(char* p, message_head const& head, field_set const& drop,
-                              bool is_request, std::span<std::string const> names = {}) noexcept
+[[nodiscard]] auto put_fields(char* p, message_head const& head, left_out const& what) noexcept
     -> char* {
   auto const lines = head.field_lines();
   auto const fields = head.fields();
   auto const* kept = lines.data();  // the first line that is not copied yet
   for (auto it = fields.begin(); it != fields.end(); ++it) {
-    bool const left_out =
-        drop.contains(it->known) ||
+    bool const is_left_out =
+        what.known.contains(it->known) ||
         (it->known == known_field::other &&
-         (connection_names(head, it->name) || (is_request && is_other_spelling(it->name, names))));
-    if (left_out) {
+         (connection_names(head, it->name) || is_one_of(it->name, what.names) ||
+          (what.is_request && is_other_spelling(it->name, what.read_names))));
+    if (is_left_out) {
       auto const* const line = it->name.data();
       p = put(p, {kept, static_cast<std::size_t>(line - kept)});
       kept =
@@ -309,7 +323,7 @@ void append_request_head(std::string& out, request_head const& head,
     p = forwarding.target.empty() ? put(put(p, head.path()), head.query())
                                   : put(p, forwarding.target);
     p = put(put(put(p, " HTTP/1.1\r\nHost: "), host), line_end);
-    p = put_fields(p, head, drop, true, forwarding.other_names);
+    p = put_fields(p, head, {drop, forwarding.drop_names, true, forwarding.other_names});
     if (forwarding.upgrade) {
       p = put_upgrade(p, head);
     }
@@ -337,7 +351,7 @@ void append_response_head(std::string& out, response_head const& head,
                         forwarding.field_lines.size() + made_anew_size_max;
   append_in_place(out, size_max, [&](char* p) {
     p = put(put(put_status(put(p, version), head.status()), head.reason()), line_end);
-    p = put_fields(p, head, drop, false);
+    p = put_fields(p, head, {drop, forwarding.drop_names});
     if (forwarding.upgrade) {
       p = put_upgrade(p, head);
     } else if (forwarding.connection != connection_option::none) {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tidegate::TIDEGATE_ABI::wire {
 namespace {
@@ -138,6 +139,10 @@ TEST(wire_write, changes_what_the_proxy_wants_changed) {
             "X-Forwarded-For: 1, 2\r\n\r\n");
   EXPECT_EQ(forwarded(in, {.drop = {known_field::other, known_field::cookie}}),
             "GET /a HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 1\r\n\r\n");
+  std::vector<std::string> const names{"a", "x-b"};
+  EXPECT_EQ(forwarded("GET /a HTTP/1.1\r\nHost: h\r\nA: 1\r\nX-B: 2\r\nX-Bc: 3\r\na: 4\r\n\r\n",
+                      {.drop_names = names, .field_lines = "A: 5\r\n"}),
+            "GET /a HTTP/1.1\r\nHost: h\r\nX-Bc: 3\r\nA: 5\r\n\r\n");
   EXPECT_EQ(
       forwarded("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
                 "A: 1\r\n\r\n",
@@ -188,6 +193,10 @@ TEST(wire_write, sends_responses_on) {
   EXPECT_EQ(answered("HTTP/1.1 101 SP\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
                      {.upgrade = true}),
             "HTTP/1.1 101 SP\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
+  std::vector<std::string> const names{"x-powered-by"};
+  EXPECT_EQ(
+      answered("HTTP/1.1 204 NC\r\nX-Powered-By: p\r\nX-Powered: q\r\n\r\n", {.drop_names = names}),
+      "HTTP/1.1 204 NC\r\nX-Powered: q\r\n\r\n");
 }
 
 TEST(wire_write, allocates_nothing_when_there_is_room) {

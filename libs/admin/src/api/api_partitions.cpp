@@ -31,8 +31,8 @@ constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
 }
 
 /// A value as requests have it: addresses and hosts have one spelling.
-[[nodiscard]] auto normal_value(ratelimit::partition_source const& source, std::string const& value)
-    -> result<std::string, admin_answer> {
+[[nodiscard]] auto normal_value(ratelimit::partition_source const& source, std::string const& value,
+                                config const& settings) -> result<std::string, admin_answer> {
   std::string normal;
   if (source.kind == partition_source_kind::client_ip) {
     // As it was shown: of IPv6 that is a network.
@@ -41,7 +41,8 @@ constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
       return problem(400, "The value of client-ip must be an address: " +
                               std::string(message(address.error().fault)) + ".");
     }
-    http::append_client_key(normal, *address);
+    http::append_client_key(normal, *address,
+                            static_cast<unsigned>(settings.client_ip.ipv6_prefix));
     return normal;
   }
   if (source.kind == partition_source_kind::host) {
@@ -68,8 +69,8 @@ constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
 }
 
 /// The partition of the values in a request.
-[[nodiscard]] auto partition_of(ratelimit::partition_rule const& rule, json::value const& values)
-    -> result<std::string, admin_answer> {
+[[nodiscard]] auto partition_of(ratelimit::partition_rule const& rule, json::value const& values,
+                                config const& settings) -> result<std::string, admin_answer> {
   auto const* const list = values.if_array();
   auto const wanted = rule.sources().empty()
                           ? std::string("none: all requests are in one partition")
@@ -83,7 +84,7 @@ constexpr auto override_longest = std::chrono::seconds(std::chrono::days(30));
     if (value == nullptr) {
       return problem(400, "values must be an array of strings, " + wanted + ".");
     }
-    TIDEGATE_TRY(auto const normal, normal_value(rule.sources()[i], *value));
+    TIDEGATE_TRY(auto const normal, normal_value(rule.sources()[i], *value, settings));
     rule.append_source(text, i, normal);
   }
   return text;
@@ -198,7 +199,8 @@ auto partition_api::read_command(admin_request const& request)
     return problem(400, "Either values or key is needed, to say which partition it is.");
   }
   if (values != nullptr) {
-    TIDEGATE_TRY(command.partition, partition_of(found->partition, *values));
+    TIDEGATE_TRY(command.partition,
+                 partition_of(found->partition, *values, command.active->config));
   } else if (key->if_string() == nullptr) {
     return problem(400, "key must be a string, as the list of partitions has it.");
   } else if (auto partition = find_partition(command, *key->if_string(), loop_.now())) {

@@ -311,10 +311,10 @@ constexpr auto rows_to_the_end = std::to_array<option>({
     field<&config::client_ip>("client-ip", mapping(),
                               "What `client-ip` is in `partition` and `scope`."),
     field<&client_ip_config::ipv6_prefix>(
-        "client-ip.ipv6-prefix", integer("128", 1, 128),
-        "How many bits of an IPv6 address tell clients apart. Set it to 64: most clients have a "
-        "whole /64 network, and can change their address in it with every request. `allow` and "
-        "`deny` go by the whole address."),
+        "client-ip.ipv6-prefix", integer("64", 1, 128),
+        "How many bits of an IPv6 address tell clients apart. Most clients have a whole /64 "
+        "network, and can change their address in it with every request. `allow` and `deny` go by "
+        "the whole address."),
 
     field<&config::http>(
         "http", mapping(),

@@ -2,6 +2,7 @@
 #include "connection/http1_connection.hpp"
 
 #include "connection/http2_connection.hpp"
+#include "request/reply_edits.hpp"
 
 #include <new>
 
@@ -203,12 +204,11 @@ auto http1_connection::take_body(std::string_view& bytes) -> bool {
   }
   bytes.remove_prefix(passed.consumed);
   body_octets_ += passed.content_octets;
-  auto const& settings = worker_.current->active->config.http;
-  if (settings.max_body && body_octets_ > static_cast<std::uint64_t>(*settings.max_body)) {
+  if (body_octets_ > exchange_->context().terms.body_octets_max) {
     respond_to_malformed(413);
     return false;
   }
-  set_deadline(settings.body_timeout);
+  set_deadline(worker_.current->active->config.http.body_timeout);
   if (body_.done()) {
     phase_ = phase::waiting;
     set_deadline(forever);  // the upstream has its own times
@@ -251,6 +251,8 @@ void http1_connection::become_http2(std::string_view bytes) {
 void http1_connection::respond_to_malformed(int status) {
   worker_.metrics->requests_malformed.add();
   auto const grpc = exchange_ ? exchange_->context().grpc : grpc_kind::none;
+  auto const edits = exchange_ ? response_edits_of(exchange_->context()) : nullptr;
+  std::string const cors = exchange_ ? to_string(exchange_->context().terms.cors) : "";
   if (exchange_) {
     exchange_->abandon(status);
     worker_.exchanges->recycle(std::move(exchange_));
@@ -271,6 +273,10 @@ void http1_connection::respond_to_malformed(int status) {
     become_grpc(reply, grpc, worker_.grpc_lines);
     worker_.field_lines.append(reply.field_lines);
   }
+  if (edits) {
+    apply_edits(*edits, reply, worker_.field_lines);
+  }
+  worker_.field_lines.append(cors);
   send_whole(reply, worker_.field_lines);
   if (taking_) {
     next_request();
@@ -415,13 +421,14 @@ void http1_connection::resume() {
 // ---- after an upgrade ----
 
 void http1_connection::begin_tunnel(std::unique_ptr<tunnel> made, wire::response_head const& head,
-                                    wire::field_set const& drop, std::string_view field_lines) {
+                                    dropped_fields const& drop, std::string_view field_lines) {
   tunnel_ = std::move(made);
   worker_.exchanges->recycle(std::move(exchange_));
   phase_ = phase::tunnel;
   cancel();
   wire::response_forwarding how;
-  how.drop = drop;
+  how.drop = drop.known;
+  how.drop_names = drop.names;
   how.field_lines = field_lines;
   how.upgrade = true;
   wire::append_response_head(worker_.to_client, head, how);

@@ -23,8 +23,8 @@ class http1_connection final : public engine::watched,
   [[nodiscard]] auto start(bool is_watched) -> bool;
   void drain() override;
   void drop() override { close(); }
-  /// Ignores whom the client says that it asks for, though its peer is trusted.
-  void believe_no_fields() { from_.may_name_others = false; }
+  /// Who asks, as far as it is known before the first request.
+  [[nodiscard]] auto from() noexcept -> client_address& { return from_; }
   [[nodiscard]] auto waiting_octets() const -> std::size_t override;
   [[nodiscard]] auto waiting_since(instant now) const -> instant override;
 
@@ -39,7 +39,7 @@ class http1_connection final : public engine::watched,
   void give_up() override { out_of_memory(); }
   void resume() override;
   void begin_tunnel(std::unique_ptr<tunnel> made, wire::response_head const& head,
-                    wire::field_set const& drop, std::string_view field_lines) override;
+                    dropped_fields const& drop, std::string_view field_lines) override;
 
   // For the writer.
   void response_is_complete() override;

@@ -25,10 +25,11 @@ void http1_writer::send_interim(wire::response_head const& head) {
   }
 }
 
-void http1_writer::send_head(wire::response_head const& head, wire::field_set const& drop,
+void http1_writer::send_head(wire::response_head const& head, dropped_fields const& drop,
                              std::string_view field_lines) {
   wire::response_forwarding how;
-  how.drop = drop;
+  how.drop = drop.known;
+  how.drop_names = drop.names;
   how.body = head.body();
   if (how.body.kind == wire::body_kind::none && !is_head_request_ && head.status() != 204 &&
       head.status() != 304 && !head.has(wire::known_field::content_length)) {
@@ -100,16 +101,17 @@ void http1_writer::send_whole(local_reply const& reply, std::string_view field_l
                                                             : "";
   auto& out = worker_.to_client;
   auto const content = reply.content;
-  bool is_large = content.size() >= large_octets_min;
+  bool const is_large = content.size() >= large_octets_min && !is_head_request_;
   if (reply.content_type.empty()) {
     wire::append_whole_head(out, reply.status, field_lines, connection,
                             reply.content_begin.size() + content.size());
-    wire::append_parts(out, reply.content_begin, is_large ? std::string_view() : content);
+    if (!is_head_request_) {
+      wire::append_parts(out, reply.content_begin, is_large ? std::string_view() : content);
+    }
   } else {
     if (reply.content_head.empty()) {
       append_content_head(out, reply.status, reply.content_type, content.size());
     }
-    is_large = is_large && !is_head_request_;
     wire::append_parts(out, reply.content_head, field_lines, connection, "\r\n",
                        is_head_request_ || is_large ? std::string_view() : content);
   }

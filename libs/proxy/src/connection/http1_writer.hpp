@@ -40,7 +40,7 @@ class http1_writer : protected engine::timer, protected client_stream {
 
   // For the exchange.
   void send_interim(wire::response_head const& head) override;
-  void send_head(wire::response_head const& head, wire::field_set const& drop,
+  void send_head(wire::response_head const& head, dropped_fields const& drop,
                  std::string_view field_lines) override;
   void send_own_head(int status, std::string_view field_lines,
                      std::optional<std::uint64_t> length) override;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection/http2_client_stream.hpp"
 
+#include "request/reply_edits.hpp"
 #include "request/websocket_handshake.hpp"
 
 namespace tidegate::gateway {
@@ -12,10 +13,11 @@ constexpr std::size_t waiting_octets_max = 64 * 1024;
 
 /// The field lines of a response as they are sent on, without what is HTTP/1.1's own.
 [[nodiscard]] auto lines_of(std::string& out, wire::response_head const& head,
-                            wire::field_set const& drop, std::string_view field_lines)
+                            dropped_fields const& drop, std::string_view field_lines)
     -> std::string_view {
   wire::response_forwarding how;
-  how.drop = drop;
+  how.drop = drop.known;
+  how.drop_names = drop.names;
   how.field_lines = field_lines;
   how.body = head.body();
   if (how.body.kind == wire::body_kind::chunked) {
@@ -59,8 +61,7 @@ auto http2_client_stream::take(std::string_view bytes) -> bool {
     return false;  // at most a window of it
   }
   body_octets_ += bytes.size();
-  auto const& max_body = connection_.worker_.current->active->config.http.max_body;
-  if (max_body && body_octets_ > static_cast<std::uint64_t>(*max_body)) {
+  if (body_octets_ > exchange_->context().terms.body_octets_max) {
     refuse(413);
     return true;
   }
@@ -103,6 +104,8 @@ void http2_client_stream::refuse(int status) {
     on.metrics->requests_malformed.add();
   }
   auto const grpc = exchange_ ? exchange_->context().grpc : grpc_kind::none;
+  auto const edits = exchange_ ? response_edits_of(exchange_->context()) : nullptr;
+  std::string const cors = exchange_ ? to_string(exchange_->context().terms.cors) : "";
   abandon(status);
   if (head_sent_) {
     connection_.session_.reset(*stream_, wire::http2_error::cancel);
@@ -119,6 +122,10 @@ void http2_client_stream::refuse(int status) {
     become_grpc(reply, grpc, on.grpc_lines);
     on.field_lines.append(reply.field_lines);
   }
+  if (edits) {
+    apply_edits(*edits, reply, on.field_lines);
+  }
+  on.field_lines.append(cors);
   send_whole(reply, on.field_lines);
 }
 
@@ -153,7 +160,7 @@ void http2_client_stream::send_interim(wire::response_head const& head) {
   connection_.write_soon();
 }
 
-void http2_client_stream::send_head(wire::response_head const& head, wire::field_set const& drop,
+void http2_client_stream::send_head(wire::response_head const& head, dropped_fields const& drop,
                                     std::string_view field_lines) {
   auto const lines = lines_of(connection_.worker_.http2_text, head, drop, field_lines);
   head_sent_ = true;
@@ -253,7 +260,7 @@ void http2_client_stream::resume() {
 }
 
 void http2_client_stream::begin_tunnel(std::unique_ptr<tunnel> made,
-                                       wire::response_head const& head, wire::field_set const& drop,
+                                       wire::response_head const& head, dropped_fields const& drop,
                                        std::string_view field_lines) {
   auto& text = connection_.worker_.http2_text;
   text = std::string(lines_of(text, head, drop, field_lines));

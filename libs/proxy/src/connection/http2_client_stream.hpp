@@ -78,7 +78,7 @@ class http2_client_stream final : public client_stream {
   // For the exchange.
 
   void send_interim(wire::response_head const& head) override;
-  void send_head(wire::response_head const& head, wire::field_set const& drop,
+  void send_head(wire::response_head const& head, dropped_fields const& drop,
                  std::string_view field_lines) override;
   void send_own_head(int status, std::string_view field_lines,
                      std::optional<std::uint64_t> length) override;
@@ -97,7 +97,7 @@ class http2_client_stream final : public client_stream {
   [[nodiscard]] auto may_ask_directory() -> bool override;
   void resume() override;
   void begin_tunnel(std::unique_ptr<tunnel> made, wire::response_head const& head,
-                    wire::field_set const& drop, std::string_view field_lines) override;
+                    dropped_fields const& drop, std::string_view field_lines) override;
   void end_sending() override;
 
  private:

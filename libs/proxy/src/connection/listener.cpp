@@ -66,6 +66,7 @@ void listener::use(active_config const& active) {
     tls_ = active.listener_tls[static_cast<std::size_t>(found - listen.begin())];
     http2_ = found->http2;
     proxy_protocol_ = found->proxy_protocol;
+    redirects_to_https_ = found->redirect_to_https;
   }
 }
 
@@ -134,8 +135,8 @@ void listener::take(engine::descriptor socket, http::ip_address const& peer) {
 void listener::begin(worker::client_place at, engine::descriptor socket,
                      http::ip_address const& peer) {
   if (proxy_protocol_) {
-    auto* const client =
-        new proxy_header_reader(worker_, at, std::move(socket), peer, tls_, http2_);  // NOLINT
+    auto* const client = new proxy_header_reader(worker_, at, std::move(socket), peer,  // NOLINT
+                                                 {tls_, http2_, redirects_to_https_});
     if (!client->start()) {
       client->drop();
     }
@@ -145,6 +146,7 @@ void listener::begin(worker::client_place at, engine::descriptor socket,
       tls_ ? engine::transport(std::move(socket), *tls_) : engine::transport(std::move(socket));
   auto* const client =
       new http1_connection(worker_, at, std::move(transport), peer, http2_);  // NOLINT
+  client->from().redirects_to_https = redirects_to_https_;
   if (!client->start(false)) {
     client->drop();
   }

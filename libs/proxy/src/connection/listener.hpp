@@ -37,6 +37,7 @@ class listener final : public engine::watched, private engine::timer {
   std::optional<engine::tls_context> tls_;
   bool http2_ = true;
   bool proxy_protocol_ = false;
+  bool redirects_to_https_ = false;
 };
 
 }  // namespace tidegate::gateway

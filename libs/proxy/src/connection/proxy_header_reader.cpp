@@ -25,13 +25,8 @@ auto receive(engine::descriptor const& socket, std::span<char> into, int flags) 
 
 proxy_header_reader::proxy_header_reader(worker& on, worker::client_place at,
                                          engine::descriptor socket, http::ip_address const& peer,
-                                         std::optional<engine::tls_context> tls, bool http2)
-    : worker_(on),
-      place_(at),
-      socket_(std::move(socket)),
-      peer_(peer),
-      tls_(std::move(tls)),
-      http2_(http2) {
+                                         next_options next)
+    : worker_(on), place_(at), socket_(std::move(socket)), peer_(peer), next_(std::move(next)) {
   *place_ = this;
 }
 
@@ -91,14 +86,13 @@ void proxy_header_reader::read_header(bool is_last) {
 }
 
 void proxy_header_reader::hand_over() {
-  auto transport =
-      tls_ ? engine::transport(std::move(socket_), *tls_) : engine::transport(std::move(socket_));
+  auto transport = next_.tls ? engine::transport(std::move(socket_), *next_.tls)
+                             : engine::transport(std::move(socket_));
   auto* const next =
-      new http1_connection(worker_, place_, std::move(transport), peer_, http2_);  // NOLINT
+      new http1_connection(worker_, place_, std::move(transport), peer_, next_.http2);  // NOLINT
   place_ = worker_.clients.end();
-  if (!may_name_others_) {
-    next->believe_no_fields();
-  }
+  next->from().may_name_others = may_name_others_;
+  next->from().redirects_to_https = next_.redirects_to_https;
   if (!next->start(true)) {
     next->drop();
   }

@@ -11,9 +11,15 @@ class proxy_header_reader final : public engine::watched,
                                   public client_connection,
                                   private engine::timer {
  public:
+  /// How the connection goes on.
+  struct next_options {
+    std::optional<engine::tls_context> tls;
+    bool http2;
+    bool redirects_to_https;
+  };
+
   proxy_header_reader(worker& on, worker::client_place at, engine::descriptor socket,
-                      http::ip_address const& peer, std::optional<engine::tls_context> tls,
-                      bool http2);
+                      http::ip_address const& peer, next_options next);
 
   /// Begins to wait for the header; false when the system does not let it.
   [[nodiscard]] auto start() -> bool;
@@ -34,8 +40,7 @@ class proxy_header_reader final : public engine::watched,
   worker::client_place place_;  // behind the last when the connection has another owner
   engine::descriptor socket_;
   http::ip_address peer_;
-  std::optional<engine::tls_context> tls_;
-  bool http2_;
+  next_options next_;
   bool may_name_others_ = true;
   bool closed_ = false;
 };

@@ -3,6 +3,9 @@
 
 #include "phases/authorize.hpp"
 #include "phases/echo.hpp"
+#include "phases/edge/enter.hpp"
+#include "phases/edge/redirect.hpp"
+#include "phases/edge/respond.hpp"
 #include "phases/max_forwards.hpp"
 #include "phases/select.hpp"
 #include "phases/tunnel/upgrade.hpp"
@@ -68,10 +71,20 @@ void exchange::begin(client_stream& client, wire::request_head const& request,
   if (request.has(known_field::content_type) && !request_.is_connect) {
     context_.grpc = grpc_kind_of(request);
   }
+  if (auto const& max_body = config_->active->config.http.max_body) {
+    context_.terms.body_octets_max = static_cast<std::uint64_t>(*max_body);
+  }
   log_.reset();
   if (worker_.log != nullptr) {
     log_.begin(context_, find_client(request, from, *config_->active, worker_.lines),
                client.protocol());
+  }
+  if (from.redirects_to_https && !is_secure(request, from, *config_->active, worker_.lines))
+      [[unlikely]] {
+    context_.reply = redirect_to_https(
+        request, https_port_of(config_->active->config, worker_.shared.listeners), texts());
+    respond();
+    return;
   }
   advance(phase::select);
 }
@@ -85,6 +98,12 @@ void exchange::advance(phase from) {
       said = select_route(context_, *config_, worker_.path, texts());
       if (said != step::next) {
         break;
+      }
+      if (context_.route_settings().edge) [[unlikely]] {
+        said = enter_edge(context_, worker_.lines, texts());
+        if (said != step::next) {
+          break;
+        }
       }
       if (!context_.route->split.empty()) [[unlikely]] {
         context_.route = &context_.route->chosen_by(worker_.random());
@@ -292,6 +311,14 @@ void exchange::handle() {
       context_.reply = echo(context_, texts());
       respond();
       break;
+    case handler::redirect:
+      context_.reply = redirect(context_, texts());
+      respond();
+      break;
+    case handler::respond:
+      context_.reply = respond_fixed(context_, config_->active);
+      respond();
+      break;
     case handler::unauthorized:
       if (context_.route_settings().settings->service != route_service::scim ||
           context_.token != nullptr) {
@@ -334,12 +361,12 @@ auto exchange::begin_upgrade() -> bool {
 
 void exchange::begin_forward() {
   auto const& route = *context_.route_settings().settings;
-  context_.upgrades = route.upgrades_websocket && asks_for_websocket(*context_.head);
+  context_.terms.upgrades = route.upgrades_websocket && asks_for_websocket(*context_.head);
   if (context_.head->upgrade_asked() && !route.upgrades_websocket) [[unlikely]] {
     worker_.shared.note_upgrade(route.name);
   }
   std::string_view key;
-  if (context_.upgrades) [[unlikely]] {
+  if (context_.terms.upgrades) [[unlikely]] {
     if (!begin_upgrade()) {
       return;
     }
@@ -348,7 +375,7 @@ void exchange::begin_forward() {
   auto& text = forward_.text();
   text.clear();
   append_forwarded_head(text, context_, client_->protocol(),
-                        {.upgrade = context_.upgrades, .websocket_key = key},
+                        {.upgrade = context_.terms.upgrades, .websocket_key = key},
                         {worker_.field_lines, worker_.text, worker_.lines});
   if (context_.method == wire::method::options) [[unlikely]] {
     auto const left = max_forwards_of(context_, texts());

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an exchange sends to its client, and how it ends.
+#include "phases/edge/cors.hpp"
 #include "phases/exchange_pool.hpp"
 #include "phases/tunnel/tunnel.hpp"
 #include "phases/tunnel/upgrade.hpp"
 #include "request/key_replies.hpp"
+#include "request/reply_edits.hpp"
 #include "request/websocket_handshake.hpp"
 #include "services/wall_clock.hpp"
+
+#include <tidegate/proxy/route_edge.hpp>
 
 #include <new>
 
@@ -16,6 +20,17 @@ namespace {
 
 using namespace std::chrono_literals;
 using wire::known_field;
+
+/// What is not sent on of the fields of an upstream, besides `known`.
+[[nodiscard]] auto dropped_of(request_context const& context, wire::field_set known)
+    -> dropped_fields {
+  auto const* const edge = edge_of(context);
+  if (edge == nullptr) [[likely]] {
+    return {known};
+  }
+  auto const& edits = edge->response_to(context.terms.is_https);
+  return {known | edits.dropped(), edits.dropped_names()};
+}
 
 /// `Trailer` of a response without the names of those that do not go on.
 void append_trailer_names(std::string& lines, std::span<std::string_view const> values) {
@@ -74,10 +89,14 @@ void exchange::take_head(wire::response_head const& head) {
       append_trailer_names(trailers, lines_of(head, known_field::trailer, worker_.lines));
     }
   }
+  if (!context_.terms.cors.empty() && has_access_control(head)) [[unlikely]] {
+    drop |= {known_field::other};
+    append_others_without_cors(trailers, head);
+  }
   auto& lines = worker_.field_lines;
   write_lines(lines, context_.status, {.upstream = &head, .more = trailers});
   forward_.head_is_sent();
-  client_->send_head(head, drop, lines);
+  client_->send_head(head, dropped_of(context_, drop), lines);
 }
 
 void exchange::take_body(std::string_view bytes, std::uint64_t content_octets) {
@@ -106,7 +125,7 @@ void exchange::take_end(std::string_view trailers) {
 }
 
 auto exchange::take_upgrade(wire::response_head const& head, upstream_stream& from) -> bool {
-  if (!context_.upgrades || !is_websocket(head)) {
+  if (!context_.terms.upgrades || !is_websocket(head)) {
     return false;
   }
   if (request_.is_connect &&
@@ -117,6 +136,7 @@ auto exchange::take_upgrade(wire::response_head const& head, upstream_stream& fr
   context_.status = head.status();
   context_.reason = {};
   context_.answered_at = now;
+  context_.terms.cors = {};  // browsers take a WebSocket for what its server says
   auto& lines = worker_.field_lines;
   write_lines(lines, context_.status, {.upstream = &head});
   auto made = std::make_unique<tunnel>(worker_, *client_, from);
@@ -129,7 +149,8 @@ auto exchange::take_upgrade(wire::response_head const& head, upstream_stream& fr
   overload_.leave(context_, true, now);
   context_.route->counts->count(context_.status, now - context_.begun);
   std::exchange(client_, nullptr)
-      ->begin_tunnel(std::move(made), head, context_.route_settings().fields_made_anew, lines);
+      ->begin_tunnel(std::move(made), head,
+                     dropped_of(context_, context_.route_settings().fields_made_anew), lines);
   return true;
 }
 
@@ -148,8 +169,11 @@ void exchange::write_lines(std::string& out, int status, response_lines const& o
   if (!has_date) {
     wire::append_parts(out, worker_.date_line());
   }
+  bool const has_cors = !context_.terms.cors.empty();
   for (auto const& field : of.fields) {
-    if (!of.is_replay || !is_stale(field)) {
+    bool const is_left_out =
+        (of.is_replay && is_stale(field)) || (has_cors && is_access_control(field.name));
+    if (!is_left_out) {
       wire::append_field(out, field.name, std::string_view(field.value));
     }
   }
@@ -168,6 +192,12 @@ void exchange::write_lines(std::string& out, int status, response_lines const& o
   }
   if (!of.more.empty()) {
     out.append(of.more);
+  }
+  if (auto const* const edge = edge_of(context_)) [[unlikely]] {
+    edge->response_to(context_.terms.is_https).apply(out);
+  }
+  if (has_cors) [[unlikely]] {
+    wire::append_parts(out, context_.terms.cors.origin, context_.terms.cors.rest);
   }
 }
 
@@ -193,6 +223,9 @@ void exchange::write_reply(std::string& out, local_reply& reply) {
   auto const status = reply.status;
   if (context_.grpc != grpc_kind::none && !reply.is_service) [[unlikely]] {
     become_grpc(reply, context_.grpc, worker_.grpc_lines);
+  }
+  if (auto const* const edge = edge_of(context_)) [[unlikely]] {
+    leave_type_to(edge->response, reply);
   }
   write_lines(out, status, lines_of(reply));
 }
@@ -343,6 +376,7 @@ auto exchange::close(std::size_t local_octets) -> client_stream* {
     }
     log_.reset();
   }
+  context_.terms.cors = {};  // it is of the configuration that is released
   bridge_.reset();
   scim_.reset();
   held_.reset();

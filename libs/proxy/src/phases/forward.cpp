@@ -241,6 +241,11 @@ void forward_phase::prefetch() const noexcept {
   owner_.prefetch();
 }
 
+auto forward_phase::answer_timeout(std::chrono::nanoseconds of_upstream) const
+    -> std::chrono::nanoseconds {
+  return owner_.context().route_settings().settings->timeout.value_or(of_upstream);
+}
+
 void forward_phase::upstream_interim(wire::response_head const& head) {
   owner_.client()->send_interim(head);
 }
@@ -253,7 +258,7 @@ void forward_phase::upstream_head(wire::response_head const& head) {
 }
 
 auto forward_phase::wants_upgrade() const -> bool {
-  return owner_.context().upgrades;
+  return owner_.context().terms.upgrades;
 }
 
 auto forward_phase::upstream_upgraded(wire::response_head const& head) -> bool {

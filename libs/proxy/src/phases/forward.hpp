@@ -82,6 +82,8 @@ class forward_phase final : private upstream_user, private request_pause {
  private:
   void prefetch() const noexcept override;
   void upstream_moved(upstream_stream& to) override { upstream_ = &to; }
+  [[nodiscard]] auto answer_timeout(std::chrono::nanoseconds of_upstream) const
+      -> std::chrono::nanoseconds override;
   void upstream_interim(wire::response_head const& head) override;
   void upstream_head(wire::response_head const& head) override;
   [[nodiscard]] auto wants_upgrade() const -> bool override;

@@ -3,6 +3,7 @@
 
 #include "phases/authorize.hpp"
 #include "phases/describe.hpp"
+#include "phases/edge/cors.hpp"
 #include "phases/scim/bridge.hpp"
 #include "phases/tunnel/upgrade.hpp"
 
@@ -12,6 +13,7 @@
 #include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
 #include <tidegate/proxy/bearer.hpp>
+#include <tidegate/proxy/route_edge.hpp>
 
 #include <algorithm>
 
@@ -65,8 +67,8 @@ class head_details final : public request_details {
 
 /// Whether a server could read the path as another one, whose route, cost or partition is another
 /// than that of `found`.
-[[nodiscard]] auto is_ambiguous(request_context const& context, std::optional<std::size_t> found)
-    -> bool {
+[[nodiscard]] auto is_ambiguous(request_context const& context, std::optional<std::size_t> found,
+                                std::string_view method) -> bool {
   auto const& active = *context.active;
   auto const& request = *context.head;
   auto const* const route = found ? &active.routes[*found] : nullptr;
@@ -78,7 +80,6 @@ class head_details final : public request_details {
       return true;
     }
   }
-  auto const method = request.method_text();
   auto const cost = [&](std::string_view path) {
     return route == nullptr || route->limits.empty() ? 0 : route->costs.cost(method, path);
   };
@@ -101,8 +102,8 @@ class head_details final : public request_details {
   switch (settings.service) {
     case route_service::echo: return handler::echo;
     case route_service::scim: return handler::scim;
-    case route_service::redirect:
-    case route_service::respond:
+    case route_service::redirect: return handler::redirect;
+    case route_service::respond: return handler::respond;
     case route_service::upstream: break;
   }
   return handler::forward;
@@ -115,10 +116,9 @@ class head_details final : public request_details {
 }
 
 [[nodiscard]] auto is_too_large(request_context const& context) -> bool {
-  auto const& max_body = context.active->config.http.max_body;
   auto const body = context.head->body();
-  return max_body && body.kind == wire::body_kind::content_length &&
-         body.length > static_cast<std::uint64_t>(*max_body);
+  return body.kind == wire::body_kind::content_length &&
+         body.length > context.terms.body_octets_max;
 }
 
 }  // namespace
@@ -163,10 +163,11 @@ auto select_route(request_context& context, worker_config const& config, std::st
     return answer(reply);
   }
   head_details const details(request);
-  auto const found = active.routes_by_request.find(request.method_text(), request.authority(),
-                                                   context.path, &details);
+  auto const [found, method, is_preflight] = find_route(context, [&](std::string_view by_method) {
+    return active.routes_by_request.find(by_method, request.authority(), context.path, &details);
+  });
   if (active.config.http.refuses_ambiguous_paths && http::may_be_read_otherwise(context.path) &&
-      is_ambiguous(context, found)) {
+      is_ambiguous(context, found, method)) {
     return answer(
         problem_reply(texts, "path-ambiguous", 400, "Bad Request",
                       "The path of the request is ambiguous: servers differ in how they read "
@@ -182,6 +183,15 @@ auto select_route(request_context& context, worker_config const& config, std::st
                                 "No route of this gateway matches the request."));
   }
   context.route = &config.routes[*found];
+  if (auto const& max_body = context.route_settings().settings->max_body) [[unlikely]] {
+    context.terms.body_octets_max = static_cast<std::uint64_t>(*max_body);
+  }
+  if (auto const& edge = context.route_settings().edge; edge && edge->cors) [[unlikely]] {
+    if (is_preflight) {
+      return answer(answer_preflight(context, *edge->cors, method, texts));
+    }
+    context.terms.cors = cors_lines_for(context, *edge->cors);
+  }
   if (is_connect && !is_taken(context)) [[unlikely]] {
     return refuse_connect();
   }

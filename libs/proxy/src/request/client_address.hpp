@@ -18,6 +18,7 @@ struct client_address {
   /// False where a trusted proxy did not say whom it connects for: what comes then is not
   /// believed.
   bool may_name_others = true;
+  bool redirects_to_https = false;  ///< the listener answers everything so
   std::string_view scheme;
   /// What an upstream is told about it, when nothing else came before us: X-Forwarded-For,
   /// X-Forwarded-Proto and Via.

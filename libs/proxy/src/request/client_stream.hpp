@@ -13,6 +13,12 @@ namespace tidegate::gateway {
 /// head.
 inline constexpr std::size_t large_octets_min = 16 * 1024;
 
+/// Fields of a response that are not sent on.
+struct dropped_fields {
+  wire::field_set known{};
+  std::span<std::string const> names{};  ///< of those without an entry, in lower case
+};
+
 /// How a response ends.
 struct response_end {
   bool is_cut = false;  ///< the client is to see that it is not whole
@@ -27,7 +33,7 @@ class response_sink {
   virtual void send_interim(wire::response_head const& head) = 0;
   /// Sends the head of an upstream's response, with `field_lines` besides its own fields less
   /// `drop`.
-  virtual void send_head(wire::response_head const& head, wire::field_set const& drop,
+  virtual void send_head(wire::response_head const& head, dropped_fields const& drop,
                          std::string_view field_lines) = 0;
   /// Sends the head of a response that `send_body` and `send_end` follow; `field_lines` say all but
   /// the framing. `length` is that of the content, where it is known.
@@ -75,7 +81,7 @@ class tunnel_client {
   /// Sends the 101 of an upstream, with `field_lines` besides its own fields less `drop`. What the
   /// client sends from now on is for `made`, which takes the place of the exchange.
   virtual void begin_tunnel(std::unique_ptr<tunnel> made, wire::response_head const& head,
-                            wire::field_set const& drop, std::string_view field_lines) = 0;
+                            dropped_fields const& drop, std::string_view field_lines) = 0;
   /// The upstream sends no more; the client may. `response_sink::send_end` ends both directions,
   /// and destroys the tunnel.
   virtual void end_sending() = 0;

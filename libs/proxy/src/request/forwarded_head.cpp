@@ -3,7 +3,11 @@
 
 #include "request/request_fields.hpp"
 
+#include <tidegate/proxy/route_edge.hpp>
 #include <tidegate/wire/http1_write.hpp>
+
+#include <algorithm>
+#include <cassert>
 
 namespace tidegate::gateway {
 
@@ -82,6 +86,19 @@ void append_forwarding_lines(std::string& lines, request_context const& context,
   }
 }
 
+/// The target that the upstream sees: the rewritten path, and the query of `wanted` or of the
+/// request. A path that cannot be rewritten was refused before.
+[[nodiscard]] auto rewritten_target(path_rewrite const& rewrite, request_context const& context,
+                                    std::string_view wanted, std::string& room)
+    -> std::string_view {
+  room.clear();
+  [[maybe_unused]] bool const is_made = rewrite.append(room, context.path);
+  assert(is_made);
+  auto const query = wanted.empty() ? context.head->query()
+                                    : wanted.substr(std::min(wanted.find('?'), wanted.size()));
+  return room.append(query);
+}
+
 }  // namespace
 
 void append_forwarded_head(std::string& out, request_context const& context,
@@ -93,13 +110,22 @@ void append_forwarded_head(std::string& out, request_context const& context,
   append_forwarding_lines(lines, context, protocol, is_trusted_peer(*context.active, *context.from),
                           texts);
   wire::request_forwarding how;
-  if (!wanted.target.empty()) {
+  how.drop = wanted.drop | forwarding_fields;
+  auto const* const edge = context.route_settings().edge.get();
+  if (edge != nullptr) [[unlikely]] {
+    edge->request.apply(lines, wanted.drop);
+    how.drop |= edge->request.dropped();
+    how.drop_names = edge->request.dropped_names();
+    how.host = edge->request.host();
+  }
+  if (edge != nullptr && edge->rewrite) [[unlikely]] {
+    how.target = rewritten_target(*edge->rewrite, context, wanted.target, texts.value);
+  } else if (!wanted.target.empty()) {
     how.target = wanted.target;
   } else if (context.path.data() != request.path().data()) {  // not as it came
     texts.value.assign(context.path).append(request.query());
     how.target = texts.value;
   }
-  how.drop = wanted.drop | forwarding_fields;
   if (wanted.upgrade) {
     how.drop |= {known_field::te, known_field::expect};
     lines.append("Connection: upgrade\r\nUpgrade: websocket\r\n");

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <tidegate/proxy/active_config.hpp>
+#include <tidegate/proxy/cors_rules.hpp>
 #include "request/client_address.hpp"
 #include "request/grpc.hpp"
 #include "request/local_reply.hpp"
+
+#include <limits>
 
 namespace tidegate::gateway {
 
@@ -20,9 +23,20 @@ enum class handler : std::uint8_t {
   forward,
   scim,
   echo,
-  bridge,        ///< `forward` with pages by cursor
+  bridge,  ///< `forward` with pages by cursor
+  redirect,
+  respond,       ///< a fixed answer
   unauthorized,  ///< 401 or 403, which is charged as everything else is
   keyed,         ///< the key phase, by what it has found
+};
+
+/// What the options of its route mean for a request.
+struct request_terms {
+  bool upgrades = false;  ///< it is sent on with Upgrade, so that a 101 may answer it
+  bool is_https = false;  ///< of the client; only where responses tell it of that
+  /// Of its body; a client that sends more is refused.
+  std::uint64_t body_octets_max = std::numeric_limits<std::uint64_t>::max();
+  cors_lines cors{};  ///< of every answer on a route with `cors` but those to preflights
 };
 
 /// What the phases of a request share. Data only: phases read and write it, and know nothing of
@@ -40,7 +54,7 @@ struct request_context {
   worker_route const* route = nullptr;  ///< null when none was found
   bearer_token const* token = nullptr;  ///< who asks, on a route with `auth`
   gateway::handler handler = gateway::handler::forward;
-  bool upgrades = false;  ///< it is sent on with Upgrade, so that a 101 may answer it
+  request_terms terms{};
   std::optional<std::uint64_t> server_hash{};  ///< for an upstream whose servers are chosen by it
 
   // What became of it.

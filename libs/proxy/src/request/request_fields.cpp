@@ -90,6 +90,13 @@ auto find_forwarded_client(wire::request_head const& request, client_address con
           .host = request.value_of(known_field::x_forwarded_host)};
 }
 
+auto is_secure(wire::request_head const& request, client_address const& from,
+               active_config const& active, std::vector<std::string_view>& room) -> bool {
+  bool const is_trusted = is_trusted_peer(active, from);
+  auto const told = is_trusted ? find_forwarded_client(request, from, active, room).proto : "";
+  return http::x_forwarded_proto(told, is_trusted, from.scheme) == "https";
+}
+
 auto value_of(ratelimit::partition_source const& source, known_field field,
               request_context const& context, value_scratch& room) -> std::string_view {
   auto const& request = *context.head;
@@ -102,7 +109,8 @@ auto value_of(ratelimit::partition_source const& source, known_field field,
         return from.peer_text();
       }
       room.text.clear();
-      http::append_client_key(room.text, client);
+      http::append_client_key(room.text, client,
+                              static_cast<unsigned>(context.active->config.client_ip.ipv6_prefix));
       return room.text;
     }
     case partition_source_kind::header: {

@@ -30,6 +30,11 @@ auto lines_of(wire::message_head const& head, wire::known_field name,
   return find_forwarded_client(request, from, active, room).address;
 }
 
+/// Whether the client uses https, of this connection or of that to a trusted proxy before us.
+[[nodiscard]] auto is_secure(wire::request_head const& request, client_address const& from,
+                             active_config const& active, std::vector<std::string_view>& room)
+    -> bool;
+
 /// Room for values that are not in the request as they are wanted.
 struct value_scratch {
   std::vector<std::string_view>& lines;

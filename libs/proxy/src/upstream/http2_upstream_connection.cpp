@@ -489,8 +489,7 @@ auto http2_upstream_connection::describe(upstream_failure why) const -> std::str
       return "no connection within " + format_duration(settings.connect_timeout) +
              " (connect-timeout)";
     case upstream_failure::malformed: return "its response is not valid HTTP/2";
-    case upstream_failure::timeout:
-      return "no response within " + format_duration(settings.timeout) + " (timeout)";
+    case upstream_failure::timeout: return describe_timeout(settings.timeout);
     case upstream_failure::idle:
       return "nothing arrived for " + format_duration(settings.idle_timeout) +
              " in the middle of a response, which was aborted (idle-timeout)";

@@ -51,7 +51,7 @@ void http2_upstream_stream::start(upstream_user& user, wire::method method,
 }
 
 void http2_upstream_stream::await_answer() {
-  set_deadline(connection_.pool_.target().settings->timeout);
+  set_deadline(answer_timeout_of(user_, connection_.pool_.target().settings->timeout));
 }
 
 void http2_upstream_stream::await_turn() {
@@ -325,8 +325,9 @@ void http2_upstream_stream::expired() {
   if (!answered_) {
     if (auto const more = user_->upstream_is_late()) {
       // The answer is waited for, and the client was told 504.
-      server_->note_failure(connection.describe(upstream_failure::timeout),
-                            connection.worker_.loop.now());
+      server_->note_failure(
+          describe_timeout(answer_timeout_of(user_, connection_.pool_.target().settings->timeout)),
+          connection.worker_.loop.now());
       set_deadline(*more);
       return;
     }
@@ -335,7 +336,14 @@ void http2_upstream_stream::expired() {
     connection.session_.reset(*stream_, wire::http2_error::cancel);
   }
   connection.write_soon();
-  connection.fail(*this, answered_ ? upstream_failure::idle : upstream_failure::timeout, {}, true);
+  if (answered_) {
+    connection.fail(*this, upstream_failure::idle, {}, true);
+  } else {
+    connection.fail(
+        *this, upstream_failure::timeout,
+        describe_timeout(answer_timeout_of(user_, connection_.pool_.target().settings->timeout)),
+        true);
+  }
 }
 
 }  // namespace tidegate::gateway

@@ -45,12 +45,12 @@ void upstream_connection::start(upstream_user& user, wire::method method, std::s
     return;
   }
   phase_ = phase::head;
-  set_deadline(pool_.target().settings->timeout);
+  await_answer();
   send(bytes);
 }
 
 void upstream_connection::await_answer() {
-  set_deadline(pool_.target().settings->timeout);
+  set_deadline(answer_timeout_of(user_, pool_.target().settings->timeout));
 }
 
 void upstream_connection::send(std::string_view bytes) {
@@ -143,7 +143,7 @@ void upstream_connection::ready(engine::readiness what) {
     }
     what.writable = true;  // it was, and the request waits
     phase_ = phase::head;
-    set_deadline(pool_.target().settings->timeout);
+    await_answer();
     if (user_ != nullptr) {
       user_->upstream_connected();
     }
@@ -458,7 +458,7 @@ auto upstream_connection::describe(upstream_failure why) const -> std::string {
                        : "it closed the connection without a response";
     case upstream_failure::malformed: return "its response is not valid HTTP";
     case upstream_failure::timeout:
-      return "no response within " + format_duration(settings.timeout) + " (timeout)";
+      return describe_timeout(answer_timeout_of(user_, pool_.target().settings->timeout));
     case upstream_failure::idle:
       return "nothing arrived for " + format_duration(settings.idle_timeout) +
              " in the middle of a response, which was aborted (idle-timeout)";
@@ -536,7 +536,7 @@ void upstream_connection::expired() {
         note_failure(upstream_failure::timeout, {});
         set_deadline(*more);
       } else {
-        fail(upstream_failure::timeout);
+        fail(upstream_failure::timeout, describe(upstream_failure::timeout));
       }
       break;
     case phase::body:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/config/values.hpp>
 #include <tidegate/wire/http1_head.hpp>
 
 #include <chrono>
@@ -27,6 +28,11 @@ enum class upstream_failure : std::uint8_t {
   no_server,          ///< nothing was sent: no server takes requests, or none has an address yet
   no_websocket,       ///< of HTTP/2: nothing was sent, for the server takes no extended CONNECT
 };
+
+/// For people.
+[[nodiscard]] inline auto describe_timeout(std::chrono::nanoseconds waited) -> std::string {
+  return "no response within " + format_duration(waited) + " (timeout)";
+}
 
 class upstream_stream;
 struct server_slot;
@@ -82,6 +88,11 @@ class upstream_user : public upstream_flow {
   /// `unsent` is all of the request so far when none of it was sent or all of it was refused, as
   /// far as it was kept.
   virtual void upstream_failed(upstream_failure why, std::string unsent) = 0;
+  /// How long the head of the response is waited for; `of_upstream` where nothing else is said.
+  [[nodiscard]] virtual auto answer_timeout(std::chrono::nanoseconds of_upstream) const
+      -> std::chrono::nanoseconds {
+    return of_upstream;
+  }
   /// The head of the response did not come in time. How much longer to wait; nothing: the request
   /// has failed.
   [[nodiscard]] virtual auto upstream_is_late() -> std::optional<std::chrono::nanoseconds> {
@@ -91,6 +102,13 @@ class upstream_user : public upstream_flow {
  protected:
   ~upstream_user() override = default;
 };
+
+/// How long a user, if there is one, waits for the head of its response.
+[[nodiscard]] inline auto answer_timeout_of(upstream_user const* user,
+                                            std::chrono::nanoseconds of_upstream)
+    -> std::chrono::nanoseconds {
+  return user != nullptr ? user->answer_timeout(of_upstream) : of_upstream;
+}
 
 /// Takes a request on its way to a server.
 class request_sink {

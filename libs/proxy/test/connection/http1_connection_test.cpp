@@ -308,7 +308,7 @@ TEST_F(proxy_http1_connection, begins_behind_a_header_of_the_proxy_protocol) {
     client_end client;
     auto* const reader = new proxy_header_reader(  // NOLINT: it ends itself
         worker_, *worker_.add_client(), client.other(), *http::parse_ip_address("192.0.2.1"),
-        std::nullopt, true);
+        proxy_header_reader::next_options{std::nullopt, true, false});
     ASSERT_TRUE(reader->start());
     auto const got = answer(client, each.bytes + std::string(get));
     EXPECT_EQ(got.starts_with("HTTP/1.1 200 OK\r\n"), each.is_taken) << each.name << ": " << got;

@@ -33,8 +33,10 @@ class recorded_client final : public client_stream {
   void send_interim(wire::response_head const& head) override {
     trace.push_back("interim " + std::to_string(head.status()));
   }
-  void send_head(wire::response_head const& head, wire::field_set const& /*drop*/,
+  void send_head(wire::response_head const& head, dropped_fields const& drop,
                  std::string_view field_lines) override {
+    dropped = drop.known;
+    dropped_names.assign(drop.names.begin(), drop.names.end());
     begin("head", head.status(), field_lines);
   }
   void send_own_head(int with_status, std::string_view field_lines,
@@ -50,6 +52,7 @@ class recorded_client final : public client_stream {
   }
   void send_whole(local_reply const& reply, std::string_view field_lines) override {
     closes = reply.closes;
+    type = reply.content_type;
     begin("whole", reply.status, field_lines);
     content.append(reply.content_begin).append(reply.content);
     is_over = true;
@@ -61,7 +64,7 @@ class recorded_client final : public client_stream {
   [[nodiscard]] auto may_ask_directory() -> bool override { return takes; }
   void resume() override {}
   void begin_tunnel(std::unique_ptr<tunnel> made, wire::response_head const& head,
-                    wire::field_set const& /*drop*/, std::string_view field_lines) override {
+                    dropped_fields const& /*drop*/, std::string_view field_lines) override {
     begin("tunnel", head.status(), field_lines);
     opened = std::move(made);
   }
@@ -73,7 +76,10 @@ class recorded_client final : public client_stream {
   int status = 0;
   bool closes = false;  // the connection is of no use after the response
   std::string lines;
+  wire::field_set dropped;  // of an upstream's
+  std::vector<std::string> dropped_names;
   std::string content;
+  std::string type;  // where no line says it
   std::string trailers;
   std::optional<std::uint64_t> length;
   bool is_over = false;

@@ -37,6 +37,48 @@ TEST(proxy_forwarded_head, tells_who_asked) {
             "Via: 1.1 tidegate\r\n\r\n");
 }
 
+/// A route for all paths with these options.
+[[nodiscard]] auto route_with(std::string const& options, std::string const& path = "/**")
+    -> std::string {
+  return "upstreams: {api: \"http://127.0.0.1:1\"}\nroutes: [{match: {path: " + path +
+         "}, upstream: api, " + options + "}]\n";
+}
+
+TEST(proxy_forwarded_head, rewrites_the_path_and_keeps_the_query) {
+  struct row {
+    std::string_view name, path, target;
+    forwarding wanted{};
+  };
+  phase_fixture with(route_with("rewrite: {strip-prefix: /a, add-prefix: /b}", "/a/**"));
+  for (auto const& each : {
+           row{"a path", "/a/c", "/b/c?q"},
+           row{"one that was normalised", "/a/d", "/b/d?q"},
+           row{"that of a bridge, with its query", "/a/c", "/b/c?x=y", {.target = "/a/c?x=y"}},
+           row{"one without a query", "/a/c", "/b/c", {.target = "/a/c"}},
+       }) {
+    auto context = with.ask("GET /a/c?q HTTP/1.1\r\nHost: h\r\n\r\n");
+    context.path = each.path;
+    EXPECT_TRUE(forwarded(with, context, each.wanted)
+                    .starts_with("GET " + std::string(each.target) + " HTTP/1.1\r\nHost: h\r\n"))
+        << each.name;
+  }
+}
+
+TEST(proxy_forwarded_head, changes_fields_as_the_rules_say_after_its_own) {
+  phase_fixture with(
+      route_with("request: {set: {Host: internal, X-A: b, Accept-Encoding: br, "
+                 "X-Forwarded-Proto: https}, add: {X-T: 2}, remove: [X-B, X-Forwarded-Host]}"));
+  auto const context = with.get(
+      "X-A: 1\r\nX_A: 2\r\nx-b: 3\r\nX.B: 4\r\nX-T: 1\r\nAccept-Encoding: gzip\r\nX-C: 5\r\n");
+  EXPECT_EQ(forwarded(with, context),
+            "GET /a HTTP/1.1\r\nHost: internal\r\nX-T: 1\r\nX-C: 5\r\n"
+            "X-Forwarded-For: 192.0.2.1\r\nVia: 1.1 tidegate\r\nX-A: b\r\nAccept-Encoding: br\r\n"
+            "X-Forwarded-Proto: https\r\nX-T: 2\r\n\r\n");
+  // What has to be left out stays so.
+  EXPECT_THAT(forwarded(with, context, {.drop = {wire::known_field::accept_encoding}}),
+              Not(HasSubstr("Accept-Encoding")));
+}
+
 TEST(proxy_forwarded_head, believes_a_trusted_peer_and_no_other) {
   struct row {
     std::string_view name;

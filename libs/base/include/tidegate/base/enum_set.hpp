@@ -27,6 +27,9 @@ class enum_set {
     return (bits_ >> static_cast<unsigned>(value) & 1U) != 0;
   }
   [[nodiscard]] constexpr auto empty() const noexcept -> bool { return bits_ == 0; }
+  [[nodiscard]] constexpr auto has_any_of(enum_set other) const noexcept -> bool {
+    return (bits_ & other.bits_) != 0;
+  }
   constexpr auto operator|=(enum_set other) noexcept -> enum_set& {
     bits_ = static_cast<Bits>(bits_ | other.bits_);
     return *this;

@@ -271,7 +271,7 @@ enum class client_address_field : std::uint8_t { x_forwarded_for, forwarded };
 
 /// `client-ip`: how addresses of clients are told apart.
 struct client_ip_config {
-  int ipv6_prefix = 128;  ///< addresses with the same bits are one client
+  int ipv6_prefix = 64;  ///< addresses with the same bits are one client
   auto operator==(client_ip_config const&) const -> bool = default;
 };
 

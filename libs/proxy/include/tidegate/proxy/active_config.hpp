@@ -170,6 +170,7 @@ struct active_config {
   std::string description_json;   ///< of /.well-known/tidegate
   std::string description_html;
   bool upgrades_websocket = false;  ///< some route does
+  bool has_cors = false;            ///< some route has
 
   /// Reads certificates. An error is one line for people. Servers that are known by another
   /// configuration stay as they are until `server_set::use`.

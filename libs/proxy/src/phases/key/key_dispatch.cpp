@@ -6,6 +6,7 @@
 
 #include <tidegate/base/fail_point.hpp>
 #include <tidegate/http/date.hpp>
+#include <tidegate/proxy/route_edge.hpp>
 
 namespace tidegate::gateway {
 
@@ -218,10 +219,13 @@ void key_dispatch::upstream_head(wire::response_head const& head) {
   answer_.status = static_cast<std::uint16_t>(head.status());
   // Of the answer its content is passed on and kept, with the trailers that come.
   auto const drop = route_.route->fields_made_anew | wire::field_set{known_field::trailer};
+  // What pages may read is said to each client by its own origin, to those of a replay too.
+  bool const has_cors = route_.route->edge && route_.route->edge->cors;
   for (auto const& field : head.fields()) {
     bool const is_framing =
         field.known == known_field::content_length || wire::is_of_connection(head, field);
-    if (!is_framing && !drop.contains(field.known)) {
+    bool const is_ours = has_cors && is_access_control(field.name);
+    if (!is_framing && !is_ours && !drop.contains(field.known)) {
       answer_.fields.push_back({std::string(field.name), std::string(field.value)});
     }
   }

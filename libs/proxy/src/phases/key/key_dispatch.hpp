@@ -57,6 +57,10 @@ class key_dispatch final : public upstream_user, private request_pause {
   // For the connection to the upstream.
   void upstream_moved(upstream_stream& to) override { upstream_ = &to; }
   void upstream_connected() override;
+  [[nodiscard]] auto answer_timeout(std::chrono::nanoseconds of_upstream) const
+      -> std::chrono::nanoseconds override {
+    return route_.route->settings->timeout.value_or(of_upstream);
+  }
   void upstream_interim(wire::response_head const& head) override;
   void upstream_head(wire::response_head const& head) override;
   void upstream_body(std::string_view bytes, std::uint64_t content_octets) override;

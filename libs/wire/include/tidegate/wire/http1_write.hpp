@@ -116,6 +116,8 @@ struct request_forwarding {
   /// Fields that are left out besides those of the connection, for instance because `field_lines`
   /// has them. With `other` in it, every field that has no entry in `known_field` is left out.
   field_set drop{};
+  /// The same for fields without an entry in `known_field`, by their names in lower case.
+  std::span<std::string const> drop_names{};
   /// Names in lower case, besides those in `known_field`, that mean something to us: fields that
   /// spell one of them with "_" in the place of "-" are left out, as those are which spell a known
   /// field so. CGI, WSGI and PHP take them for the field itself.
@@ -147,6 +149,7 @@ enum class connection_option : std::uint8_t { none, keep_alive, close };
 struct response_forwarding {
   /// As for a request.
   field_set drop{};
+  std::span<std::string const> drop_names{};
   std::string_view field_lines{};
   /// How the body is sent: `chunked` for what ended `until_close` before, for instance.
   /// Content-Length is sent on as it came when this is `content_length`, and when it is `none`, as

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "request/local_reply.hpp"
+#include "request/request_context.hpp"
+
+#include <vector>
+
+namespace tidegate::gateway {
+
+/// The answer to a request whose path would become another one than the operator wrote.
+[[nodiscard]] auto path_refusal(reply_texts texts) -> local_reply;
+
+/// Refuses a request on a route with rules before it costs anything: one of a network that may not
+/// ask, and one whose path cannot be rewritten. `lines` is room for the lines of one field.
+[[nodiscard]] auto enter_edge(request_context& context, std::vector<std::string_view>& lines,
+                              reply_texts texts) -> step;
+
+}  // namespace tidegate::gateway
