@@ -31,8 +31,9 @@ auto rules() -> cors_rules const& {
     auto& route = all.routes.emplace_back();
     route.match.path = "/**";
     route.service = route_service::echo;
-    route.cors = cors_config{.origins = {"https://a.example", "null", "https://b.example:8443"},
-                             .headers = {"Content-Type", "X-Id", "x"}};
+    auto& cors = route.cors.emplace();
+    cors.origins = {"https://a.example", "null", "https://b.example:8443"};
+    cors.headers = {"Content-Type", "X-Id", "x"};
     return cors_rules(route, all);
   }();
   return made;

@@ -316,7 +316,10 @@ TEST_P(gateway_cors, lets_pages_read_the_refusals_of_the_gateway) {
            {"a wrong token", {.path = "/auth", .lines = {"Authorization: Bearer x"}}, 401, {}},
            {"no key", {"POST", "/key", {}, "{}"}, 400, {"link", "idempotent-replayed"}},
            {"not connected", {.path = "/gone"}, 502, {"retry-after", "location", "etag"}},
-           {"not connected, with a key", {"POST", "/key", {"Idempotency-Key: a"}, "{}"}, 502, {}},
+           {"not connected, with a key",
+            {"POST", "/key", {"Idempotency-Key: \"a\""}, "{}"},
+            502,
+            {}},
            {"late", {.path = "/silent"}, 504, {}},
            {"too large", {"POST", "/gone", {}, large}, 413, {}},
            {"too large, in chunks",
@@ -391,7 +394,8 @@ TEST_P(gateway_cors, says_in_a_replay_who_may_read_that) {
       ", cors: {origins: [\"https://app.example\", \"https://two.example\"], expose: [X-Mine]}";
   gateway with(config(rule));
   auto const post = [&](std::string const& origin, std::string const& key = "a") {
-    return ask(with, {"POST", "/a", {"Idempotency-Key: " + key, "Origin: " + origin}, "{}"});
+    return ask(with,
+               {"POST", "/a", {"Idempotency-Key: \"" + key + "\"", "Origin: " + origin}, "{}"});
   };
   auto const first = post(page);
   expect_readable(first, 201, "first");
@@ -409,10 +413,10 @@ TEST_P(gateway_cors, says_in_a_replay_who_may_read_that) {
   EXPECT_EQ(foreign.field("Idempotent-Replayed"), "true");
   expect_without_cors(foreign, "foreign");
   // Nothing of it is stored; what was stored before there was a rule does not come out.
-  EXPECT_THAT(with.reload(config("")), HasSubstr("reload"));
+  EXPECT_THAT(with.reload(config("")), HasSubstr("applied"));
   expect_without_cors(post(page), "without a rule");
   EXPECT_EQ(post(page, "b").field(allow_origin), page);
-  EXPECT_THAT(with.reload(config(rule)), HasSubstr("reload"));
+  EXPECT_THAT(with.reload(config(rule)), HasSubstr("applied"));
   auto const later = post("https://two.example", "b");
   EXPECT_EQ(later.field("Idempotent-Replayed"), "true");
   EXPECT_EQ(later.field(allow_origin), "https://two.example");
@@ -440,10 +444,10 @@ TEST_P(gateway_cors, follows_a_reload) {
   gateway with(config(""));
   EXPECT_EQ(ask(with, preflight("GET")).status(), 200);
   EXPECT_THAT(with.reload(config(", cors: {origins: [\"https://app.example\"]}")),
-              HasSubstr("reload"));
+              HasSubstr("applied"));
   EXPECT_EQ(ask(with, preflight("GET")).status(), 204);
   EXPECT_THAT(with.reload(config(", cors: {origins: [\"https://two.example\"]}")),
-              HasSubstr("reload"));
+              HasSubstr("applied"));
   EXPECT_EQ(ask(with, preflight("GET")).status(), 403);
 }
 

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pages in Chromium read of a gateway of another origin: node cors.mjs GATEWAY PAGE FOREIGN_PAGE
-// PAGE is the origin of pages that may read, FOREIGN_PAGE one of pages that may not; their servers are made here.
+// What pages in Chromium read of a gateway of another origin: node cors.mjs GATEWAY PAGE FOREIGN_PAGE FOLDER
+// PAGE is the origin of pages that may read, FOREIGN_PAGE one of pages that may not; their servers are made here, with
+// cert.pem and key.pem of FOLDER where they are of https. All are of one site, or Chromium would keep cookies back.
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
+import { readFileSync } from "node:fs";
+import http from "node:http";
+import https from "node:https";
 import { chromium } from "playwright-core";
 
-const [gateway, pageOrigin, foreignOrigin] = process.argv.slice(2);
+const [gateway, pageOrigin, foreignOrigin, folder] = process.argv.slice(2);
 
 /** Serves an empty page at that origin. */
 async function servePage(origin) {
-  const server = createServer((request, response) => response.setHeader("Content-Type", "text/html").end("<!doctype html><title>page</title>"));
+  const answer = (request, response) => response.setHeader("Content-Type", "text/html").end("<!doctype html><title>page</title>");
+  const server = origin.startsWith("https:")
+    ? https.createServer({ cert: readFileSync(`${folder}/cert.pem`), key: readFileSync(`${folder}/key.pem`) }, answer)
+    : http.createServer(answer);
   await new Promise((resolve) => server.listen(new URL(origin).port, "127.0.0.1", resolve));
   return server;
 }
@@ -80,7 +86,9 @@ async function visit(browser) {
 
   // The credentials of the browser go along where they are asked for, and allowed.
   await context.addCookies([{ name: "session", value: "mine", url: gateway }]);
-  assert.match((await ask(page, "/whoami", { credentials: "include" })).body, /session=mine/);
+  const { body } = await ask(page, "/whoami", { credentials: "include" });
+  assert.match(body, /session=mine/);
+  assert.equal(/\["host"/.test(body), gateway.startsWith("https:"), "HTTP/2 has names in lower case");
   assert.doesNotMatch((await ask(page, "/whoami", { credentials: "omit" })).body, /session=mine/);
   assert.deepEqual(await ask(page, "/any", { credentials: "include" }), refused, "credentials with origins: \"*\"");
 

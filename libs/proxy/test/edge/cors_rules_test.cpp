@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tidegate::gateway {
@@ -19,6 +19,26 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr std::string_view one_upstream = "upstreams: {api: \"http://127.0.0.1:1\"}\n";
+
+/// `cors` with these origins.
+[[nodiscard]] auto cors_of(std::vector<std::string> origins, std::vector<std::string> methods = {},
+                           std::vector<std::string> headers = {}) -> cors_config {
+  cors_config made;
+  made.origins = std::move(origins);
+  made.methods = std::move(methods);
+  made.headers = std::move(headers);
+  return made;
+}
+
+[[nodiscard]] auto lasting(cors_config made, std::chrono::nanoseconds max_age) -> cors_config {
+  made.max_age = max_age;
+  return made;
+}
+
+[[nodiscard]] auto with_credentials(cors_config made) -> cors_config {
+  made.credentials = true;
+  return made;
+}
 
 /// A configuration whose first route has `cors`.
 [[nodiscard]] auto config_with(std::string const& text, cors_config const& cors) -> config {
@@ -38,7 +58,7 @@ constexpr std::string_view one_upstream = "upstreams: {api: \"http://127.0.0.1:1
 
 TEST(proxy_cors_rules, allow_origins_that_are_listed_octet_by_octet) {
   auto const rules = echo_with(
-      {.origins = {"https://b.example", "https://a.example:8443", "null", "http://[::1]:80"}});
+      cors_of({"https://b.example", "https://a.example:8443", "null", "http://[::1]:80"}));
   for (auto const* const origin :
        {"https://b.example", "https://a.example:8443", "null", "http://[::1]:80"}) {
     EXPECT_EQ(rules.line_for(origin),
@@ -59,7 +79,9 @@ TEST(proxy_cors_rules, allow_origins_that_are_listed_octet_by_octet) {
 }
 
 TEST(proxy_cors_rules, allow_any_origin_by_an_asterisk_that_does_not_vary) {
-  auto const rules = echo_with({.any_origin = true});
+  cors_config any;
+  any.any_origin = true;
+  auto const rules = echo_with(any);
   for (auto const* const origin : {"https://a.example", "null", "", "nonsense"}) {
     EXPECT_EQ(rules.line_for(origin), "Access-Control-Allow-Origin: *\r\n") << origin;
   }
@@ -82,28 +104,18 @@ TEST(proxy_cors_rules, say_what_a_preflight_learns) {
       "Vary: Origin, Access-Control-Request-Method, Access-Control-Request-Headers\r\n";
   std::string const usual = "Authorization, Content-Type, Idempotency-Key, Prefer";
   for (auto const& [what, match, cors, lines, headers] : std::vector<row>{
-           {"defaults",
-            "path: /**",
-            {.origins = {"https://a"}, .max_age = 10min},
+           {"defaults", "path: /**", lasting(cors_of({"https://a"}), 10min),
             "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE\r\n"
             "Access-Control-Max-Age: 600\r\n",
             usual},
-           {"methods of the match",
-            "path: /**, methods: [GET, QUERY]",
-            {.origins = {"https://a"}, .max_age = 90s},
-            "Access-Control-Allow-Methods: GET, QUERY\r\nAccess-Control-Max-Age: 90\r\n",
-            usual},
-           {"methods that are listed",
-            "path: /**, methods: [GET, POST]",
-            {.origins = {"https://a"}, .methods = {"GET"}, .max_age = 1999ms},
-            "Access-Control-Allow-Methods: GET\r\nAccess-Control-Max-Age: 1\r\n",
-            usual},
-           {"credentials",
-            "path: /**",
-            {.origins = {"https://a"},
-            .methods = {"GET"},
-            .headers = {"X-A", "x-b"},
-            .credentials = true},
+           {"methods of the match", "path: /**, methods: [GET, QUERY]",
+            lasting(cors_of({"https://a"}), 90s),
+            "Access-Control-Allow-Methods: GET, QUERY\r\nAccess-Control-Max-Age: 90\r\n", usual},
+           {"methods that are listed", "path: /**, methods: [GET, POST]",
+            lasting(cors_of({"https://a"}, {"GET"}), 1999ms),
+            "Access-Control-Allow-Methods: GET\r\nAccess-Control-Max-Age: 1\r\n", usual},
+           {"credentials", "path: /**",
+            with_credentials(cors_of({"https://a"}, {"GET"}, {"X-A", "x-b"})),
             "Access-Control-Allow-Credentials: true\r\nAccess-Control-Allow-Methods: GET\r\n"
             "Access-Control-Max-Age: 0\r\n",
             "X-A, x-b"},
@@ -125,7 +137,7 @@ TEST(proxy_cors_rules, allow_the_headers_by_which_a_route_tells_clients_apart) {
           "  b: {quota: 1, window: 1m, partition: [header:authorization, header:x-tenant]}\n"
           "routes: [{match: {path: /**}, upstream: api, limits: [a, b], idempotency: "
           "{mode: optional, scope: [header:x-api-key, header:x-user]}}]\n",
-      {.origins = {"https://a"}});
+      cors_of({"https://a"}));
   std::string line;
   rules_of(all).append_headers_line(line, {});
   EXPECT_EQ(line,
@@ -134,7 +146,7 @@ TEST(proxy_cors_rules, allow_the_headers_by_which_a_route_tells_clients_apart) {
 }
 
 TEST(proxy_cors_rules, take_methods_only_as_they_are_listed) {
-  auto const rules = echo_with({.origins = {"https://a"}, .methods = {"GET", "PATCH", "x-mine"}});
+  auto const rules = echo_with(cors_of({"https://a"}, {"GET", "PATCH", "x-mine"}));
   for (auto const* const method : {"GET", "PATCH", "x-mine"}) {
     EXPECT_TRUE(rules.allows_method(method)) << method;
   }
@@ -145,8 +157,7 @@ TEST(proxy_cors_rules, take_methods_only_as_they_are_listed) {
 }
 
 TEST(proxy_cors_rules, take_the_headers_that_a_page_asks_to_send) {
-  auto const rules =
-      echo_with({.origins = {"https://a"}, .headers = {"Content-Type", "X-Id", "zz"}});
+  auto const rules = echo_with(cors_of({"https://a"}, {}, {"Content-Type", "X-Id", "zz"}));
   struct row {
     std::string line;
     bool is_taken;
@@ -195,7 +206,7 @@ TEST(proxy_cors_rules, take_the_headers_that_a_page_asks_to_send) {
 }
 
 TEST(proxy_cors_rules, count_the_headers_of_all_lines_together) {
-  auto const rules = echo_with({.origins = {"https://a"}, .headers = {"a"}});
+  auto const rules = echo_with(cors_of({"https://a"}, {}, {"a"}));
   requested_headers asked;
   for (std::size_t i = 0; i < requested_headers_max; ++i) {
     ASSERT_TRUE(rules.takes_headers("a", asked)) << i;
@@ -250,23 +261,25 @@ TEST(proxy_cors_rules, expose_what_the_route_can_send) {
             {"Retry-After", "Location", "ETag", "Allow", "Content-Location", "WWW-Authenticate",
              "Date"}},
        }) {
-    auto const all = config_with(text, {.origins = {"https://a"}});
+    auto const all = config_with(text, cors_of({"https://a"}));
     EXPECT_EQ(exposed_names(all.routes.front(), all), names) << what;
   }
 }
 
 TEST(proxy_cors_rules, expose_what_the_operator_names_each_once) {
-  auto all = config_with("routes: [{match: {path: /**}, service: echo}]\n",
-                         {.origins = {"https://a"}, .expose = {"X-Total", "date", "x-total"}});
-  all.routes.front().response = {.set = {{"X-Set", "1"}, {"cache-control", "no-store"}},
-                                 .add = {{"X-Added", "1"}, {"X-SET", "2"}, {"Set-Cookie", "a=b"}},
-                                 .remove = {"X-Removed"}};
+  auto cors = cors_of({"https://a"});
+  cors.expose = {"X-Total", "date", "x-total"};
+  auto all = config_with("routes: [{match: {path: /**}, service: echo}]\n", cors);
+  auto& rules = all.routes.front().response;
+  rules.set = {{"X-Set", "1"}, {"cache-control", "no-store"}};
+  rules.add = {{"X-Added", "1"}, {"X-SET", "2"}, {"Set-Cookie", "a=b"}};
+  rules.remove = {"X-Removed"};
   EXPECT_THAT(exposed_names(all.routes.front(), all),
               ElementsAre("Date", "X-Total", "X-Set", "X-Added"));
 }
 
 TEST(proxy_cors_rules, expose_more_to_calls_of_grpc_and_the_credentials_rule_to_all) {
-  auto const rules = echo_with({.origins = {"https://a"}, .credentials = true});
+  auto const rules = echo_with(with_credentials(cors_of({"https://a"})));
   EXPECT_EQ(rules.allowed_lines(),
             "Access-Control-Allow-Credentials: true\r\n"
             "Access-Control-Expose-Headers: Date\r\nVary: Origin\r\n");

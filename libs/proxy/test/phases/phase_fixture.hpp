@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,14 +19,9 @@ namespace tidegate::gateway {
 /// A configuration and a request to it, without sockets: what a phase is given.
 class phase_fixture {
  public:
-  /// `change` is what the test has to say besides `text`.
-  explicit phase_fixture(std::string const& text,
-                         std::function<void(gateway::config&)> const& change = {}) {
+  explicit phase_fixture(std::string const& text) {
     auto read = parse_config("listen: 127.0.0.1:0\n" + text, "t.yaml");
     EXPECT_TRUE(read) << (read ? "" : read.error().front().message);
-    if (change) {
-      change(*read);
-    }
     auto made = active_config::make(*std::move(read), ids_, loads_);
     EXPECT_TRUE(made) << (made ? "" : made.error());
     config.active = *std::move(made);
