@@ -5,7 +5,7 @@
     ./dev bench gateway                      all cases
     ./dev bench gateway 429-h1 proxied-h2c   only these
     ./dev bench gateway -s 5 -r 7 ...        seven rounds of five seconds each
-    ./dev bench gateway --instructions       instructions of a request, by callgrind; also of POST with
+    ./dev bench gateway --instructions       instructions and allocations of a request, by callgrind; also of POST with
                                              and without an Idempotency-Key
 
 The gateway has one policy as its peers have, and says RateLimit and RateLimit-Policy. In each round
@@ -47,6 +47,13 @@ routes:
   - {match: {path: /refused}, upstream: origin, limits: [tiny]}
   - {match: {path: /h2}, upstream: origin-h2, limits: [default]}
   - {match: {path: /socket}, upstream: socket, limits: [default], upgrade: [websocket]}
+  - match: {path: /rules/**}
+    upstream: origin
+    limits: [default]
+    cors: {origins: ["https://app.example.com"]}
+    request: {set: {X-Gateway: bench}}
+    response: {set: {X-Frame-Options: DENY}}
+    rewrite: {strip-prefix: /rules}
   - {match: {path: /**}, upstream: origin, limits: [default]}
 """
 
@@ -74,6 +81,12 @@ CASES = {
     "body-1m": {"kind": "h1", "path": "/large", "peer_path": "/large", "expect": 200, "peers": ("haproxy-limit", "nginx-limit"),
                 "bars": {"bar": 0.95}},
 }
+# What CORS, two header rules and a rewritten path cost beside a route without them.
+RULES_CASES = {
+    "rules-h1": {"kind": "h1", "path": "/rules/", "bar": 1.05},
+    "rules-h2c": {"kind": "h2", "path": "/rules/", "bar": 1.05},
+}
+ORIGIN_FIELD = "Origin: https://app.example.com"
 LARGE = 1_000_000  # octets of /large of the origin server
 # Requests with content, whose instructions are counted.
 POST_CASES = {
@@ -181,6 +194,18 @@ def run_case(bench, name, case):
     return values, row
 
 
+def run_rules(bench, name, case):
+    """Both are sent the origin of a page, so that they differ in what is done with it only."""
+    runs = bench.measure_in_turns([
+        {"name": each, "server": GATEWAY, "kind": case["kind"], "url": f"http://{address('gateway')}{path}", "expect": 200,
+         "more": ORIGIN_FIELD} for each, path in (("rules", case["path"]), ("plain", "/"))])
+    values = {"cpu_us": median(runs["rules"], "cpu"), "plain_cpu_us": median(runs["plain"], "cpu"), **load.speed(runs["rules"]),
+              "ratio": ratio_of(runs["rules"], runs["plain"]), "bar": case["bar"]}
+    return values, (f"{name:14} {values['cpu_us']:7.2f} us with CORS, two header rules and a rewrite, {values['plain_cpu_us']:.2f} without; "
+                    f"p99 {values['p99_us']:.0f} us, longest {values['longest_us']:.0f}; ratio {values['ratio']:.3f} bar {case['bar']:.2f}  "
+                    f"{at_most(values['ratio'], case['bar'])}")
+
+
 def run_idle(bench, name, case):
     peer = case["peer"].split("-")[0]
     values = {"bytes": bench.idle_octets(GATEWAY, "gateway", case["kind"], IDLE_CONNECTIONS), "bar": case["bar"],
@@ -251,6 +276,8 @@ def throughput_cases(bench):
         print(name, flush=True)
         if name in CASES:
             yield name, *run_case(bench, name, CASES[name])
+        elif name in RULES_CASES:
+            yield name, *run_rules(bench, name, RULES_CASES[name])
         elif name == "websocket-echo":
             yield name, *run_echo(bench, name, SOCKET_CASES[name])
         elif name == "idle-tunnel" and allow_descriptors(4 * IDLE_SOCKETS):
@@ -264,14 +291,17 @@ def throughput_cases(bench):
 def instruction_cases(bench):
     for name in bench.arguments.cases:
         case = COUNTED[name]
-        counted = round(instructions.count(bench, case.get("store", GATEWAY), case["path"], case["kind"], bench.arguments.requests,
-                                           case["expect"]))
-        yield name, {"instructions": counted}, f"{name:14} {counted:7} instructions"
+        # HPACK allocates where a value is new: when the seconds in a field change, and not for each response.
+        counted, allocations = instructions.count(bench, case.get("store", GATEWAY), case["path"], case["kind"],
+                                                  bench.arguments.requests, case["expect"])
+        yield (name, {"instructions": round(counted), "allocations": allocations},
+               f"{name:14} {round(counted):7} instructions {allocations:5.2f} allocations" +
+               (f", bar 0  {at_most(round(allocations, 1), 0)}" if name in CASES else ""))
 
 
 def main():
     counts = "--instructions" in sys.argv
-    names = [*COUNTED] if counts else [*CASES, *SOCKET_CASES, *IDLE_CASES]
+    names = [*COUNTED] if counts else [*CASES, *RULES_CASES, *SOCKET_CASES, *IDLE_CASES]
     parser = load.parser_of("gateway", __doc__, names, secs=3, rounds=5, conns=64, keys=1000, tries=3, quiet=20)
     parser.add_argument("--instructions", action="store_true", help="count instructions by callgrind and nothing else")
     parser.add_argument("--requests", type=int, default=100, help="that a long block has more than a short one (%(default)s)")

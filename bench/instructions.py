@@ -99,8 +99,20 @@ class ClientHttp2:
 CLIENTS = {"h1": ClientHttp1, "h2": ClientHttp2, "post": ClientPost, "new-keys": ClientNewKeys}
 
 
+ALLOCATIONS = {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign"}
+
+
 def read_callgrind(dump):
-    return int(re.search(r"(?m)^totals: (\d+)$", dump)[1])
+    """Instructions, and calls that allocate memory."""
+    names, called, allocations = {}, None, 0
+    for kind, number, name, count in re.findall(r"(?m)^(?:(c?fn)=\((\d+)\)(?: (\S*))?|calls=(\d+) ).*$", dump):
+        if count:
+            allocations += int(count) if names[called] in ALLOCATIONS else 0
+            continue
+        if name:
+            names[number] = name.partition("'")[0]
+        called = number if kind == "cfn" else called
+    return int(re.search(r"(?m)^totals: (\d+)$", dump)[1]), allocations
 
 
 class Counter:
@@ -166,7 +178,7 @@ class Counter:
             sys.exit(f"expected a response with {expect}, got {octets[:300]!r}")
 
     def dump(self):
-        """Instructions since the last time."""
+        """Instructions and allocations since the last time."""
         self.dumps += 1
         subprocess.run(["vgdb", self.vgdb, f"--pid={self.gateway.process.pid}", "dump"], check=True, capture_output=True, timeout=60)
         self.settle()
@@ -186,8 +198,9 @@ class Counter:
         counted = load.grown(before, load.metrics("tidegate_requests_total", "status"))
         if counted != {str(expect): BLOCKS * sum(taken)}:
             sys.exit(f"expected {BLOCKS * sum(taken)} responses with {expect}, the gateway counted {counted}")
-        few, many = (sorted(each)[1] for each in taken.values())
-        return (many - few) / requests
+        # Of instructions and of allocations each.
+        few, many = ([sorted(each)[1] for each in zip(*dumps)] for dumps in taken.values())
+        return tuple((more - less) / requests for less, more in zip(few, many))
 
 
 def count(bench, gateway, path, kind, requests, expect):

@@ -222,14 +222,15 @@ class Bench:
         return "turns", file
 
     def load(self, contestant, secs):
-        """A contestant has a name, a server, a kind (h1, h1-close or h2), a url and the status to expect."""
+        """A contestant has a name, a server, a kind (h1, h1-close or h2), a url and the status to expect, and it may have a
+        field that is sent."""
         arguments = self.arguments
-        url = contestant["url"]
+        url, field = contestant["url"], contestant.get("more")
         if contestant["kind"] == "h2":
-            return h2load(self.run, url, secs, contestant["expect"], "-c16", "-m8")
+            return h2load(self.run, url, secs, contestant["expect"], "-c16", "-m8", *(["-H", field] if field else []))
         path = "/" + url.split("/", 3)[3]
         # wrk makes a new connection after a response that closes its own.
-        more = "Connection: close\r\n" if contestant["kind"] == "h1-close" else ""
+        more = ("Connection: close\r\n" if contestant["kind"] == "h1-close" else "") + (f"{field}\r\n" if field else "")
         return wrk(url, arguments.conns, secs, contestant["expect"], *self.turns(gets(path, arguments.keys, more)))
 
     def measure_once(self, contestant):

@@ -31,7 +31,12 @@ class Reading(unittest.TestCase):
             load.read_h2load("", 1, 200)
 
     def test_finds_the_instructions_in_a_dump(self):
-        self.assertEqual(instructions.read_callgrind("# callgrind format\nsummary: 7\n\nfn=(1)\n0 5\ntotals: 4711\n"), 4711)
+        self.assertEqual(instructions.read_callgrind("# callgrind format\nsummary: 7\n\nfn=(1)\n0 5\ntotals: 4711\n"), (4711, 0))
+
+    def test_finds_the_allocations_in_a_dump(self):
+        dump = ("fn=(1) serve\n0 5\ncfn=(2) malloc\ncalls=3 0 \n0 9\ncfn=(3) free\ncalls=5 0 \n0 9\n\n"
+                "fn=(4) other\ncfi=(7)\ncfn=(2)\ncalls=4 0 \n0 9\ncfn=(5) malloc'2\ncalls=1 0 \n0 9\ntotals: 4711\n")
+        self.assertEqual(instructions.read_callgrind(dump), (4711, 8))
 
     def test_tells_what_was_counted_since(self):
         self.assertEqual(load.grown({"200": 4, "404": 1}, {"200": 9, "404": 1, "503": 2}), {"200": 5, "503": 2})

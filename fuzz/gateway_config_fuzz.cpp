@@ -5,10 +5,14 @@
 // - never a crash or an exception;
 // - every fault has a message and a place inside of the text, and they stand in its order;
 // - what is accepted has something to listen on and a route, every position in it exists, its
-//   patterns can be compiled, and no cost is above what a policy admits.
+//   patterns can be compiled, and no cost is above what a policy admits;
+// - no rule for headers, paths and redirects has text that ends a line, or leads to another host
+//   than the operator wrote.
 #include "check.hpp"
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/config/config.hpp>
+#include <tidegate/http/field.hpp>
 
 #include <algorithm>
 #include <string>
@@ -46,9 +50,52 @@ void check_faults(std::vector<config_fault> const& faults, std::string_view text
   }
 }
 
+/// Nothing in a rule can end a line of a head.
+void check_rules(field_rules const& rules) {
+  for (auto const* const written : {&rules.set, &rules.add}) {
+    for (auto const& rule : *written) {
+      check(tidegate::http::is_token(rule.name));
+      check(tidegate::http::is_field_value(rule.value));
+      check(!rule.value.empty() && tidegate::trimmed(rule.value) == rule.value);
+    }
+  }
+  for (auto const& name : rules.remove) {
+    check(tidegate::http::is_token(name));
+  }
+}
+
+void check_edge(route_config const& route) {
+  check_rules(route.request);
+  check_rules(route.response);
+  if (route.cors) {
+    check(route.cors->any_origin == route.cors->origins.empty());
+    check(!route.cors->any_origin || !route.cors->credentials, "a page of any origin has none");
+  }
+  if (route.rewrite) {
+    auto const& [strip, add, path] = *route.rewrite;
+    check(path.empty() != (strip.empty() && add.empty()), "either a path or prefixes");
+    check(path.empty() || path.starts_with('/'));
+    check(add.empty() || (add.starts_with('/') && !add.ends_with('/')));
+    check(strip.empty() || route.match.path.starts_with(strip));
+  }
+  if (route.redirect) {
+    std::string_view const to = route.redirect->to;
+    check(to.starts_with("http://") || to.starts_with("https://") ||
+              (to.starts_with('/') && !to.starts_with("//")),
+          "no capture and no other scheme leads to another host");
+    auto const authority = to.find("://");
+    check(authority == std::string_view::npos ||
+              !to.substr(0, to.find('/', authority + 3)).contains('{'),
+          "a capture stands in the path");
+  }
+}
+
 void check_route(config const& made, route_config const& route) {
   check(!route.name.empty());
-  check(route.service == route_service::echo || route.upstream < made.upstreams.size());
+  check(route.service != route_service::upstream || route.upstream < made.upstreams.size());
+  check((route.service == route_service::redirect) == route.redirect.has_value());
+  check((route.service == route_service::respond) == route.respond.has_value());
+  check_edge(route);
   cost_table const costs(route.cost);
   for (auto const position : route.limits) {
     check(position < made.policies.size());

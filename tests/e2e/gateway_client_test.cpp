@@ -69,6 +69,16 @@ TEST(gateway_limits, answer_414_and_431_to_what_is_too_large) {
   EXPECT_TRUE(api.is_untouched());
 }
 
+TEST(gateway_limits, let_a_head_be_as_large_as_they_say) {
+  constexpr std::size_t much = 1'000'000;
+  origin api;
+  gateway const with(limited(api.url(), "max-header-size: 1MiB"));
+  auto client = with.connect();
+  client.send("GET /a HTTP/1.1\r\nHost: a.example\r\nX: " + std::string(much, 'a') + "\r\n\r\n");
+  EXPECT_EQ(api.accept().read_head().field("X").size(), much);
+  EXPECT_EQ(with.get("/", "X: " + std::string(2 * much, 'a') + "\r\n").status(), 431);
+}
+
 TEST(gateway_limits, answer_408_when_the_head_does_not_come_to_its_end) {
   gateway const with(
       "http: {header-timeout: 100ms}\nroutes: [{match: {path: /**}, service: echo}]\n");

@@ -113,6 +113,25 @@ TEST(gateway_edge_match, refuses_a_path_that_headers_lead_to_another_route) {
   EXPECT_EQ(client.read_response().status(), 400);
 }
 
+// A preflight has the names of the headers that the page will send, and not their values.
+TEST(gateway_edge_match, takes_the_route_of_the_request_that_a_preflight_is_for) {
+  gateway const under_test{std::string(routes)};
+  auto client = under_test.connect();
+  for (auto const& [lines, policy] : std::vector<std::pair<std::string, std::string>>{
+           {"Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: a, "
+            "X-Version\r\n",
+            "version"},
+           {"Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: x-versions\r\n",
+            "other"},
+           {"Access-Control-Request-Headers: x-version\r\n", "other"},
+       }) {
+    client.send("OPTIONS /v/a HTTP/1.1\r\nHost: a\r\nOrigin: https://a.example\r\n" + lines +
+                "\r\n");
+    EXPECT_THAT(client.read_response().field("RateLimit-Policy"), HasSubstr("\"" + policy + "\""))
+        << lines;
+  }
+}
+
 TEST(gateway_edge_match, answers_404_where_no_route_asks_for_less) {
   gateway const under_test(
       "routes: [{match: {headers: {x-a: '1'}, query: {q: '*'}}, service: echo}]\n");

@@ -185,6 +185,70 @@ TEST(gateway_servers_http2, have_as_many_connections_as_is_allowed_and_more_requ
   EXPECT_EQ(first.read_response().body, "three");
 }
 
+/// Until its settings come it gets one request, whatever it would take.
+TEST(gateway_servers_http2, get_no_more_requests_at_once_than_they_take) {
+  origin api;
+  gateway const with(upstream("\"" + api.url() + "\"", ", retry: {attempts: 0}"));
+  std::vector<connection> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(with.connect());
+    clients.back().send(get_request);
+  }
+  clients.push_back(with.connect());
+  clients.back().send("POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 5\r\n\r\nhello");
+  std::string const two_streams("\0\3\0\0\0\2", 6);
+  auto accepted = api.accept();
+  auto const in_flight =
+      "tidegate_upstream_in_flight{upstream=\"api\",server=\"" + api.url() + "\"}";
+  expect_eventually([&] { return with.metric(in_flight) == 5; }, "all requests wait");
+  raw_server first(std::move(accepted), two_streams);
+  std::vector<std::uint32_t> streams = {first.read_request().stream, first.read_request().stream};
+  raw_server second(api.accept(), two_streams);
+  raw_server third(api.accept(), two_streams);
+  for (auto const stream : streams) {
+    first.answer_whole(stream, "one");
+  }
+  for (int i = 0; i < 2; ++i) {
+    second.answer_whole(second.read_request().stream, "two");
+  }
+  third.answer_whole(third.read_request().stream, "three");
+  for (auto& each : clients) {
+    EXPECT_EQ(each.read_response().status(), 200);
+  }
+}
+
+/// Heads wait in the memory of the gateway: behind 1 MiB of them a server gets no more by that
+/// connection.
+TEST(gateway_servers_http2, that_read_nothing_have_little_waiting_for_them) {
+  constexpr std::size_t field_octets = 50'000;  // nghttp2 reads no longer ones
+  constexpr int streams_of_one = 100;
+  origin api;
+  gateway const with("http: {max-header-size: 256KiB}\n" + upstream("\"" + api.url() + "\""));
+  auto const field = "X-Long: " + std::string(field_octets, 'a') + "\r\n";
+  auto const request =
+      "GET /a HTTP/1.1\r\nHost: a.example\r\n" + field + field + field + field + "\r\n";
+  std::vector<connection> clients;
+  clients.push_back(with.connect());
+  clients.back().send(get_request);
+  raw_server first(api.accept());
+  (void)first.read_request();  // and nothing from now on
+  while (api.is_untouched() && clients.size() < streams_of_one) {
+    clients.push_back(with.connect());
+    clients.back().send(request);
+    auto const count = static_cast<double>(clients.size());
+    expect_eventually(
+        [&] {
+          return with.metric("tidegate_upstream_in_flight{upstream=\"api\",server=\"" + api.url() +
+                             "\"}") == count;
+        },
+        "it is under way");
+  }
+  EXPECT_LT(clients.size(), streams_of_one);
+  raw_server second(api.accept());
+  second.answer_whole(second.read_request().stream, "two");
+  EXPECT_EQ(clients.back().read_response().body, "two");
+}
+
 TEST(gateway_servers_http2, have_requests_wait_for_a_stream) {
   origin api;
   gateway const with(upstream("\"" + api.url() + "\"", ", max-connections: 1, max-wait: 30s"));

@@ -230,10 +230,11 @@ TEST(gateway_servers, that_ask_for_a_certificate_are_shown_one) {
 
 // ---- names ----
 
-/// dnsmasq on a free port, whose names a test writes; they are good for a second.
+/// dnsmasq on a free port, whose names a test writes.
 class name_server {
  public:
-  name_server() : port_(free_port()) {
+  /// They are good for so many seconds.
+  explicit name_server(int time_to_live = 1) : time_to_live_(time_to_live), port_(free_port()) {
     auto folder = (std::filesystem::temp_directory_path() / "tidegate_names_XXXXXX").string();
     folder_ = ::mkdtemp(folder.data());
     write("");
@@ -257,8 +258,8 @@ class name_server {
     return ::access("/usr/sbin/dnsmasq", X_OK) == 0;
   }
   /// `resolve` for an upstream.
-  [[nodiscard]] auto resolve() const -> std::string {
-    return ", resolve: {min: 100ms, server: \"127.0.0.1:" + std::to_string(port_) + "\"}";
+  [[nodiscard]] auto resolve(std::string const& bounds = "min: 100ms") const -> std::string {
+    return ", resolve: {" + bounds + ", server: \"127.0.0.1:" + std::to_string(port_) + "\"}";
   }
   void write(std::string const& hosts) {
     std::ofstream(file() + ".new") << hosts;
@@ -281,9 +282,10 @@ class name_server {
     if (process_ == 0) {
       auto const port = "--port=" + std::to_string(port_);
       auto const hosts = "--addn-hosts=" + file();
+      auto const good_for = "--local-ttl=" + std::to_string(time_to_live_);
       ::execl("/usr/sbin/dnsmasq", "dnsmasq", "--keep-in-foreground", "--no-resolv", "--no-hosts",
               "--no-poll", ::geteuid() == 0 ? "--user=root" : "--no-daemon", "--local=/test/",
-              "--local-ttl=1", "--conf-file=/dev/null", "--listen-address=127.0.0.1",
+              good_for.c_str(), "--conf-file=/dev/null", "--listen-address=127.0.0.1",
               "--bind-interfaces", "--pid-file=", port.c_str(), hosts.c_str(), nullptr);
       ::_exit(127);
     }
@@ -324,6 +326,7 @@ class name_server {
     return ::ntohs(address.sin_port);
   }
 
+  int time_to_live_;
   std::uint16_t port_;
   std::string folder_;
   pid_t process_ = -1;
@@ -389,6 +392,36 @@ TEST(gateway_names, that_never_were_looked_up_get_503_and_do_not_stop_the_start)
   expect_eventually([&] { return with.get("/").status() == 200; }, "now the name is known");
 }
 
+TEST(gateway_names, are_looked_up_again_within_bounds_whatever_their_time_to_live) {
+  if (!name_server::is_installed()) {
+    GTEST_SKIP() << "there is no dnsmasq";
+  }
+  serving_origin const api(response("200 OK", "well"));
+  auto const port = api.url().substr(api.url().rfind(':'));
+  name_server names(3600);
+  names.write("127.0.0.1 often.test\n127.0.0.1 seldom.test\n");
+  auto const often = "http://often.test" + port;
+  auto const seldom = "http://seldom.test" + port;
+  gateway const with("upstreams: {often: {servers: [\"" + often + "\"]" +
+                     names.resolve("min: 100ms, max: 200ms") + "}, seldom: {servers: [\"" + seldom +
+                     "\"]" + names.resolve("min: 1h, max: 2h") +
+                     "}}\nroutes: [{match: {path: /often/**}, upstream: often}, "
+                     "{match: {path: /**}, upstream: seldom}]\n");
+  auto const is_up = [&](std::string const& name, std::string const& server) {
+    return with.metric("tidegate_upstream_up{upstream=\"" + name + "\",server=\"" + server +
+                       "\"}") == 1;
+  };
+  expect_eventually(
+      [&] {
+        return is_up("often", often + "#127.0.0.1") && is_up("seldom", seldom + "#127.0.0.1");
+      },
+      "both names are known");
+  names.write("127.0.0.3 often.test\n127.0.0.3 seldom.test\n");
+  expect_eventually([&] { return is_up("often", often + "#127.0.0.3"); },
+                    "it is asked for after 200ms, though the answer is good for an hour");
+  EXPECT_TRUE(is_up("seldom", seldom + "#127.0.0.1")) << "it is not asked for within the hour";
+}
+
 TEST(gateway_names, of_the_hosts_file_need_no_name_server) {
   serving_origin const api(response("200 OK", "well"));
   auto const port = api.url().substr(api.url().rfind(':'));
@@ -449,6 +482,54 @@ TEST(gateway_outlier, never_ejects_the_last_server) {
   }
   EXPECT_EQ(with.metric(up_of(one.url())) + with.metric(up_of(two.url())), 0) << "both are down";
   EXPECT_GT(one.requests() + two.requests(), 19U) << "and one is used";
+}
+
+TEST(gateway_outlier, ejects_for_twice_as_long_each_time) {
+  serving_origin const well(response("200 OK", "well"));
+  std::vector<std::chrono::steady_clock::time_point> asked;  // read behind `requests()`
+  asked.reserve(100);
+  serving_origin const sick([&](message const&) {
+    asked.push_back(std::chrono::steady_clock::now());
+    return response("500 Internal Server Error", "sick");
+  });
+  gateway const with(upstream("\"" + sick.url() + "\", \"" + well.url() + "\"",
+                              ", outlier: {failures: 1, eject: 100ms}"));
+  expect_eventually(
+      [&] {
+        (void)with.get("/");
+        return sick.requests() >= 4;
+      },
+      "it is asked again each time it comes back");
+  EXPECT_GE(asked[1] - asked[0], 100ms);
+  EXPECT_GE(asked[2] - asked[1], 200ms);
+  EXPECT_GE(asked[3] - asked[2], 400ms);
+}
+
+TEST(gateway_outlier, gives_a_server_that_comes_back_little_at_first) {
+  serving_origin const well(response("200 OK", "well"));
+  std::atomic<bool> is_sick = true;
+  serving_origin const back([&](message const&) {
+    return is_sick.exchange(false) ? response("500 Internal Server Error", "sick")
+                                   : response("200 OK", "back");
+  });
+  gateway const with(upstream("\"" + back.url() + "\", \"" + well.url() + "\"",
+                              ", outlier: {failures: 1, eject: 100ms}"));
+  expect_eventually(
+      [&] {
+        (void)with.get("/");
+        return back.requests() >= 2;
+      },
+      "it comes back");
+  auto const begun = std::chrono::steady_clock::now();
+  auto const before = back.requests();
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(with.get("/").status(), 200);
+  }
+  // All of its share it has after ten seconds; a tenth of it in the first.
+  if (std::chrono::steady_clock::now() - begun < 2s) {
+    EXPECT_LE(back.requests() - before, 10U);
+  }
+  EXPECT_GE(back.requests() - before, 1U);
 }
 
 TEST(gateway_outlier, may_be_off) {

@@ -1102,5 +1102,52 @@ TEST(gateway_extended_connect, keeps_a_thousand_open_in_little_memory) {
   expect_tunnels(under_test, 0);
 }
 
+TEST(gateway_extended_connect, keeps_a_thousand_open_towards_servers_of_http_2) {
+  constexpr std::size_t count = test_support::sanitized ? 100 : 1'000;
+  if (!may_open_files(8 * count)) {
+    GTEST_SKIP() << "the system allows too few open files";
+  }
+  origin api;
+  gateway const under_test(
+      "upstreams: {api: {servers: [\"" + api.url() +
+      "\"], http2: true}}\nhttp: {max-connections: 2000}\n"
+      "policies: {slots: {quota: 9999, unit: concurrent-requests}}\n"
+      "routes: [{match: {path: /**}, upstream: api, upgrade: [websocket], limits: [slots]}]\n");
+  std::vector<connection> clients;
+  std::vector<raw_server> servers;
+  std::vector<std::uint32_t> streams;
+  auto const open = [&] {
+    clients.push_back(under_test.connect());
+    clients.back().send(asked);
+    if (streams.size() % streams_of_one == 0) {
+      servers.emplace_back(api.accept(), takes_connect);
+    }
+    streams.push_back(servers.back().read_request().stream);
+    servers.back().answer(streams.back());
+    EXPECT_EQ(clients.back().read_response().status(), 101);
+  };
+  open();
+  auto const before = under_test.own_memory();
+  for (std::size_t i = 0; i < count; ++i) {
+    open();
+  }
+  EXPECT_EQ(under_test.metric("tidegate_tunnels_open"), static_cast<double>(count + 1));
+  auto const now = under_test.own_memory();
+  auto const each = now < before ? 0 : (now - before) / count;
+  std::cout << count << " idle tunnels towards HTTP/2: " << each << " octets each\n";
+  if (!test_support::sanitized) {
+    EXPECT_LE(each, 2048U);
+  }
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    servers[i / streams_of_one].send(data, 0, streams[i], "a");
+  }
+  for (auto& client : clients) {
+    EXPECT_EQ(client.read(1), "a");
+  }
+  clients.clear();
+  servers.clear();  // each side has ended, and not only the clients'
+  expect_tunnels(under_test, 0);
+}
+
 }  // namespace
 }  // namespace tidegate::e2e

@@ -21,6 +21,7 @@ enum frame_type : std::uint8_t {
   ping = 6,
   goaway = 7,
   window_update = 8,
+  continuation = 9,
 };
 
 struct frame {
@@ -171,7 +172,15 @@ class raw_server : public raw_frames {
 
   using request = field_block;
   /// The next HEADERS, whatever comes before it: those of a request, or trailers.
-  auto read_request() -> request { return decode(read(headers)); }
+  auto read_request() -> request {
+    auto head = read(headers);
+    while ((head.flags & 4U) == 0) {
+      auto const more = read(continuation);
+      head.payload.append(more.payload);
+      head.flags |= more.flags & 4U;
+    }
+    return decode(head);
+  }
   /// `:status: 200` and more fields, as HPACK writes them.
   void answer(std::uint32_t stream, bool last = false, std::string_view block = {}) {
     send(headers, last ? 5 : 4, stream, "\x88" + std::string(block));

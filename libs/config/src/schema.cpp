@@ -8,6 +8,8 @@
 #include <tidegate/base/ascii.hpp>
 #include <tidegate/json/string.hpp>
 
+#include <algorithm>
+
 namespace tidegate::gateway {
 
 namespace {
@@ -59,11 +61,17 @@ auto value_schemas(option const& rule) -> std::vector<std::string> {
   }
 }
 
+auto is_number(std::string_view text) -> bool {
+  return !text.empty() && std::ranges::all_of(text, is_digit);
+}
+
+/// What YAML takes for a boolean or a number may be a word here.
 auto words_schema(std::string_view words) -> std::string {
   std::string out;
   for (auto const word : split_words(words)) {
     out += out.empty() ? "" : ",";
     out += word == "true" || word == "false" ? std::string(word) : json(word);
+    out += is_number(word) ? "," + std::string(word) : "";
   }
   return R"({"enum":[)" + out + "]}";
 }
@@ -111,9 +119,7 @@ auto members_schema(std::string_view path) -> std::string {
 auto option_schema(option const& rule) -> std::string {
   // YAML reads `default: 5` as a number and `default: true` as a boolean; JSON says so by the type.
   bool const bare = rule.type == option_type::boolean || rule.initial == "true" ||
-                    rule.initial == "false" ||
-                    (rule.type == option_type::integer && !rule.initial.empty() &&
-                     is_digit(rule.initial.front()));
+                    rule.initial == "false" || is_number(rule.initial);
   auto const initial = rule.initial.empty() ? std::string()
                                             : R"(,"default":)" + (bare ? std::string(rule.initial)
                                                                        : json(rule.initial));

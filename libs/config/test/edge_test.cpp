@@ -679,8 +679,32 @@ TEST(config_edge, refuses_options_that_mean_nothing_beside_others) {
        {"1:26: redirect-to-https: only for a listener without \"tls\""}},
       {"cors_for_all_routes",
        "cors: {}\nroutes: [{match: {}, service: echo}]\n",
-       {"1:1: unknown key \"cors\""}},
+       {"1:1: unknown key \"cors\"; did you mean \"cors of a route\"? (expected listen"}},
+      {"a_prefix_of_the_route",
+       file_with("strip-prefix: /v1"),
+       {"4:10: unknown key \"strip-prefix\"; did you mean \"rewrite: {strip-prefix: ...}\"? ("}},
   });
+}
+
+TEST(config_edge, warns_of_what_is_allowed_and_means_nothing) {
+  auto const warnings = [](std::string const& text) {
+    std::vector<std::string> found;
+    if (auto const made = parse_config(text, "t")) {
+      for (auto const& each : made->warnings) {
+        found.push_back(to_string(each).substr(2));
+      }
+    }
+    return found;
+  };
+  EXPECT_THAT(
+      warnings(file_with("allow: [10.1.0.0/16, 192.0.2.1], deny: [10.0.0.0/8, 10.1.1.0/24]")),
+      ElementsAre("4:17: allow: \"10.1.0.0/16\" lets nothing in: \"deny\" has "
+                  "\"10.0.0.0/8\""));
+  EXPECT_THAT(warnings(file_with("allow: 10.0.0.0/8, deny: 10.1.0.0/16")), IsEmpty());
+  EXPECT_THAT(warnings("routes:\n- {match: {methods: [GET]}, service: echo, cors: {origins: '*', "
+                       "methods: [GET, PUT]}}\n"),
+              ElementsAre("2:74: methods: the match of the route does not have \"PUT\", so no page "
+                          "can use it here"));
 }
 
 TEST(config_edge, refuses_matches_that_no_request_meets) {
@@ -752,6 +776,7 @@ TEST(config_edge, shows_effective_values_without_credentials) {
 
 TEST(config_edge, has_a_schema_that_takes_numbers_for_text) {
   auto const schema = config_json_schema();
+  EXPECT_THAT(schema, HasSubstr(R"("enum":["301",301,"302",302,)"));
   EXPECT_THAT(schema,
               HasSubstr(R"("additionalProperties":{"type":["string","number","boolean"]})"));
 }

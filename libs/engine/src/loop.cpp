@@ -81,8 +81,10 @@ auto loop::watch(descriptor const& socket, watched& who) -> result<void, system_
   return control(EPOLL_CTL_ADD, socket, who, all_events);
 }
 
-auto loop::watch_shared(descriptor const& socket, watched& who) -> result<void, system_error> {
-  return control(EPOLL_CTL_ADD, socket, who, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE);
+auto loop::watch_listening(descriptor const& socket, watched& who, bool shared)
+    -> result<void, system_error> {
+  return control(EPOLL_CTL_ADD, socket, who,
+                 shared ? std::uint32_t{EPOLLIN} | EPOLLEXCLUSIVE : std::uint32_t{EPOLLIN});
 }
 
 void loop::unwatch(descriptor const& socket) noexcept {

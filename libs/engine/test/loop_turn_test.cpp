@@ -156,19 +156,21 @@ TEST(engine_loop_shared, tells_one_of_the_loops_that_share_a_listening_socket) {
   auto const b = loop::make();
   counting who_a(**a);
   counting who_b(**b);
-  ASSERT_TRUE((*a)->watch_shared(*first, who_a).has_value());
-  ASSERT_TRUE((*b)->watch_shared(*second, who_b).has_value());
+  ASSERT_TRUE((*a)->watch_listening(*first, who_a, true).has_value());
+  ASSERT_TRUE((*b)->watch_listening(*second, who_b, true).has_value());
   auto const client = connect_to(*local_address(*first));
   ASSERT_TRUE(client.has_value());
   (*a)->turn(60s);
   EXPECT_EQ(who_a.told, 1);
+  (*a)->turn(60s);
+  EXPECT_EQ(who_a.told, 2);  // of what still waits
 
   // The socket lives on in the other descriptor: closing alone would not end what is told of it.
   (*b)->unwatch(*second);
   second->close();
   auto const other = connect_to(*local_address(*first));
   (*a)->turn(60s);
-  EXPECT_EQ(who_a.told, 2);
+  EXPECT_EQ(who_a.told, 3);
   (*b)->turn(0ms);
   EXPECT_EQ(who_b.told, 0);
 }

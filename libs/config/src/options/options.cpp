@@ -5,6 +5,7 @@
 #include <tidegate/config/values.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
 #include <utility>
@@ -94,7 +95,33 @@ constexpr std::pair<std::string_view, std::string_view> known_elsewhere[] = {
     {"", "plugins"},
 };
 
+/// Keys that people write one level too high, or know by another name, with what this file has.
+struct moved_key {
+  std::string_view parent;
+  std::string_view key;
+  std::string_view instead;
+};
+
+constexpr auto moved_keys = std::to_array<moved_key>({
+    {"", "cors", "cors of a route"},
+    {"", "ipv6-prefix", "client-ip: {ipv6-prefix: ...}"},
+    {"routes", "headers", "headers of match, request or response"},
+    {"routes", "strip-prefix", "rewrite: {strip-prefix: ...}"},
+    {"routes", "add-prefix", "rewrite: {add-prefix: ...}"},
+    {"routes", "hsts", "response: {hsts: ...}"},
+    {"routes", "path", "match: {path: ...}"},
+    {"routes", "host", "match: {host: ...}"},
+    {"routes", "methods", "match: {methods: ...}"},
+});
+
 }  // namespace
+
+auto find_instead(std::string_view parent, std::string_view key) -> std::string_view {
+  auto const found = std::ranges::find_if(moved_keys, [&](moved_key const& known) {
+    return known.parent == parent && known.key == key;
+  });
+  return found == moved_keys.end() ? std::string_view() : found->instead;
+}
 
 auto is_known_elsewhere(std::string_view parent, std::string_view key) -> bool {
   return std::ranges::find(known_elsewhere, std::pair(parent, key)) != std::end(known_elsewhere);

@@ -108,6 +108,10 @@ struct option {
 /// not have under any name.
 [[nodiscard]] auto is_known_elsewhere(std::string_view parent, std::string_view key) -> bool;
 
+/// What this version has in the place of a key that it does not have in that mapping; empty when
+/// nothing is known.
+[[nodiscard]] auto find_instead(std::string_view parent, std::string_view key) -> std::string_view;
+
 /// What stands between the `|` of `words`, `forms` or `later`.
 [[nodiscard]] auto split_words(std::string_view words) -> std::vector<std::string_view>;
 

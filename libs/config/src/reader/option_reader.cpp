@@ -166,9 +166,12 @@ void option_reader::check_key(yaml_node const& key, std::string_view parent,
         known.push_back(rule->key());
       }
     }
+    auto const instead = find_instead(parent, key.text);
     auto const missing = missing_in(key.text, known);
     fault(key.place, "unknown key " + shown(key.text) +
-                         (missing.empty() ? did_you_mean(key.text, known) : missing) +
+                         (!instead.empty()  ? "; did you mean " + shown(instead) + "?"
+                          : missing.empty() ? did_you_mean(key.text, known)
+                                            : missing) +
                          expected(keys_of(parent)));
   }
 }

@@ -78,7 +78,8 @@ void check_names(option_reader& in, section const& from, std::string_view key,
   }
 }
 
-void read_cors(option_reader& in, section const& from, cors_config& made) {
+void read_cors(option_reader& in, section const& from, request_match const& match,
+               cors_config& made) {
   read_origins(in, from, made);
   refuse_empty_list(in, from, "methods", "at least one method, or no \"methods\" for the default");
   refuse_empty_list(in, from, "headers", "at least one header, or no \"headers\" for the default");
@@ -88,8 +89,33 @@ void read_cors(option_reader& in, section const& from, cors_config& made) {
   check_names(in, from, "methods", made.methods);
   check_names(in, from, "headers", made.headers);
   check_names(in, from, "expose", made.expose);
+  for (auto const& method : made.methods) {
+    if (!match.methods.empty() && std::ranges::find(match.methods, method) == match.methods.end()) {
+      in.warn(from.place_of("methods"), "methods: the match of the route does not have " +
+                                            shown(method) + ", so no page can use it here");
+    }
+  }
   if (made.max_age % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
     in.fault(from.place_of("max-age"), "max-age: must be whole seconds" + expected("e.g. 10m"));
+  }
+}
+
+// ---- networks ----
+
+void check_networks(option_reader& in, section const& from, route_config const& route) {
+  refuse_empty_list(in, from, "allow", "at least one network, or no \"allow\" for all addresses");
+  refuse_empty_list(in, from, "deny", "at least one network, or no \"deny\" for none");
+  refuse_too_many(in, from, "allow", route.allow.size(), networks_max);
+  refuse_too_many(in, from, "deny", route.deny.size(), networks_max);
+  for (auto const& allowed : route.allow) {
+    auto const denied = std::ranges::find_if(route.deny, [&](http::cidr const& network) {
+      return network.prefix_length <= allowed.prefix_length && network.contains(allowed.address);
+    });
+    if (denied != route.deny.end()) {
+      in.warn(from.place_of("allow"), "allow: " + shown(to_string(allowed)) +
+                                          " lets nothing in: \"deny\" has " +
+                                          shown(to_string(*denied)));
+    }
   }
 }
 
@@ -189,7 +215,7 @@ void refuse_without_upstream(option_reader& in, section const& from, route_confi
 
 void read_edge(option_reader& in, section const& from, route_config& route) {
   if (route.cors) {
-    read_cors(in, from.under("cors"), *route.cors);
+    read_cors(in, from.under("cors"), route.match, *route.cors);
   }
   read_field_rules(in, from, route);
   if (route.rewrite) {
@@ -201,10 +227,7 @@ void read_edge(option_reader& in, section const& from, route_config& route) {
   if (route.respond) {
     read_respond(in, from.under("respond"), *route.respond);
   }
-  refuse_empty_list(in, from, "allow", "at least one network, or no \"allow\" for all addresses");
-  refuse_empty_list(in, from, "deny", "at least one network, or no \"deny\" for none");
-  refuse_too_many(in, from, "allow", route.allow.size(), networks_max);
-  refuse_too_many(in, from, "deny", route.deny.size(), networks_max);
+  check_networks(in, from, route);
   refuse_without_upstream(in, from, route);
 }
 

@@ -66,7 +66,10 @@ void http1_connection::ready(engine::readiness what) {
 
 auto http1_connection::may_read() const -> bool {
   switch (phase_) {
-    case phase::head: return in_.size() < worker::input_octets_max && may_begin();
+    case phase::head:
+      return (in_.size() < worker::input_octets_max ||
+              in_.size() <= worker_.current->active->head_limits.head_octets_max) &&
+             may_begin();
     case phase::body: return !exchange_->is_above_high_watermark();
     case phase::tunnel: return tunnel_->reads_client();
     case phase::skipping:

@@ -17,6 +17,9 @@ using namespace std::chrono_literals;
 
 /// When to try again what the system had no means for.
 constexpr auto accept_again_after = 100ms;
+/// Where turns are shorter, one connection is taken in each, so that no call is made to learn that
+/// no other waits. Where they are longer, too many would wait meanwhile.
+constexpr auto short_turn = 250us;
 /// What is taken of a queue before it is closed: more than any queue holds, and yet an end where
 /// connections come faster than they are taken.
 constexpr std::size_t last_accepted_max = 65'536;
@@ -42,8 +45,18 @@ listener::~listener() {
 }
 
 auto listener::start(bool shared) -> bool {
-  return (shared ? worker_.loop.watch_shared(socket_, *this) : worker_.loop.watch(socket_, *this))
-      .has_value();
+  shared_ = shared;
+  return watch();
+}
+
+auto listener::watch() -> bool {
+  return worker_.loop.watch_listening(socket_, *this, shared_).has_value();
+}
+
+/// What waits in the queue would be told of in each turn.
+void listener::pause() {
+  worker_.loop.unwatch(socket_);
+  set(worker_.loop.timers(), worker_.loop.now() + accept_again_after);
 }
 
 void listener::use(active_config const& active) {
@@ -58,28 +71,27 @@ void listener::use(active_config const& active) {
 }
 
 void listener::ready(engine::readiness /*what*/) {
-  accept_all();
+  auto const now = worker_.loop.now();
+  auto const turn = told_at_ == instant::min() ? short_turn : now - told_at_;
+  told_at_ = now;
+  accept(turn < short_turn ? 1 : last_accepted_max);
 }
 
 void listener::accept_last() {
-  accept_all(last_accepted_max);
+  accept(last_accepted_max);
 }
 
-/// What waits in the queue is not told of again.
 void listener::out_of_memory() {
-  set(worker_.loop.timers(), worker_.loop.now() + accept_again_after);
+  pause();
 }
 
 void listener::expired() {
-  try {
-    accept_all();
-  } catch (std::bad_alloc const&) {
-    out_of_memory();
-    throw;
+  if (!watch()) {
+    set(worker_.loop.timers(), worker_.loop.now() + accept_again_after);
   }
 }
 
-void listener::accept_all(std::size_t count_max) {
+void listener::accept(std::size_t count_max) {
   for (std::size_t i = 0; i < count_max; ++i) {
     sockaddr_storage storage{};
     socklen_t size = sizeof storage;
@@ -90,10 +102,9 @@ void listener::accept_all(std::size_t count_max) {
     } else if (errno == EAGAIN) {
       return;
     } else if (errno != ECONNABORTED && errno != EINTR) {
-      // Most likely no descriptor is left, and nothing tells when there is one for what waits in
-      // the queue.
+      // Most likely no descriptor is left, and nothing tells when there is one.
       worker_.metrics->accept_failures.add();
-      set(worker_.loop.timers(), worker_.loop.now() + accept_again_after);
+      pause();
       return;
     }
   }

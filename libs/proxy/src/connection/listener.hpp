@@ -23,13 +23,17 @@ class listener final : public engine::watched, private engine::timer {
   void ready(engine::readiness what) override;
   void out_of_memory() override;
   void expired() override;
-  void accept_all(std::size_t count_max = std::numeric_limits<std::size_t>::max());
+  [[nodiscard]] auto watch() -> bool;
+  void pause();
+  void accept(std::size_t count_max);
   void take(engine::descriptor socket, http::ip_address const& peer);
   void begin(worker::client_place at, engine::descriptor socket, http::ip_address const& peer);
 
   worker& worker_;
   engine::descriptor socket_;
   std::string address_;  // as it is configured
+  bool shared_ = false;
+  instant told_at_{instant::min()};  // that a connection waits
   std::optional<engine::tls_context> tls_;
   bool http2_ = true;
   bool proxy_protocol_ = false;

@@ -328,6 +328,13 @@ void forward_phase::upstream_done(std::string_view trailers) {
 
 void forward_phase::upstream_failed(upstream_failure why, std::string unsent) {
   bool const was_started = std::exchange(upstream_, nullptr) != nullptr;
+  if (why == upstream_failure::busy && was_started) {
+    // The server takes fewer requests by that connection than were thought: it was not sent.
+    --tries_;
+    request_ = std::move(unsent);
+    send(false);
+    return;
+  }
   auto& context = owner_.context();
   context.reason = reason_of(why);
   if (head_sent_) {

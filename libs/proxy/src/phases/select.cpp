@@ -8,6 +8,7 @@
 #include "phases/tunnel/upgrade.hpp"
 
 #include <tidegate/base/ascii.hpp>
+#include <tidegate/http/field.hpp>
 #include <tidegate/http/path_readings.hpp>
 #include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
@@ -29,10 +30,10 @@ class head_details final : public request_details {
   explicit head_details(wire::request_head const& head) : head_(head) {}
 
   [[nodiscard]] auto has_header(value_match const& wanted) const noexcept -> bool override {
-    return std::ranges::any_of(head_.fields(), [&](wire::field_view const& line) {
-      return equal_ignoring_case(line.name, wanted.name) &&
-             (!wanted.value || line.value == *wanted.value);
+    bool const is_there = has_line(wanted.name, [&](std::string_view value) {
+      return !wanted.value || value == *wanted.value;
     });
+    return is_there || (head_.method() == wire::method::options && will_have(wanted.name));
   }
   [[nodiscard]] auto has_parameter(value_match const& wanted) const noexcept -> bool override {
     auto query = head_.query();
@@ -41,6 +42,26 @@ class head_details final : public request_details {
   }
 
  private:
+  template <class Meets>
+  [[nodiscard]] auto has_line(std::string_view name, Meets meets) const noexcept -> bool {
+    return std::ranges::any_of(head_.fields(), [&](wire::field_view const& line) {
+      return equal_ignoring_case(line.name, name) && meets(line.value);
+    });
+  }
+  /// A preflight names the headers of the request that it is for, and not their values (Fetch,
+  /// section 3.3.2). It takes the route that one with the right values would take.
+  [[nodiscard]] auto will_have(std::string_view name) const noexcept -> bool {
+    return has_line("access-control-request-method", [](std::string_view) { return true; }) &&
+           has_line("access-control-request-headers", [&](std::string_view names) {
+             while (!names.empty()) {
+               if (equal_ignoring_case(http::take_element(names), name)) {
+                 return true;
+               }
+             }
+             return false;
+           });
+  }
+
   wire::request_head const& head_;
 };
 

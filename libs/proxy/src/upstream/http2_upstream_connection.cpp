@@ -71,8 +71,12 @@ void http2_upstream_connection::count_waiting() {
 
 auto http2_upstream_connection::has_room() const -> bool {
   return !use_.is_check && phase_ <= phase::open && session_.takes_requests() &&
-         streams_.size() < session_.streams_max() &&
-         session_.pending_octets() <= pending_octets_max;
+         streams_.size() < streams_max() && session_.pending_octets() <= pending_octets_max;
+}
+
+auto http2_upstream_connection::streams_max() const -> std::size_t {
+  return session_.has_settings() ? session_.streams_max()
+                                 : std::min(session_.streams_max(), server_->http2_streams_max);
 }
 
 auto http2_upstream_connection::has_refused() const -> bool {
@@ -89,7 +93,8 @@ auto http2_upstream_connection::add_stream() -> http2_upstream_stream& {
   }
   made->position_ = streams_.size();
   made->follows_others_ = use_.answered;
-  made->is_told_ = phase_ != phase::connecting;
+  made->is_told_ = phase_ != phase::connecting && (session_.has_settings() || told_ == 0);
+  told_ += std::size_t{made->is_told_};
   streams_.push_back(std::move(made));
   if (streams_.size() == 1 && phase_ == phase::open) {
     set_deadline(pool_.target().settings->idle_timeout / 2);
@@ -118,6 +123,7 @@ auto http2_upstream_connection::release(http2_upstream_stream& stream) -> upstre
     place->position_ = done->position_;
   }
   streams_.pop_back();
+  told_ -= std::size_t{done->is_told_};
   if (streams_.empty() && phase_ == phase::open) {
     set_deadline(pool_.target().settings->idle_timeout);
     write_soon();  // or it is closed, if it takes no more of them
@@ -284,15 +290,40 @@ void http2_upstream_connection::handshake_is_done() {
   set_deadline(pool_.target().settings->idle_timeout / 2);
   pool_.note_protocol(*server_, true);
   use_.note(pool_.limit_, phase_ == phase::open && streams_.empty());
-  for (std::size_t i = 0; i < streams_.size() && phase_ == phase::open;) {
+  for (auto const& each : streams_) {
+    each->await_turn();
+  }
+  tell_waiting();
+  write_soon();
+}
+
+/// Until the server has said how many requests it takes there is only one: the others would be
+/// refused where they are more.
+void http2_upstream_connection::tell_waiting() {
+  auto const may_be_told = [this] {
+    return phase_ == phase::open &&
+           told_ < (session_.has_settings() ? session_.streams_max() : std::size_t{1});
+  };
+  for (std::size_t i = 0; i < streams_.size() && may_be_told();) {
     if (auto& each = *streams_[i]; std::exchange(each.is_told_, true)) {
       ++i;
     } else {
+      ++told_;
       each.connected();
       i = 0;  // what it leads to may have ended others
     }
   }
-  write_soon();
+}
+
+void http2_upstream_connection::fail_waiting() {
+  auto const why =
+      session_.streams_max() > 0 ? upstream_failure::busy : upstream_failure::refused_stream;
+  for (std::size_t i = 0; i < streams_.size() && phase_ == phase::open;) {
+    if (auto& each = *streams_[i++]; !each.is_told_) {
+      fail(each, why, {}, false);
+      i = 0;  // what it leads to may have ended others
+    }
+  }
 }
 
 void http2_upstream_connection::read() {
@@ -320,7 +351,12 @@ void http2_upstream_connection::read() {
       fail_all(upstream_failure::malformed, {});
       return;
     }
-    if (!session_.takes_requests() || (session_.has_settings() && !had_settings)) {
+    if (session_.has_settings() && !had_settings) {
+      server_->http2_streams_max = std::max<std::size_t>(session_.streams_max(), 1);
+      settle_unsent();
+      tell_waiting();
+      fail_waiting();
+    } else if (!session_.takes_requests()) {
       settle_unsent();
     }
   }
@@ -348,7 +384,7 @@ void http2_upstream_connection::settle_unsent() {
                                     : upstream_failure::refused_stream,
            {}, false);
       i = 0;  // what it leads to may have ended others
-    } else if (!each.kept_.empty()) {
+    } else if (each.is_told_ && !each.kept_.empty()) {
       each.open();
     }
   }
@@ -483,6 +519,7 @@ void http2_upstream_connection::fail_all(upstream_failure why, std::string const
     (void)transport_.write(out_.append(last));
   }
   auto failed = std::exchange(streams_, {});
+  told_ = 0;
   for (auto& each : failed) {
     each->cancel();
     if (each->stream_ != nullptr) {

@@ -74,6 +74,12 @@ class http2_upstream_connection final : public engine::watched,
   void wake();
   void resume_full();
   void settle_unsent();
+  /// How many streams there may be, as far as is known.
+  [[nodiscard]] auto streams_max() const -> std::size_t;
+  /// Lets requests go that wait for the connection, as many as the server takes.
+  void tell_waiting();
+  /// Those that are too many have another connection chosen.
+  void fail_waiting();
   /// What is given to clients goes by one buffer: before another one is given something, the last
   /// one is flushed.
   void switch_to(http2_upstream_stream* next);
@@ -114,6 +120,7 @@ class http2_upstream_connection final : public engine::watched,
   http2_upstream_stream* fed_ = nullptr;  // what it was given is not flushed yet
   std::string out_;                       // what the socket has not taken
   std::size_t counted_ = 0;               // of what waits
+  std::size_t told_ = 0;                  // of the streams: that they may send
   std::vector<std::unique_ptr<http2_upstream_stream>> streams_;
   std::vector<std::unique_ptr<http2_upstream_stream>> spare_;
   std::vector<std::unique_ptr<http2_upstream_stream>> retired_;  // until the end of the turn

@@ -37,6 +37,8 @@ void http2_upstream_stream::start(upstream_user& user, wire::method method,
   started_ = connection_.worker_.loop.now();
   if (is_connected()) {
     await_answer();
+  } else if (connection_.phase_ == http2_upstream_connection::phase::open) {
+    await_turn();
   }
   if (!bytes.empty()) {
     send(bytes);
@@ -48,12 +50,12 @@ void http2_upstream_stream::start(upstream_user& user, wire::method method,
   }
 }
 
-auto http2_upstream_stream::is_connected() const noexcept -> bool {
-  return connection_.phase_ != http2_upstream_connection::phase::connecting;
-}
-
 void http2_upstream_stream::await_answer() {
   set_deadline(answer_timeout_of(user_, connection_.pool_.target().settings->timeout));
+}
+
+void http2_upstream_stream::await_turn() {
+  set_deadline(connection_.pool_.target().settings->connect_timeout);
 }
 
 void http2_upstream_stream::connected() {
@@ -238,7 +240,8 @@ void http2_upstream_stream::take_upgrade(wire::response_head const& head) {
   auto& connection = connection_;
   auto* const stream = stream_;
   tunnel_.is_open = true;
-  cancel();  // the tunnel has its own time
+  cancel();                   // the tunnel has its own time
+  std::string().swap(kept_);  // it may stay open for long
   auto const text = switching_head_of(head, websocket_accept_of(std::exchange(tunnel_.key, {})));
   auto& switching = connection.worker_.response;
   bool const is_sound =
@@ -309,6 +312,10 @@ void http2_upstream_stream::expired() {
     return;
   }
   if (user_ == nullptr) {
+    return;
+  }
+  if (!is_told_) {
+    connection_.fail(*this, upstream_failure::connect_timeout, {}, true);
     return;
   }
   if (answered_ && paused_) {  // it is the client that is slow, and has its own time

@@ -21,7 +21,7 @@ class http2_upstream_stream final : public upstream_stream, private engine::time
   ~http2_upstream_stream() override = default;
 
   void start(upstream_user& user, wire::method method, std::string_view bytes) override;
-  [[nodiscard]] auto is_connected() const noexcept -> bool override;
+  [[nodiscard]] auto is_connected() const noexcept -> bool override { return is_told_; }
   void await_answer() override;
   void send(std::string_view bytes) override;
   [[nodiscard]] auto is_above_high_watermark() const noexcept -> bool override;
@@ -45,7 +45,9 @@ class http2_upstream_stream final : public upstream_stream, private engine::time
   /// The same as an extended CONNECT (RFC 8441), once the server's settings are there.
   void open_tunnel(wire::http2_request request);
   void send_body(std::string_view bytes);
-  /// The connection has come about.
+  /// The connection has come about, and whether it takes this request is not known yet.
+  void await_turn();
+  /// It does.
   void connected();
 
   // What comes.
@@ -62,7 +64,7 @@ class http2_upstream_stream final : public upstream_stream, private engine::time
   std::size_t position_ = 0;              // among those of the connection
   wire::method method_ = wire::method::get;
   bool follows_others_ = false;    // the connection has brought answers before
-  bool is_told_ = false;           // that the connection is there
+  bool is_told_ = false;           // that the connection is there and takes it
   bool keeps_ = true;              // `kept_` is all of the request so far
   bool is_whole_ = false;          // so is what was sent
   bool answered_ = false;          // the head of the response has come

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -28,6 +29,8 @@ struct server_slot final : balance::candidate {
   std::vector<upstream_connection*> idle;
   std::vector<http2_upstream_connection*> http2;
   bool speaks_http2 = false;  ///< as far as is known
+  /// How many requests at once it took on the last new connection.
+  std::size_t http2_streams_max = std::numeric_limits<std::size_t>::max();
   bool is_listed = true;
   std::size_t connections = 0;
 

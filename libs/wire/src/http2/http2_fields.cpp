@@ -4,7 +4,10 @@
 #include "scan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -213,13 +216,62 @@ field_decoder::field_decoder() {
   inflater_.reset(made);
 }
 
-field_encoder::field_encoder(std::size_t table_octets_max) {
+/// nghttp2 describes the output of each block in memory that it takes and gives back. It is always
+/// the same here, so that a head costs no allocation.
+class field_encoder::spare_memory {
+ public:
+  [[nodiscard]] auto functions() -> nghttp2_mem* { return &functions_; }
+
+ private:
+  [[nodiscard]] auto is_room(void const* memory) const -> bool { return memory == room_.data(); }
+  [[nodiscard]] static auto of(void* user) -> spare_memory& {
+    return *static_cast<spare_memory*>(user);
+  }
+
+  static auto take(std::size_t octets, void* user) -> void* {
+    auto& spare = of(user);
+    if (octets > spare.room_.size() || std::exchange(spare.is_taken_, true)) {
+      return std::malloc(octets);  // NOLINT: of a library in C
+    }
+    return spare.room_.data();
+  }
+  static void give_back(void* memory, void* user) {
+    if (of(user).is_room(memory)) {
+      of(user).is_taken_ = false;
+    } else {
+      std::free(memory);  // NOLINT
+    }
+  }
+  static auto take_zeroed(std::size_t count, std::size_t octets, void* /*user*/) -> void* {
+    return std::calloc(count, octets);  // NOLINT
+  }
+  static auto take_again(void* memory, std::size_t octets, void* user) -> void* {
+    if (!of(user).is_room(memory)) {
+      return std::realloc(memory, octets);  // NOLINT
+    }
+    auto* const more = std::malloc(octets);  // NOLINT
+    if (more != nullptr) {
+      std::memcpy(more, memory, std::min(octets, of(user).room_.size()));
+      give_back(memory, user);
+    }
+    return more;
+  }
+
+  nghttp2_mem functions_{this, &take, &give_back, &take_zeroed, &take_again};
+  alignas(std::max_align_t) std::array<std::byte, 64> room_{};
+  bool is_taken_ = false;
+};
+
+field_encoder::field_encoder(std::size_t table_octets_max)
+    : memory_(std::make_unique<spare_memory>()) {
   nghttp2_hd_deflater* made = nullptr;
-  if (nghttp2_hd_deflate_new(&made, table_octets_max) != 0) {
+  if (nghttp2_hd_deflate_new2(&made, table_octets_max, memory_->functions()) != 0) {
     throw std::bad_alloc();
   }
   deflater_.reset(made);
 }
+
+field_encoder::~field_encoder() = default;
 
 void field_encoder::append(std::string& out, int status, std::string_view field_lines) {
   if (status == last_status_ && field_lines == last_lines_) {

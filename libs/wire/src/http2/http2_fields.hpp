@@ -70,6 +70,9 @@ class field_encoder {
  public:
   /// `table_octets_max` is what we want the peer to keep for us.
   explicit field_encoder(std::size_t table_octets_max);
+  field_encoder(field_encoder const&) = delete;
+  auto operator=(field_encoder const&) -> field_encoder& = delete;
+  ~field_encoder();
 
   /// Appends the block of a response, or of trailers when `status` is 0. `field_lines` are complete
   /// lines of HTTP/1.1.
@@ -83,9 +86,11 @@ class field_encoder {
   void rest();
 
  private:
+  class spare_memory;
   struct deleter {
     void operator()(nghttp2_hd_deflater* which) const { nghttp2_hd_deflate_del(which); }
   };
+  std::unique_ptr<spare_memory> memory_;  // outlives the deflater
   std::unique_ptr<nghttp2_hd_deflater, deleter> deflater_;
   /// Appends what the list of the thread has.
   void append_list(std::string& out);

@@ -74,12 +74,12 @@ class loop {
 
   /// Tells `who` when the descriptor can be read or written, until it is closed.
   [[nodiscard]] auto watch(descriptor const& socket, watched& who) -> result<void, system_error>;
-  /// The same for a listening socket that other loops watch too: one of them is told of each
-  /// connection.
-  [[nodiscard]] auto watch_shared(descriptor const& socket, watched& who)
+  /// Tells `who` of a listening socket in each turn in which a connection waits. With `shared`,
+  /// other loops watch it too, and one of them is told.
+  [[nodiscard]] auto watch_listening(descriptor const& socket, watched& who, bool shared)
       -> result<void, system_error>;
-  /// Ends `watch`. Only a descriptor that is shared needs it: the system forgets any other when it
-  /// is closed.
+  /// Ends `watch`. A descriptor that is shared needs it: the system forgets any other when it is
+  /// closed.
   void unwatch(descriptor const& socket) noexcept;
   /// From now on tells `who` instead of the one that was told before, also what it was told
   /// already.

@@ -170,7 +170,12 @@ void key_dispatch::drop() {
 
 void key_dispatch::upstream_failed(upstream_failure why, std::string /*unsent*/) {
   auto const self = phase_.shared_from_this();  // it may end in this call
-  upstream_ = nullptr;
+  bool const was_started = std::exchange(upstream_, nullptr) != nullptr;
+  if (why == upstream_failure::busy && was_started) {
+    // The server takes fewer requests by that connection than were thought: it was not sent.
+    take_connection(false);
+    return;
+  }
   failure_ = why;
   if (was_not_sent(why)) {
     failed_.add(server_);
