@@ -379,6 +379,37 @@ TEST_P(gateway_cors, replaces_what_the_upstream_says_of_origins_and_keeps_the_re
   EXPECT_EQ(theirs.field(allow_origin), "https://evil.example");
 }
 
+TEST_P(gateway_cors, stands_beside_rules_for_headers_redirects_and_networks) {
+  serving_origin const api(response("200 OK", "",
+                                    "Access-Control-Allow-Origin: *\r\nX-Mine: 1\r\n"
+                                    "X-Internal: 2\r\nX-Other: 3\r\nVary: Accept\r\n"));
+  gateway const with(
+      "upstreams: {api: \"" + api.url() +
+      "\"}\nroutes:\n"
+      "  - {match: {path: /a}, upstream: api, cors: &cors {origins: [\"" +
+      page +
+      "\"], expose: [X-Other]}, response: {set: {X-Mine: set}, add: {Vary: Cookie}, remove: "
+      "[X-Internal]}}\n"
+      "  - {match: {path: /old}, redirect: {to: \"https://new.example/\"}, cors: *cors}\n"
+      "  - {match: {path: /ok}, respond: {status: 200, body: ok}, cors: *cors}\n"
+      "  - {match: {path: /deny}, service: echo, deny: [127.0.0.0/8], cors: *cors}\n");
+  auto const changed = ask(with, {.lines = {from_page}});
+  expect_readable(changed, 200, "rules");
+  EXPECT_EQ(changed.count(allow_origin), 1U);
+  EXPECT_EQ(changed.field("X-Mine"), "set");
+  EXPECT_EQ(changed.field("X-Internal"), "(none)");
+  EXPECT_EQ(changed.field("X-Other"), "3");
+  EXPECT_EQ(changed.field("Vary"), "Accept, Cookie, Origin");
+  auto const moved = ask(with, {.path = "/old", .lines = {from_page}});
+  expect_readable(moved, 308, "redirect");
+  EXPECT_EQ(moved.field("Location"), "https://new.example/");
+  expect_readable(ask(with, {.path = "/ok", .lines = {from_page}}), 200, "respond");
+  expect_readable(ask(with, {.path = "/deny", .lines = {from_page}}), 403, "deny");
+  for (std::string const path : {"/a", "/old", "/ok"}) {
+    EXPECT_EQ(ask(with, preflight("GET", {}, path)).status(), 204) << path;
+  }
+}
+
 TEST_P(gateway_cors, says_in_a_replay_who_may_read_that) {
   data_folder const data;
   serving_origin const api(response("201 Created", "made",
