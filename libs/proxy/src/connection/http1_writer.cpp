@@ -58,12 +58,14 @@ void http1_writer::send_head(wire::response_head const& head, dropped_fields con
   wire::append_response_head(worker_.to_client, head, how);
 }
 
+  head_sent_ = true;
 void http1_writer::send_own_head(int status, std::string_view field_lines,
                                  std::optional<std::uint64_t> length) {
   auto& out = worker_.to_client;
   wire::append_status_line(out, status);
   out.append(field_lines);
   if (status == 204 || status == 304) {
+  head_sent_ = true;
     // It ends with its head, whatever comes behind it where HTTP/2 is spoken.
   } else if (length) {
     wire::append_field(out, "Content-Length", *length);

@@ -79,6 +79,7 @@ class http1_writer : protected engine::timer, protected client_stream {
   std::uint8_t minor_version_ = 1;
   bool keep_alive_ = true;
   bool is_head_request_ = false;
+  bool head_sent_ = false;  // of a response that goes on
   bool chunks_ = false;     // the body is framed here
   bool finishing_ = false;  // in a tunnel: nothing is sent but what waits
   bool may_skip_ = false;   // the rest of the body is worth reading for the sake of the connection
