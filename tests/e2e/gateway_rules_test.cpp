@@ -238,9 +238,41 @@ TEST(gateway_response_rules, say_strict_transport_security_to_clients_of_https_o
   serving_origin api(response("200 OK", "", "Strict-Transport-Security: max-age=1\r\n"));
   gateway const under_test(
       config_of(api.url(), "response: {hsts: 1h}", "trusted-proxies: [127.0.0.1]\n"));
-  EXPECT_EQ(under_test.get("/a").field("Strict-Transport-Security"), "max-age=1");
+  EXPECT_EQ(under_test.get("/a").count("Strict-Transport-Security"), 0U);
   EXPECT_EQ(under_test.get("/a", "X-Forwarded-Proto: https\r\n").field("Strict-Transport-Security"),
             "max-age=3600");
+}
+
+TEST(gateway_response_rules, say_strict_transport_security_in_the_first_refusals_too) {
+  serving_origin api(response("200 OK", ""));
+  gateway const under_test(config_of(
+      api.url(), "response: {hsts: 1h}, max-body: 10, cors: {origins: \"*\"}, deny: [127.0.0.9]",
+      "trusted-proxies: [127.0.0.0/8]\n"));
+  struct row {
+    std::string_view what, request;
+    int status;
+  };
+  for (auto const& [what, request, status] : {
+           row{"a body that is too large", "POST /a HTTP/1.1\r\nContent-Length: 11\r\n", 413},
+           row{"a preflight",
+               "OPTIONS /a HTTP/1.1\r\nOrigin: https://a.example\r\n"
+               "Access-Control-Request-Method: GET\r\n",
+               204},
+           row{"one that is refused",
+               "OPTIONS /a HTTP/1.1\r\nOrigin: https://a.example\r\n"
+               "Access-Control-Request-Method: BREW\r\n",
+               403},
+           row{"an address", "GET /a HTTP/1.1\r\nX-Forwarded-For: 127.0.0.9\r\n", 403},
+       }) {
+    for (std::string const scheme : {"https", "http"}) {
+      auto const answer = under_test.ask(std::string(request) +
+                                         "Host: a\r\nX-Forwarded-Proto: " + scheme + "\r\n\r\n");
+      EXPECT_EQ(answer.status(), status) << what;
+      EXPECT_EQ(answer.field("Strict-Transport-Security"),
+                scheme == "https" ? "max-age=3600" : "(none)")
+          << what;
+    }
+  }
 }
 
 // ---- networks ----

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/proxy/route_edge.hpp>
 
+#include <string_view>
+
 namespace tidegate::gateway {
+
+namespace {
+
+constexpr std::string_view hsts_name = "Strict-Transport-Security";
+
+}  // namespace
 
 auto make_route_edge(route_config const& settings, config const& all)
     -> std::shared_ptr<route_edge const> {
@@ -21,13 +29,18 @@ auto make_route_edge(route_config const& settings, config const& all)
                       !settings.allow.empty()};
   }
   made->request = field_edits(settings.request);
-  made->response = field_edits(settings.response);
   if (settings.hsts) {
     made->has_hsts = true;
     auto by_https = settings.response;
     by_https.set.push_back(
-        {"Strict-Transport-Security", "max-age=" + std::to_string(settings.hsts->count())});
+        {std::string(hsts_name), "max-age=" + std::to_string(settings.hsts->count())});
     made->response_by_https = field_edits(by_https);
+    // What the upstream says of it must not be said over http (RFC 6797, section 7.2).
+    auto by_http = settings.response;
+    by_http.remove.emplace_back(hsts_name);
+    made->response = field_edits(by_http);
+  } else {
+    made->response = field_edits(settings.response);
   }
   if (settings.rewrite) {
     made->rewrite.emplace(*settings.rewrite, settings.match.path);

@@ -49,3 +49,6 @@ TEST(proxy_route_edge, says_strict_transport_security_by_https_only) {
 
 }  // namespace
 }  // namespace tidegate::gateway
+  lines = "strict-transport-security: max-age=1\r\n";  // of the upstream, by http
+  edge->response_to(false).apply(lines);
+  EXPECT_EQ(lines, "A: b\r\n");

@@ -154,7 +154,8 @@ inline constexpr auto edge_rows = std::to_array<option>({
     field<&route_config::hsts>(
         "routes.response.hsts", duration("", 0, 3660 * day).left_out("off"),
         "Tell browsers to use only HTTPS for this host for so long, in whole seconds "
-        "(Strict-Transport-Security: max-age). Sent over HTTPS only. `0s` ends it."),
+        "(Strict-Transport-Security: max-age). Sent over HTTPS only, in the place of that of the "
+        "upstream, which is removed over HTTP. `0s` ends it."),
 });
 
 }  // namespace tables

@@ -29,7 +29,7 @@ struct route_edge {
   std::optional<cors_rules> cors;
   std::optional<network_rules> networks;
   field_edits request;            ///< of what goes to the upstream
-  field_edits response;           ///< of every response of the route
+  field_edits response;           ///< of every response of the route, by http where it has hsts
   field_edits response_by_https;  ///< the same with Strict-Transport-Security
   bool has_hsts = false;          ///< so that it has to be known whether the client uses https
   std::optional<path_rewrite> rewrite;

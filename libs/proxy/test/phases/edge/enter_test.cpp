@@ -109,7 +109,7 @@ TEST(proxy_enter, notes_https_where_responses_say_so) {
     phase_fixture with(std::string(each.config) + route_with("response: {hsts: 365d}"));
     with.from = client_address(*http::parse_ip_address("192.0.2.1"), each.scheme);
     auto context = with.get(each.lines);
-    EXPECT_EQ(enter_edge(context, with.lines, with.texts()), step::next);
+    note_scheme(context, with.lines);
     EXPECT_EQ(context.terms.is_https, each.expected) << each.name;
   }
 }
