@@ -275,6 +275,33 @@ TEST(gateway_response_rules, say_strict_transport_security_in_the_first_refusals
   }
 }
 
+TEST(gateway_response_rules, take_what_they_change_out_of_interim_responses) {
+  data_folder data;
+  constexpr std::string_view hints =
+      "HTTP/1.1 103 Early Hints\r\nX-A: 1\r\nX-Internal: i\r\nLink: </a>\r\n\r\n";
+  for (std::string const more : {"", ", idempotency: {mode: required}"}) {
+    serving_origin api([&](message const&) { return std::string(hints) + response("200 OK", ""); });
+    gateway const under_test(
+        "data: " + data.path() + "\n" +
+        config_of(api.url(), "response: {set: {X-A: b}, remove: [X-Internal]}" + more));
+    auto client = under_test.connect();
+    client.send(post("\"k\""));
+    auto const interim = client.read_response();
+    EXPECT_EQ(interim.status(), 103) << more;
+    EXPECT_EQ(interim.count("X-A"), 0U) << more;
+    EXPECT_EQ(interim.count("X-Internal"), 0U) << more;
+    EXPECT_EQ(interim.field("Link"), "</a>") << more;
+    EXPECT_EQ(client.read_response().field("X-A"), "b") << more;
+
+    raw_client by_http2(under_test.connect());
+    by_http2.get(1);
+    auto const head = by_http2.decode(by_http2.read(headers)).fields;
+    EXPECT_THAT(head, HasSubstr(":status: 103\n")) << more;
+    EXPECT_THAT(head, HasSubstr("link: </a>\n")) << more;
+    EXPECT_THAT(head, Not(HasSubstr("x-internal"))) << more;
+  }
+}
+
 // ---- networks ----
 
 TEST(gateway_networks, refuse_before_auth_quotas_and_keys) {

@@ -39,7 +39,7 @@ class http1_writer : protected engine::timer, protected client_stream {
   ~http1_writer() override = default;
 
   // For the exchange.
-  void send_interim(wire::response_head const& head) override;
+  void send_interim(wire::response_head const& head, dropped_fields const& drop) override;
   void send_head(wire::response_head const& head, dropped_fields const& drop,
                  std::string_view field_lines) override;
   void send_own_head(int status, std::string_view field_lines,

@@ -479,7 +479,7 @@ void exchange::send_continue() {
   constexpr std::string_view interim = "HTTP/1.1 100 Continue\r\n\r\n";
   if (wire::parse_response_head(interim, 0, {}, context_.method, worker_.response).state ==
       wire::head_state::complete) {
-    client_->send_interim(worker_.response);
+    client_->send_interim(worker_.response, {});
   }
 }
 
