@@ -107,6 +107,25 @@ TEST(gateway_rewrite, leaves_logs_limits_and_the_base_path_of_servers) {
   EXPECT_THAT(under_test.output(), HasSubstr("\"/f/a\""));
 }
 
+TEST(gateway_rewrite, lets_no_path_out_of_the_path_of_a_server) {
+  data_folder data;
+  serving_origin api(says_target());
+  for (std::string const more : {"", ", idempotency: {mode: required}"}) {
+    gateway const under_test(
+        "data: " + data.path() + "\n" +
+        config_of(api.url() + "/base", "  - {match: {path: /**}, upstream: api" + more + "}\n"));
+    auto const seen = api.requests();
+    for (auto const* const target :
+         {"/..%2Fadmin", "/a/..%2f..%2Fadmin", "/..%5Cadmin", "/..;/admin", "/%2e%2e%2Fadmin"}) {
+      EXPECT_EQ(get(under_test, target).status(), 400) << target;
+      EXPECT_EQ(under_test.ask(post("\"k\"", "{}", target)).status(), 400) << target;
+    }
+    EXPECT_EQ(api.requests(), seen);
+    EXPECT_EQ(get(under_test, "/../a").body, "GET /base/a HTTP/1.1");
+    EXPECT_EQ(get(under_test, "/a%2Fb").body, "GET /base/a%2Fb HTTP/1.1");
+  }
+}
+
 TEST(gateway_rewrite, holds_for_keys_and_their_fingerprint_is_of_the_path_of_the_client) {
   data_folder data;
   serving_origin api(says_target());

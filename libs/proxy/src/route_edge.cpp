@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/proxy/route_edge.hpp>
 
+#include <algorithm>
 #include <string_view>
 
 namespace tidegate::gateway {
@@ -9,6 +10,19 @@ namespace {
 
 constexpr std::string_view hsts_name = "Strict-Transport-Security";
 
+/// Whether a server that the route sends to has a path that is put before that of requests.
+[[nodiscard]] auto has_base_path(route_config const& settings, config const& all) -> bool {
+  auto const has_one = [&all](std::size_t position) {
+    return position < all.upstreams.size() &&
+           std::ranges::any_of(all.upstreams[position].servers,
+                               [](upstream_server const& server) { return !server.path.empty(); });
+  };
+  return settings.service == route_service::upstream &&
+         (has_one(settings.upstream) || std::ranges::any_of(settings.split, [&](auto const& share) {
+            return has_one(share.upstream);
+          }));
+}
+
 }  // namespace
 
 auto make_route_edge(route_config const& settings, config const& all)
@@ -16,7 +30,7 @@ auto make_route_edge(route_config const& settings, config const& all)
   bool const has_networks = !settings.allow.empty() || !settings.deny.empty();
   bool const has_any = settings.cors || has_networks || !settings.request.empty() ||
                        !settings.response.empty() || settings.hsts || settings.rewrite ||
-                       settings.redirect;
+                       settings.redirect || has_base_path(settings, all);
   if (!has_any) {
     return nullptr;
   }
@@ -42,6 +56,7 @@ auto make_route_edge(route_config const& settings, config const& all)
   } else {
     made->response = field_edits(settings.response);
   }
+  made->has_base_path = has_base_path(settings, all);
   if (settings.rewrite) {
     made->rewrite.emplace(*settings.rewrite, settings.match.path);
   }

@@ -33,6 +33,9 @@ auto enter_edge(request_context& context, std::vector<std::string_view>& lines, 
       context.reply = path_refusal(texts);
       return step::answered;
     }
+  } else if (edge.has_base_path && may_have_dot_segments(context.path)) {
+    context.reply = path_refusal(texts);
+    return step::answered;
   }
   return step::next;
 }

@@ -16,7 +16,8 @@ namespace tidegate::gateway {
 void note_scheme(request_context& context, std::vector<std::string_view>& lines);
 
 /// Refuses a request on a route with rules before it costs anything: one of a network that may not
-/// ask, and one whose path cannot be rewritten. `lines` is room for the lines of one field.
+/// ask, and one whose path cannot be rewritten or could leave the path of a server. `lines` is room
+/// as above.
 [[nodiscard]] auto enter_edge(request_context& context, std::vector<std::string_view>& lines,
                               reply_texts texts) -> step;
 
