@@ -24,8 +24,8 @@ namespace tidegate::gateway {
                                                   &edge->response_to(context.terms.is_https));
 }
 
-/// What is not sent on of the fields of an upstream, besides `known`: of a 1xx too, to which nothing
-/// is added.
+/// What is not sent on of the fields of an upstream, besides `known`: of a 1xx too, to which
+/// nothing is added.
 [[nodiscard]] inline auto dropped_of(request_context const& context, wire::field_set known)
     -> dropped_fields {
   auto const* const edge = edge_of(context);

@@ -23,9 +23,9 @@ struct found_route {
   bool is_preflight = false;  ///< the route has `cors`, and answers it by that
 };
 
-/// `find` finds the route for a method, and of the request itself or of the one that a preflight is
-/// for. A preflight takes the route of that one; where it has no `cors`, the preflight is an OPTIONS
-/// like any other.
+/// `find` finds the route for a method, of the request itself or of the one that a preflight is
+/// for. A preflight takes the route of that one; where it has no `cors`, the preflight is an
+/// OPTIONS like any other.
 template <class Find>
 [[nodiscard]] auto find_route(request_context const& context, Find const& find) -> found_route {
   auto const method = context.head->method_text();

@@ -159,7 +159,7 @@ TEST_F(proxy_cors, answers_a_preflight_by_the_route_of_the_headers_that_it_annou
            {std::string(asks) + "x-versions\r\n", "first"},
            {"X-Version: 2\r\n", "second"},
            {"X-Version: 3\r\n", "first"},
-           {far + "x-version\r\n", "first"},  // nobody reads that far
+           {far + "x-version\r\n", "first"},  // behind the 128th name
        }) {
     ASSERT_EQ(preflight("/v", "GET", lines), step::answered) << lines;
     EXPECT_EQ(route(), expected) << lines;
@@ -172,7 +172,7 @@ TEST_F(proxy_cors, takes_what_is_announced_for_there_only_where_it_answers) {
   EXPECT_EQ(route(), "first");
   ASSERT_EQ(preflight("/v", "GET", std::string(secret) + "X-Secret: s\r\n"), step::next);
   EXPECT_EQ(route(), "hidden");
-  // Without Origin it is no preflight.
+  // Without Origin it is not a preflight.
   ASSERT_EQ(select("OPTIONS /v HTTP/1.1\r\nHost: h\r\nAccess-Control-Request-Method: GET\r\n"
                    "Access-Control-Request-Headers: x-version\r\n\r\n"),
             step::next);
