@@ -112,9 +112,10 @@ inline constexpr auto edge_rows = std::to_array<option>({
         "The methods that pages may use. A preflight for another one gets 403."),
     field<&cors_config::headers>(
         "routes.cors.headers",
-        header_name().one_or_list().left_out("Authorization, Content-Type, Idempotency-Key, Prefer, "
-                                             "the API key header of the route and the headers of "
-                                             "its match"),
+        header_name().one_or_list().left_out(
+            "Authorization, Content-Type, Idempotency-Key, Prefer, "
+            "the API key header of the route and the headers of "
+            "its match"),
         "The request headers that pages may set. A preflight for another one gets 403."),
     field<&cors_config::expose>(
         "routes.cors.expose", header_name().one_or_list().left_out("no more"),
