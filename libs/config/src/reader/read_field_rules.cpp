@@ -198,8 +198,10 @@ class rules_reader {
   std::map<std::string, std::size_t> lines_;  // of the names, in lower case
 };
 
-/// The headers that the OWASP REST Security Cheat Sheet lists for every response of an API.
-/// X-Frame-Options is for browsers that do not know `frame-ancestors`.
+/// What the OWASP REST Security Cheat Sheet lists for every response of an API, and of its list for
+/// responses that could be taken for HTML, `default-src` and Referrer-Policy. The other two for
+/// every response are Content-Type, which only a service knows, and Strict-Transport-Security,
+/// which is `hsts`. X-Frame-Options is for browsers that do not know `frame-ancestors`.
 constexpr auto api_preset = std::to_array<std::pair<char const*, char const*>>({
     {"Cache-Control", "no-store"},
     {"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"},

@@ -81,6 +81,9 @@ void add_sources(std::vector<std::string>& names,
     return settings.cors->headers;
   }
   std::vector<std::string> names(usual_headers.begin(), usual_headers.end());
+  for (auto const& wanted : settings.match.headers) {
+    add_name(names, wanted.name);
+  }
   for (auto const position : settings.limits) {
     add_sources(names, all.policies[position].partition.sources());
   }
