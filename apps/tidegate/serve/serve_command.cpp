@@ -60,12 +60,7 @@ auto read(serve_settings const& settings, config_reading how)
   if (settings.file.empty()) {
     return gateway::config_from_flags(settings.flags);
   }
-  auto const text = read_config_file(settings.file, how);
-  if (!text) {
-    return failure(
-        std::vector<config_fault>{{settings.file, 1, 1, "cannot read the file: " + text.error()}});
-  }
-  return gateway::parse_config(*text, settings.file);
+  return load_config_file(settings.file, how);
 }
 
 auto load(serve_settings const& settings, config_reading how)
