@@ -79,7 +79,11 @@ auto to_string(config_fault const& fault) -> std::string {
 }
 
 auto place_of(config const& settings, std::string_view path) -> config_fault {
-  auto const found = std::ranges::find(settings.effective, path, &effective_option::path);
+  auto found = std::ranges::find(settings.effective, path, &effective_option::path);
+  if (found == settings.effective.end()) {  // a name in it may have come through a variable
+    found = std::ranges::find(settings.effective, settings.hidden.hide(std::string(path)),
+                              &effective_option::path);
+  }
   config_fault place;
   if (found == settings.effective.end()) {
     return place;
@@ -100,10 +104,7 @@ auto place_of(config const& settings, std::string_view path) -> config_fault {
 auto parse_config(std::string_view text, std::string_view file_name, config_sources const& sources)
     -> result<config, std::vector<config_fault>> {
   auto tree = read_tree(text, file_name, sources);
-  option_reader reader(tree.names);
-  for (auto const& found : tree.faults) {
-    reader.fault_before(found);
-  }
+  option_reader reader(tree.names, tree.faults);
   for (auto const& found : tree.warnings) {
     reader.warn(found.place, found.message);
   }

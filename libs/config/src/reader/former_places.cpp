@@ -17,7 +17,7 @@ auto member_of(yaml_node& mapping, std::string_view key) -> yaml_node::member* {
 }
 
 auto is_in_former_place(yaml_node::member const& member) -> bool {
-  auto const rules = options_formerly_under(routes);
+  static auto const rules = options_formerly_under(routes);
   return std::ranges::find(rules, member.key->text, &option::key) != rules.end();
 }
 

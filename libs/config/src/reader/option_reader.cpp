@@ -76,19 +76,23 @@ auto keys_of(std::string_view path) -> std::string {
   return joined(keys, ", ");
 }
 
+option_reader::option_reader(std::span<std::string const> files,
+                             std::span<yaml_fault const> found_before)
+    : files_(files) {
+  for (auto const& [place, message] : found_before) {
+    faults_.push_back({files_[place.file], place.line, place.column, message});
+    refused_.insert(place);
+  }
+}
+
 void option_reader::fault(yaml_place place, std::string message) {
   if (!refused_.contains(place)) {
-    faults_.push_back(fault_at(place, std::move(message)));
+    faults_.push_back({files_[place.file], place.line, place.column, std::move(message)});
   }
 }
 
 void option_reader::warn(yaml_place place, std::string message) {
-  warnings_.push_back(fault_at(place, std::move(message)));
-}
-
-void option_reader::fault_before(yaml_fault const& found) {
-  faults_.push_back(fault_at(found.place, found.message));
-  refused_.insert(found.place);
+  warnings_.push_back({files_[place.file], place.line, place.column, std::move(message)});
 }
 
 auto option_reader::open_root(yaml_node const& root) -> section {

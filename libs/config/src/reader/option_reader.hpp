@@ -59,13 +59,12 @@ template <class Value>
 /// the default, so that an operator sees all of them at once.
 class option_reader {
  public:
-  /// `files` are the names of those that places have by number, the main one first.
-  explicit option_reader(std::span<std::string const> files) : files_(files) {}
+  /// `files` are the names of those that places have by number, the main one first. Where faults
+  /// were found before the options are read, nothing else is said.
+  option_reader(std::span<std::string const> files, std::span<yaml_fault const> found_before);
 
   void fault(yaml_place place, std::string message);
   void warn(yaml_place place, std::string message);
-  /// A fault of what came before the options: nothing else is said of that place.
-  void fault_before(yaml_fault const& found);
   /// `line 5` for a message about `here`.
   [[nodiscard]] auto line_of(yaml_place place, yaml_place here) const -> std::string {
     return line_shown(place, here, files_);
@@ -238,10 +237,6 @@ class option_reader {
                  std::span<option const* const> rules);
   void check_required(section const& opened, std::span<option const* const> rules);
   [[nodiscard]] auto is_value_to_read(option const& rule, yaml_node const& node) -> bool;
-
-  [[nodiscard]] auto fault_at(yaml_place place, std::string message) const -> config_fault {
-    return {files_[place.file], place.line, place.column, std::move(message)};
-  }
 
   std::span<std::string const> files_;
   std::vector<config_fault> faults_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/base/ascii.hpp>
 #include <tidegate/config/values.hpp>
+#include "reader/cover_index.hpp"
 #include "reader/parts.hpp"
 
 #include <algorithm>
@@ -80,14 +81,24 @@ auto resolve(option_reader& in, std::string_view kind, name_table const& known,
   if (found != known.end()) {
     return found->second;
   }
+  constexpr std::size_t compared_max = 1000;
+  constexpr std::size_t listed_max = 20;
   std::vector<std::string_view> candidates;
   for (auto const& [name, position] : known) {
+    if (candidates.size() == compared_max) {
+      break;
+    }
     candidates.push_back(name);
   }
-  in.fault(reference.place, "unknown " + std::string(kind) + " " + shown(written_text(reference)) +
-                                did_you_mean(written_text(reference), candidates) +
-                                (candidates.empty() ? "; the file defines none"
-                                                    : expected(joined(candidates, ", "))));
+  auto const meant = did_you_mean(written_text(reference), candidates);
+  if (candidates.size() > listed_max) {
+    candidates.resize(listed_max);
+    candidates.emplace_back("...");
+  }
+  in.fault(
+      reference.place,
+      "unknown " + std::string(kind) + " " + shown(written_text(reference)) + meant +
+          (candidates.empty() ? "; the file defines none" : expected(joined(candidates, ", "))));
   return std::nullopt;
 }
 
@@ -217,7 +228,7 @@ auto read_cost(option_reader& in, option const& rule, yaml_node const& node, con
   for (auto const position : route.limits) {
     auto const& limit = made.policies[position];
     if (limit.policy.unit() == ratelimit::quota_unit::requests && cost > limit.policy.cost_max()) {
-      in.fault(node.place, "cost: " + std::to_string(cost) + " is more than policy " +
+      in.fault(node.place, "cost: " + written_text(node) + " is more than policy " +
                                shown(limit.name) + " can ever admit (expected at most " +
                                std::to_string(limit.policy.cost_max()) + ")");
     }
@@ -306,23 +317,17 @@ auto read_route(option_reader& in, section const& from, known_names const& known
 /// The first that matches takes a request, so that a narrow route behind a wide one, or behind
 /// several that take its methods one by one, gets none. `places` are those of the routes in
 /// `made`.
-void warn_of_shadow(option_reader& in, config const& made, std::span<yaml_place const> places,
-                    route_config const& route, yaml_place place) {
-  auto const taker_of = [&](request_match const& match) -> std::optional<std::size_t> {
-    auto const found = std::ranges::find_if(
-        made.routes, [&](route_config const& wide) { return covers(wide.match, match); });
-    return found != made.routes.end()
-               ? std::optional(static_cast<std::size_t>(found - made.routes.begin()))
-               : std::nullopt;
-  };
+void warn_of_shadow(option_reader& in, config const& made, cover_index const& before,
+                    std::span<yaml_place const> places, route_config const& route,
+                    yaml_place place) {
   std::vector<std::size_t> takers;
-  if (auto const whole = taker_of(route.match)) {
+  if (auto const whole = before.find(route.match)) {
     takers.push_back(*whole);
   } else {
     auto part = route.match;
     for (auto const& method : route.match.methods) {
       part.methods = {method};
-      auto const taker = taker_of(part);
+      auto const taker = before.find(part);
       if (!taker) {
         return;
       }
@@ -359,19 +364,21 @@ void refuse_name(option_reader& in, section const& from, route_config const& fir
 }
 
 /// Policies that no route has.
-void warn_of_unused(option_reader& in, section const& top, config const& made) {
+void warn_of_unused(option_reader& in, section const& top, name_table const& policies,
+                    config const& made) {
   auto const* const given = top.find("policies");
   if (given == nullptr) {
     return;
   }
+  std::vector<bool> is_used(made.policies.size());
+  for (auto const& route : made.routes) {
+    for (auto const position : route.limits) {
+      is_used[position] = true;
+    }
+  }
   for (auto const& member : given->value->members) {
-    auto const is_it = [&](std::size_t position) {
-      return made.policies[position].name == member.key->text;
-    };
-    bool const is_used = std::ranges::any_of(made.routes, [&](route_config const& route) {
-      return std::ranges::any_of(route.limits, is_it);
-    });
-    if (!is_used) {
+    auto const known = policies.find(member.key->text);
+    if (known != policies.end() && known->second && !is_used[*known->second]) {
       in.warn(member.key->place, "policy " + shown(member.key->text) + " is not used by any route");
     }
   }
@@ -386,6 +393,9 @@ void read_routes(option_reader& in, section const& top, known_names const& known
   }
   std::unordered_map<std::string, std::size_t> positions;  // by name
   std::vector<yaml_place> places;
+  cover_index before(made.routes);
+  places.reserve(items.size());
+  made.routes.reserve(items.size());
   for (auto const* const item : items) {
     auto const from = in.open(*item, "routes");
     if (from.node == nullptr) {
@@ -397,12 +407,13 @@ void read_routes(option_reader& in, section const& top, known_names const& known
       refuse_name(in, from, made.routes[first->second], route,
                   " in " + in.line_of(places[first->second], item->place));
     } else {
-      warn_of_shadow(in, made, places, route, item->place);
+      before.update();
+      warn_of_shadow(in, made, before, places, route, item->place);
     }
     places.push_back(item->place);
     made.routes.push_back(std::move(route));
   }
-  warn_of_unused(in, top, made);
+  warn_of_unused(in, top, known.policies, made);
 }
 
 }  // namespace tidegate::gateway
