@@ -295,6 +295,7 @@ auto serve(serve_settings const& settings, program_version const& version) -> in
     events->error(passed.error());
     return exit_failure;
   }
+  auto const hidden = loaded->hidden;
   auto started =
       gateway::server::start(*std::move(loaded), randomness,
                              {.stores = store_openers(events),
@@ -304,7 +305,7 @@ auto serve(serve_settings const& settings, program_version const& version) -> in
                               .commit = version.commit},
                              *std::move(passed));
   if (!started) {
-    events->error(started.error());
+    events->error(hidden.hide(started.error()));
     return exit_failure;
   }
   auto const& server = *started;
