@@ -274,6 +274,10 @@ auto in_plain_words(std::string_view fault, std::string_view line, std::size_t c
     return "the indentation does not fit the lines above: what belongs together begins in the same "
            "column";
   }
+  bool const is_in_flow = fault == END_OF_MAP_FLOW || fault == END_OF_SEQ_FLOW || fault == FLOW_END;
+  if (is_in_flow && line.contains("${")) {
+    return "a value with ${...} must be in quotes between { and } and between [ and ]";
+  }
   if (fault == END_OF_MAP_FLOW) {
     return "a } or a comma is missing";
   }

@@ -103,7 +103,8 @@ class option_reader {
     if (!is_value_to_read(rule, node)) {
       return std::nullopt;
     }
-    auto value = read(rule, {node.text, node.quoted});
+    // Between { and } a variable has to be in quotes, also where it stands for a number.
+    auto value = read(rule, {node.text, node.quoted && node.written == nullptr});
     if (!value) {
       // What is wrong may show a value that is a secret.
       fault(node.place, std::string(rule.key()) + ": " +
