@@ -22,6 +22,13 @@ auto is_word_of_options(std::string_view value) -> bool {
       options(), [&](option const& rule) { return is_word(rule, value) || rule.key() == value; });
 }
 
+/// Where the `${...}` ends that `at` lies in, which shows a name and no value; 0 for none.
+auto end_of_variable(std::string_view text, std::size_t at) -> std::size_t {
+  auto const begin = text.rfind("${", at);
+  auto const end = begin == std::string_view::npos ? begin : text.find('}', begin);
+  return end == std::string_view::npos || end < at ? 0 : end + 1;
+}
+
 auto replaced(std::string text, std::string_view value, std::string_view written) -> std::string {
   auto const find = [&](std::size_t begin) {
     auto const same = [](char a, char b) { return to_lower(a) == to_lower(b); };
@@ -29,8 +36,13 @@ auto replaced(std::string text, std::string_view value, std::string_view written
                                 value.begin(), value.end(), same);
     return static_cast<std::size_t>(at - text.begin());
   };
-  for (auto at = find(0); at < text.size(); at = find(at + written.size())) {
-    text.replace(at, value.size(), written);
+  for (auto at = find(0); at < text.size();) {
+    if (auto const end = end_of_variable(text, at); end != 0) {
+      at = find(end);
+    } else {
+      text.replace(at, value.size(), written);
+      at = find(at + written.size());
+    }
   }
   return text;
 }
