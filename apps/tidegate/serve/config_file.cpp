@@ -32,7 +32,13 @@ auto matching(std::string const& pattern) -> result<std::vector<std::string>, st
     ~found_paths() { ::globfree(&paths); }
   } found;
   // A folder that cannot be read is an error, not one without files.
-  auto const outcome = ::glob(pattern.c_str(), GLOB_ERR, nullptr, &found.paths);
+  auto const outcome = ::glob(
+      pattern.c_str(), 0,
+      [](char const*, int code) {
+        errno = code;
+        return code == ENOENT || code == ENOTDIR ? 0 : 1;
+      },
+      &found.paths);
   if (outcome == GLOB_NOMATCH) {
     return std::vector<std::string>();
   }

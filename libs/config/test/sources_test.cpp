@@ -239,7 +239,7 @@ TEST(config_variables, are_shown_as_they_are_written) {
   ASSERT_TRUE(again);
   auto const changes = differences(made->effective, again->effective);
   ASSERT_FALSE(changes.empty());
-  EXPECT_EQ(changes[0].to->value, "/${S}");
+  EXPECT_EQ(changes[0].to->value, "[unix:/run/${S}]");
   EXPECT_THAT(all_text(*again), Not(HasSubstr("another-secret")));
   EXPECT_EQ(all_text(*again), shown);
 }
