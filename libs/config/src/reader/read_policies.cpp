@@ -17,7 +17,7 @@ void check_units(option_reader& in, section const& from, ratelimit::quota_unit u
     if (unit != ratelimit::quota_unit::content_bytes && given != nullptr &&
         parse_size(given->value->text) && !parse_count(given->value->text)) {
       in.fault(given->value->place,
-               std::string(key) + ": " + shown(given->value->text) +
+               std::string(key) + ": " + shown(written_text(*given->value)) +
                    " is a size, which is only for unit: content-bytes (expected a number)");
     }
   }
@@ -121,7 +121,7 @@ auto read_sources(option_reader& in, section const& from, std::string const& key
   for (auto const* const item : in.items_at(from, key)) {
     auto source = in.take_node(rule, *item, read_source);
     if (source && std::find(sources.begin(), sources.end(), *source) != sources.end()) {
-      in.fault(item->place, key + ": duplicate " + shown(item->text));
+      in.fault(item->place, key + ": duplicate " + shown(written_text(*item)));
     } else if (sources.size() == sources_max) {
       in.fault(item->place,
                key + ": too many sources" + expected("at most " + std::to_string(sources_max)));

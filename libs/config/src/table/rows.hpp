@@ -87,6 +87,8 @@ inline constexpr text_kind<option_type::section, nullptr> mapping;
 inline constexpr text_kind<option_type::boolean, read_boolean> boolean{"true or false"};
 inline constexpr text_kind<option_type::file, read_file> file{
     "a path, relative to the folder of the configuration"};
+inline constexpr text_kind<option_type::file, read_file> file_pattern{
+    "a path, e.g. limits.yaml, routes.d/*.yaml"};
 inline constexpr text_kind<option_type::digest, read_digest> digest{
     "64 lower-case hexadecimal digits", "^[0-9a-f]{64}$"};
 

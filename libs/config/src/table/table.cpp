@@ -368,7 +368,12 @@ constexpr auto rows_to_the_end = std::to_array<option>({
     later("consumers", "Who may ask, with keys and a plan for each."),
     later("tracing", "Traces by OpenTelemetry."),
     later("request-id", "A name for each request."),
-    later("include", "More files."),
+    row("include", file_pattern().one_or_list().left_out("no other files"),
+        "Other files that belong to this configuration, with the same top-level keys: a path, or "
+        "one with `*`, `?` and `[...]` for several, in the order of their names. Lists go behind "
+        "those of this file and mappings are merged; a name or an option that is there twice is an "
+        "error. Paths are relative to the folder of the main file. Included files may include "
+        "others, at most 8 deep."),
 });
 
 template <std::size_t... Sizes>

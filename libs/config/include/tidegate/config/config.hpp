@@ -9,8 +9,10 @@
 #include <tidegate/base/result.hpp>
 #include <tidegate/base/sha256.hpp>
 #include <tidegate/config/edge.hpp>
+#include <tidegate/config/hidden_values.hpp>
 #include <tidegate/config/log_level.hpp>
 #include <tidegate/config/route.hpp>
+#include <tidegate/config/sources.hpp>
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/idempotency/fingerprint.hpp>
 #include <tidegate/idempotency/key.hpp>
@@ -378,6 +380,7 @@ struct config {
   /// What is allowed and most likely not meant: a route that no request reaches, a policy of no
   /// route.
   std::vector<config_fault> warnings;
+  hidden_values hidden;  ///< what came through variables, for messages about the configuration
 };
 
 /// Where the option of that path in `effective` is written, for a fault about it; the beginning of
@@ -390,13 +393,19 @@ inline constexpr std::size_t sources_max = 16;
 /// So many tokens the admin address may have.
 inline constexpr std::size_t admin_tokens_max = 64;
 
-/// What is read at most of a configuration.
-inline constexpr std::size_t config_octets_max = 1024 * 1024;
+/// What is read at most of a configuration, with all that it includes.
+inline constexpr std::size_t config_octets_max = 64 * 1024 * 1024;
 
-/// Reads the YAML of a configuration. Reads no file: `file_name` is for the faults, and its folder
-/// is what relative paths in `text` are relative to.
+/// Reads the YAML of a configuration. Reads no file but through `sources`: `file_name` is for the
+/// faults, and its folder is what relative paths in all files are relative to.
 ///
-/// All faults are collected, in the order of the text, up to a hundred.
+/// All faults are collected, in the order of the files and of their text, up to a hundred. No value
+/// that came through a variable is in a message or in `effective`.
+[[nodiscard]] auto parse_config(std::string_view text, std::string_view file_name,
+                                config_sources const& sources)
+    -> result<config, std::vector<config_fault>>;
+
+/// The same without variables and files.
 [[nodiscard]] auto parse_config(std::string_view text, std::string_view file_name)
     -> result<config, std::vector<config_fault>>;
 
