@@ -91,7 +91,7 @@ TEST_P(gateway_algorithm, admits_again_when_it_said_so) {
   expect_eventually([&] { return with.get("/a").status() == 200; }, "a unit is there again");
 }
 
-INSTANTIATE_TEST_SUITE_P(, gateway_algorithm, testing::Values("fixed", "sliding", "gcra"),
+INSTANTIATE_TEST_SUITE_P(, gateway_algorithm, testing::Values("fixed", "sliding", "gcra", "log"),
                          [](auto const& row) { return row.param; });
 
 TEST(gateway_quota, lets_gcra_take_its_burst_at_once_and_no_more) {

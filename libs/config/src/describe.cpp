@@ -23,6 +23,7 @@ auto name_of(ratelimit::algorithm algorithm) -> std::string_view {
   switch (algorithm) {
     case ratelimit::algorithm::fixed: return "fixed";
     case ratelimit::algorithm::sliding: return "sliding";
+    case ratelimit::algorithm::log: return "log";
     case ratelimit::algorithm::gcra: break;
   }
   return "gcra";
@@ -272,6 +273,9 @@ auto distribution_of(policy_config const& policy) -> std::string {
     case ratelimit::algorithm::sliding:
       return "Windows follow one another. What was spent in the one before counts in proportion to "
              "how much of it is less than a window ago.";
+    case ratelimit::algorithm::log:
+      return "Each unit comes back a window after it was spent: no window, wherever it begins, has "
+             "more than the quota.";
     case ratelimit::algorithm::gcra: break;
   }
   return "At most " + std::to_string(policy.policy.burst()) +

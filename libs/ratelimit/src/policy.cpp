@@ -19,6 +19,8 @@ constexpr auto drain_max = std::chrono::nanoseconds(std::chrono::days(3653));
 auto message(policy_fault fault) noexcept -> std::string_view {
   switch (fault) {
     case policy_fault::quota_out_of_range: return "the quota must be 0 to 999999999999999";
+    case policy_fault::log_quota_too_large:
+      return "with algorithm: log the quota must be at most 10000";
     case policy_fault::window_out_of_range: return "the window must be 1 second to 366 days";
     case policy_fault::window_not_allowed: return "concurrent requests have no window";
     case policy_fault::unit_not_allowed:
@@ -43,6 +45,10 @@ auto policy::make(policy_settings const& settings) -> result<policy, policy_faul
   }
   if (!concurrent && (settings.window < std::chrono::seconds(1) || settings.window > window_max)) {
     return failure(policy_fault::window_out_of_range);
+  }
+  if (settings.algorithm == ratelimit::algorithm::log && !concurrent &&
+      settings.quota > log_quota_max) {
+    return failure(policy_fault::log_quota_too_large);
   }
   bool const gcra = settings.algorithm == ratelimit::algorithm::gcra && !concurrent;
   if (settings.burst.has_value() && !gcra) {
@@ -79,6 +85,10 @@ auto policy::reduced(double capacity) const noexcept -> policy {
 auto policy::with_quota(std::int64_t quota) const -> result<policy, policy_fault> {
   if (quota < 0 || quota > quota_max) {
     return failure(policy_fault::quota_out_of_range);
+  }
+  if (algorithm_ == ratelimit::algorithm::log && unit_ != quota_unit::concurrent_requests &&
+      quota > log_quota_max) {
+    return failure(policy_fault::log_quota_too_large);
   }
   policy other = *this;
   other.quota_ = quota;

@@ -37,6 +37,7 @@ auto read_limit(option_reader& in, section const& from) -> std::optional<ratelim
   settings.unit = ratelimit::quota_unit_named(*unit);
   settings.algorithm = *algorithm == "fixed"  ? ratelimit::algorithm::fixed
                        : *algorithm == "gcra" ? ratelimit::algorithm::gcra
+                       : *algorithm == "log"  ? ratelimit::algorithm::log
                                               : ratelimit::algorithm::sliding;
   check_units(in, from, settings.unit);
   bool const concurrent = settings.unit == ratelimit::quota_unit::concurrent_requests;
@@ -64,7 +65,9 @@ auto read_limit(option_reader& in, section const& from) -> std::optional<ratelim
   auto const policy = ratelimit::policy::make(settings);
   if (!policy) {
     // What is left are bounds that depend on several values.
-    in.fault(from.place_of("burst"), std::string(ratelimit::message(policy.error())));
+    bool const is_log = policy.error() == ratelimit::policy_fault::log_quota_too_large;
+    in.fault(from.place_of(is_log ? "quota" : "burst"),
+             std::string(ratelimit::message(policy.error())));
     return std::nullopt;
   }
   return *policy;
@@ -99,12 +102,15 @@ auto read_policy(option_reader& in, section const& from, std::string_view name)
   if (!policy) {
     return std::nullopt;
   }
-  // What was taken ahead drains before it is used: more than the burst could come at once.
+  // What was taken ahead drains before it is used: more than the burst could come at once. Of a log
+  // it would be used later than the log says.
+  bool const is_gcra = policy->algorithm() == ratelimit::algorithm::gcra;
   if (made.counting == store::counting::lease &&
-      policy->algorithm() == ratelimit::algorithm::gcra &&
+      (is_gcra || policy->algorithm() == ratelimit::algorithm::log) &&
       policy->unit() != ratelimit::quota_unit::concurrent_requests) {
-    in.fault(from.place_of("counting"),
-             "counting: \"lease\" does not work with algorithm: gcra (expected exact)");
+    in.fault(from.place_of("counting"), "counting: \"lease\" does not work with algorithm: " +
+                                            std::string(is_gcra ? "gcra" : "log") +
+                                            " (expected exact)");
   }
   return made;
 }

@@ -146,10 +146,12 @@ constexpr auto rows_until_match = std::to_array<option>({
     row("policies.unit", choice("requests", "requests|content-bytes|concurrent-requests"),
         "What is counted. `requests`: requests, each with its `cost`. `content-bytes`: the bodies "
         "of requests and responses, in bytes. `concurrent-requests`: requests in flight."),
-    row("policies.algorithm", choice("sliding", "fixed|sliding|gcra"),
+    row("policies.algorithm", choice("sliding", "fixed|sliding|gcra|log"),
         "How quota comes back. `sliding`: gradually, as the window before fades out. `fixed`: all "
         "at once, at the end of a window that begins with the first request. `gcra`: at an even "
-        "pace, with bursts up to `burst`. Not for `unit: concurrent-requests`."),
+        "pace, with bursts up to `burst`. `log`: each unit a window after it was used, so that no "
+        "window of any start has more than the quota, which is at most 10000. Not for `unit: "
+        "concurrent-requests`."),
     row("policies.burst", quota("", 1, fifteen_digits).left_out("the quota"),
         "With `algorithm: gcra`: how many units may be used at once. Lower it to protect a server "
         "from bursts."),
@@ -192,7 +194,7 @@ constexpr auto rows_until_match = std::to_array<option>({
         "policies.counting", choice("exact", "exact|lease"),
         "With quotas in Redis. `exact`: ask Redis for every request. `lease`: take a share of the "
         "quota ahead and decide locally, which is faster. Neither admits more than the quota. "
-        "`gcra` needs `exact`."),
+        "`gcra` and `log` need `exact`."),
     field<&policy_config::on_store_failure>(
         "policies.on-store-failure", choice("local", "local|allow|deny"),
         "What happens while Redis does not answer. `local`: count in this process. `allow`: admit "

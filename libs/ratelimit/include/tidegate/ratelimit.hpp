@@ -17,4 +17,5 @@
 #include <tidegate/ratelimit/policy.hpp>
 #include <tidegate/ratelimit/problems.hpp>
 #include <tidegate/ratelimit/read.hpp>
+#include <tidegate/ratelimit/spent_log.hpp>
 #include <tidegate/ratelimit/write.hpp>

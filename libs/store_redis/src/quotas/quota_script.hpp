@@ -13,7 +13,7 @@
 /// both are exact; products that may not be are divided digit by digit. Durations in answers are
 /// microseconds and, apart, what nanoseconds they have beyond. Buckets are three or four doubles;
 /// those of concurrent requests are hashes with a field for each holder, which counts until it has
-/// been silent for too long.
+/// been silent for too long; logs are lists of times.
 ///
 /// A client that writes the keys can have anything admitted, but what no script wrote is an error,
 /// never a script that does not end.

@@ -11,7 +11,10 @@
 namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// How units are counted over time. What each promises is said at `decide`.
-enum class algorithm : std::uint8_t { fixed, sliding, gcra };
+enum class algorithm : std::uint8_t { fixed, sliding, gcra, log };
+
+/// With `algorithm::log` the time of each unit may have to be kept.
+inline constexpr std::int64_t log_quota_max = 10'000;
 
 /// What an operator says of a policy.
 struct policy_settings {
@@ -26,6 +29,7 @@ struct policy_settings {
 /// Why settings make no policy.
 enum class policy_fault : std::uint8_t {
   quota_out_of_range,   ///< 0 to 999,999,999,999,999
+  log_quota_too_large,  ///< at most 10,000 with the log
   window_out_of_range,  ///< 1 second to 366 days
   window_not_allowed,   ///< concurrent requests have none
   unit_not_allowed,     ///< not one that can be counted here
@@ -61,7 +65,7 @@ class policy {
   /// 1, rounded down. Buckets keep their meaning, so a factor may change between two decisions.
   [[nodiscard]] auto reduced(double capacity) const noexcept -> policy;
 
-  /// The same policy with another quota, 0 to 999,999,999,999,999, and a burst that has changed as
+  /// The same policy with another quota that `make` would take, and a burst that has changed as
   /// much, rounded up. Buckets keep their meaning, so it may change between two decisions.
   [[nodiscard]] auto with_quota(std::int64_t quota) const -> result<policy, policy_fault>;
 
