@@ -21,6 +21,18 @@ __extension__ using int128 = __int128;
 
 using detail::saturating_add;
 
+// ---- fixed, by the calendar ----
+
+/// A bucket is of the window whose end is nearest to its own: the clock that says when windows
+/// begin may have been set a little. It is kept when it is of a later one.
+auto decider::calendar_now(bucket const& b) const noexcept -> bucket {
+  auto const into = b.time - p.begin_;
+  if (b.time == 0 || into <= p.window_ / 2) {
+    return {};
+  }
+  return {into - p.window_ <= p.window_ / 2 ? p.begin_ + p.window_ : b.time, b.used, 0};
+}
+
 // ---- sliding ----
 
 /// How far into a window `previous` weighs so little that `room` units are above it.
@@ -150,9 +162,14 @@ auto decider::gcra_expires(bucket const& b) const noexcept -> std::int64_t {
 
 // ---- log ----
 
-auto decider::log_now(bucket const& b) const noexcept -> bucket {
-  return b.used == 0 || now - b.time >= p.window_ ? bucket{} : bucket{b.time, b.used, 0};
+namespace {
+
+[[nodiscard]] auto log_now(bucket const& b, std::int64_t now, std::int64_t window) noexcept
+    -> bucket {
+  return b.used == 0 || now - b.time >= window ? bucket{} : bucket{b.time, b.used, 0};
 }
+
+}  // namespace
 
 auto decider::log_left(bucket const& b) const noexcept -> service {
   auto const reset = b.used == 0 ? p.window_ : std::min(b.time - now + p.window_, p.window_);
@@ -160,7 +177,7 @@ auto decider::log_left(bucket const& b) const noexcept -> service {
 }
 
 auto decider::log(bucket& b, std::int64_t cost) const noexcept -> verdict {
-  auto next = log_now(b);
+  auto next = log_now(b, now, p.window_);
   if (cost > p.quota_ - next.used) {
     auto const wait = cost > p.quota_ ? p.window_ : next.time - now + p.window_;
     return {false, log_left(next), std::chrono::nanoseconds(wait)};
@@ -174,7 +191,7 @@ auto decider::log(bucket& b, std::int64_t cost) const noexcept -> verdict {
 
 auto decider::settle_log(bucket b, std::int64_t admitted_at, std::int64_t units) const noexcept
     -> bucket {
-  b = log_now(b);
+  b = log_now(b, now, p.window_);
   if (units > 0) {
     return {b.used == 0 ? now : std::max(b.time, now), saturating_add(b.used, units), 0};
   }
@@ -208,7 +225,7 @@ auto decider::look(bucket const& b) const noexcept -> service {
       auto const moved = sliding_now(b);
       return sliding_left(moved, sliding_room(moved));
     }
-    case algorithm::log: return log_left(log_now(b));
+    case algorithm::log: return log_left(log_now(b, now, p.window_));
     case algorithm::gcra: break;
   }
   return gcra_left(gcra_now(b));
@@ -219,7 +236,7 @@ auto decider::settle_windows(bucket b, std::int64_t admitted_at, std::int64_t un
   b = two_windows ? sliding_now(b) : fixed_now(b);
   if (units >= 0) {
     if (b.time == 0) {
-      b.time = now + p.window_;
+      b.time = fixed_end();
     }
     b.used = saturating_add(b.used, units);
     return b;

@@ -26,6 +26,7 @@ auto message(policy_fault fault) noexcept -> std::string_view {
     case policy_fault::unit_not_allowed:
       return "the unit must be requests, content-bytes or concurrent-requests";
     case policy_fault::burst_not_allowed: return "only gcra has a burst";
+    case policy_fault::calendar_not_allowed: return "only fixed has windows of a calendar";
     case policy_fault::burst_out_of_range:
       return "the burst must be at least 1 and drain within ten years";
   }
@@ -54,7 +55,11 @@ auto policy::make(policy_settings const& settings) -> result<policy, policy_faul
   if (settings.burst.has_value() && !gcra) {
     return failure(policy_fault::burst_not_allowed);
   }
+  if (settings.is_calendar && (concurrent || settings.algorithm != ratelimit::algorithm::fixed)) {
+    return failure(policy_fault::calendar_not_allowed);
+  }
   policy made;
+  made.is_calendar_ = settings.is_calendar;
   made.quota_ = settings.quota;
   made.window_ = std::chrono::nanoseconds(settings.window).count();
   made.unit_ = settings.unit;
@@ -80,6 +85,16 @@ auto policy::reduced(double capacity) const noexcept -> policy {
   less.quota_ = scale(quota_);
   less.burst_ = less.quota_ == 0 ? 0 : std::max<std::int64_t>(scale(burst_), 1);
   return less;
+}
+
+auto policy::in_window(instant begin, std::chrono::sys_seconds wall_begin,
+                       std::chrono::seconds length) const noexcept -> policy {
+  policy made = *this;
+  made.begin_ = begin.time_since_epoch().count();
+  made.wall_begin_ = wall_begin.time_since_epoch().count();
+  made.window_ = std::chrono::nanoseconds(length).count();
+  made.has_begin_ = is_calendar_;
+  return made;
 }
 
 auto policy::with_quota(std::int64_t quota) const -> result<policy, policy_fault> {

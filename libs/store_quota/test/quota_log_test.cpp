@@ -48,6 +48,18 @@ TEST(store_quota_log, takes_memory_for_times_only_once_there_are_two) {
   EXPECT_EQ(table.memory(), with_one) << "all of it had ended";
 }
 
+TEST(store_quota_log, says_when_the_oldest_comes_back) {
+  quota_table table({1000, {1, 2, 3, 4}});
+  auto const p = make(3, 10s);
+  for (auto t = 1s; t <= 3s; t += 1s) {
+    std::array const charges{charge{&p, 1, "a"}};
+    std::array<charged, 1> results;
+    EXPECT_TRUE(table.spend(charges, at(t), results));
+    EXPECT_EQ(results[0].decision.left.reset, 11s - t);
+    EXPECT_EQ(table.look({&p, 1, "a"}, at(t)).reset, 11s - t);
+  }
+}
+
 TEST(store_quota_log,
      releases_the_times_of_what_is_forgotten_and_of_policies_that_count_otherwise) {
   quota_table table({1000, {1, 2, 3, 4}});

@@ -6,13 +6,14 @@
 #include "script_server.hpp"
 #include "support/sanitized.hpp"
 
+#include <tidegate/ratelimit/calendar.hpp>
 #include <tidegate/store_quota/quota_table.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -214,6 +215,61 @@ TEST_F(store_redis_log_script, never_gives_units_back_when_the_clock_steps_back)
   EXPECT_EQ(refused.at(5), 13'000'000);
   EXPECT_EQ(spend(14'999'999).at(1), 0);
   EXPECT_EQ(spend(15'000'000).at(1), 1);
+}
+
+/// Fixed windows by the calendar: the same, by the clock of the gateway.
+TEST_F(store_redis_log_script, decides_by_the_calendar_as_the_limiter_does) {
+  script_server redis;
+  ratelimit::calendar_rule const rule{ratelimit::calendar_unit::hour, "UTC",
+                                      std::make_shared<ratelimit::time_zone const>()};
+  auto const p = *policy::make({.quota = 20,
+                                .window = 3600s,
+                                .algorithm = ratelimit::algorithm::fixed,
+                                .is_calendar = true});
+  auto const spend = redis.load(spend_script());
+  auto const settle = redis.load(settle_script());
+  std::mt19937_64 random(3);
+  auto const below = [&](std::int64_t n) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
+  };
+  // The clock of the server says something else, which does not matter.
+  std::chrono::sys_time<microseconds> const begin{microseconds(1'800'000'000'000'000)};
+  std::int64_t elapsed = 0;
+  ratelimit::bucket state;
+  std::int64_t admitted_at = 0;
+  int admitted = 0;
+  for (int i = 0; i < 5'000; ++i) {
+    elapsed += below(100) == 0 ? below(7'200'000'000) : below(200'000'000);
+    auto const skew = below(20) == 0 ? below(5'000'000) : 0;  // of another gateway
+    instant const now{5h + microseconds(elapsed)};
+    auto const current =
+        ratelimit::in_window_of(p, rule, now, begin + microseconds(elapsed + skew));
+    auto const words = [&](std::int64_t cost) {
+      return charge_argument(current, cost, true, "", 0s, now);
+    };
+    if (below(4) == 0) {
+      auto const units = below(9) - 4;
+      state = ratelimit::settle(current, state, instant(microseconds(admitted_at)), now, units);
+      redis.asked({"EVALSHA", settle, "1", "calendar", words(units),
+                   std::to_string(wall_time(current, instant(microseconds(admitted_at))))});
+      continue;
+    }
+    auto const cost = below(4);
+    auto const verdict = ratelimit::spend(current, state, now, cost);
+    auto const got =
+        numbers_of(redis.asked({"EVALSHA", spend, "1", "calendar", "\1", words(cost)}));
+    ASSERT_EQ(got.at(1) == 1, verdict.admitted) << i;
+    ASSERT_EQ(got.at(3), verdict.left.remaining) << i;
+    ASSERT_EQ(got.at(4), std::chrono::floor<microseconds>(verdict.left.reset).count()) << i;
+    ASSERT_EQ(got.at(5), std::chrono::floor<microseconds>(verdict.retry).count()) << i;
+    if (verdict.admitted) {
+      ++admitted;
+      admitted_at = microseconds(5h).count() + elapsed;
+    }
+  }
+  EXPECT_GT(admitted, 1'000);
+  EXPECT_LT(admitted, 3'000);
+  EXPECT_LE(redis.asked({"PTTL", "calendar"}).integer, 3'600'001);
 }
 
 TEST_F(store_redis_log_script, keeps_no_more_times_than_the_largest_quota) {

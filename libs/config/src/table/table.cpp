@@ -142,7 +142,14 @@ constexpr auto rows_until_match = std::to_array<option>({
         "allowed."),
     row("policies.window", duration("", second, 366 * day).left_out("required"),
         "The time after which the quota is available again, in whole seconds. Required, except for "
-        "`unit: concurrent-requests`, which has no window."),
+        "`unit: concurrent-requests`, which has no window. With `algorithm: fixed` also a mapping: "
+        "windows by the calendar, which begin for all clients at once."),
+    row("policies.window.calendar", choice("", "hour|day|week|month").required(),
+        "The quota is available again with every full hour, at midnight, on Monday or on the first "
+        "of the month. Where clocks are changed, windows are shorter or longer; `w` of the "
+        "RateLimit-Policy header is the length of the current one."),
+    row("policies.window.time-zone", time_zone("UTC"),
+        "Whose calendar: a name of the time zone database of the system."),
     row("policies.unit", choice("requests", "requests|content-bytes|concurrent-requests"),
         "What is counted. `requests`: requests, each with its `cost`. `content-bytes`: the bodies "
         "of requests and responses, in bytes. `concurrent-requests`: requests in flight."),

@@ -2,6 +2,7 @@
 #include "phases/quota.hpp"
 
 #include "observe/access_log_line.hpp"
+#include "services/wall_clock.hpp"
 
 #include <tidegate/proxy/partition_key.hpp>
 
@@ -26,6 +27,21 @@ using ratelimit::quota_unit;
 
 [[nodiscard]] auto share_of_gateway(quota_service const& service) -> double {
   return 1.0 / static_cast<double>(service.store->status().gateways);
+}
+
+/// Has windows of a calendar decided by the one that it is now.
+void use_calendars(std::span<limit const> limits, std::span<store::charge> charges,
+                   std::unique_ptr<overridden_policies>& changed, instant now) {
+  if (!changed) {
+    changed = std::make_unique<overridden_policies>();
+  }
+  auto const wall = wall_clock_now();
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (auto const& rule = limits[i].policy->calendar) {
+      (*changed)[i] = ratelimit::in_window_of(*charges[i].policy, *rule, now, wall);
+      charges[i].policy = &*(*changed)[i];
+    }
+  }
 }
 
 }  // namespace
@@ -76,6 +92,9 @@ auto quota_phase::find_charges(request_context const& context, quota_service& se
   overrides_.reset();
   if (service.overrides.any()) [[unlikely]] {
     use_overrides(context, service, now);
+  }
+  if (context.route_settings().has_calendar) [[unlikely]] {
+    use_calendars(limits, charges_, overrides_, now);
   }
   find_costs(context);
   return true;
@@ -214,7 +233,7 @@ auto quota_phase::decide_without_store(request_context const& context, quota_ser
     auto const& policy = *limits[i].policy;
     results_[i] = {};
     results_[i].decision.admitted = true;
-    results_[i].decision.left = {policy.policy.quota(), policy.policy.window()};
+    results_[i].decision.left = {policy.policy.quota(), charges_[i].policy->window()};
     switch (policy.on_store_failure) {
       case store_failure::allow: break;
       case store_failure::deny:
@@ -222,7 +241,7 @@ auto quota_phase::decide_without_store(request_context const& context, quota_ser
         results_[i].decision = {false, {0, 1s}, 1s};
         break;
       case store_failure::local:
-        shares[i] = policy.policy.reduced(share);
+        shares[i] = charges_[i].policy->reduced(share);
         local[count] = charges_[i];
         local[count].policy = &*shares[i];
         places[count++] = i;

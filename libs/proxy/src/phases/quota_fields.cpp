@@ -99,7 +99,11 @@ void quota_fields::append_unusual(std::string& out, request_context const& conte
     changed = route.policies;
     for (std::size_t i = 0, shown = 0; i < route.limits.size(); ++i) {
       if (!route.limits[i].policy->shadow) {
-        changed[shown++].quota = response.overridden[i].policy->quota();
+        auto& view = changed[shown++];
+        view.quota = response.overridden[i].policy->quota();
+        if (view.window) {
+          view.window = response.overridden[i].policy->window();
+        }
       }
     }
     policies = changed;

@@ -22,7 +22,7 @@ auto kind_of(ratelimit::policy const& policy) -> char {
     return 3;
   }
   switch (policy.algorithm()) {
-    case ratelimit::algorithm::fixed: return 0;
+    case ratelimit::algorithm::fixed: return policy.has_window_begin() ? 5 : 0;
     case ratelimit::algorithm::sliding: return 1;
     case ratelimit::algorithm::log: return 4;
     case ratelimit::algorithm::gcra: break;
@@ -32,8 +32,15 @@ auto kind_of(ratelimit::policy const& policy) -> char {
 
 }  // namespace
 
+auto wall_time(ratelimit::policy const& policy, instant at) noexcept -> std::int64_t {
+  using std::chrono::microseconds;
+  return microseconds(policy.wall_begin().time_since_epoch()).count() +
+         std::chrono::floor<microseconds>(at - policy.window_begin()).count();
+}
+
 auto charge_argument(ratelimit::policy const& policy, std::int64_t cost, bool enforced,
-                     std::string_view holder, std::chrono::microseconds alive_for) -> std::string {
+                     std::string_view holder, std::chrono::microseconds alive_for, instant now)
+    -> std::string {
   bool const concurrent = policy.unit() == ratelimit::quota_unit::concurrent_requests;
   std::string argument;
   argument.reserve(34 + (concurrent ? holder.size() : 0));
@@ -45,6 +52,9 @@ auto charge_argument(ratelimit::policy const& policy, std::int64_t cost, bool en
   append(argument, policy.burst());
   if (concurrent) {
     argument += holder;
+  } else if (policy.has_window_begin()) {
+    append(argument, std::chrono::microseconds(policy.wall_begin().time_since_epoch()).count());
+    append(argument, wall_time(policy, now));
   }
   return argument;
 }

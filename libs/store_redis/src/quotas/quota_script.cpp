@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quotas/quota_script.hpp"
 
+#include "quotas/calendar_script.hpp"
 #include "quotas/log_script.hpp"
 
 #include <initializer_list>
@@ -12,10 +13,9 @@ namespace {
 /// Times are in microseconds.
 constexpr std::string_view basics = R"lua(
 local floor, min, max = math.floor, math.min, math.max
-local pack, unpack = struct.pack, struct.unpack
-local call = redis.call
+local pack, unpack, call = struct.pack, struct.unpack, redis.call
 local exact, units_max = 2^53, 2^51
-local fixed, sliding, gcra, concurrent, log = 0, 1, 2, 3, 4
+local fixed, sliding, gcra, concurrent, log, calendar = 0, 1, 2, 3, 4, 5
 
 local function time(given)
   if given then
@@ -300,7 +300,7 @@ local answer, size = {now}, 1
 local buckets, changed = {}, {}
 
 -- Decides about one charge; what its bucket becomes is kept aside with it.
-local function decide(b, kind, cost, quota, W, burst)
+local function decide(b, argument, kind, cost, quota, W, burst)
   local at, used, previous, more = b.at, b.used, b.previous, b.more
   if kind == concurrent then
     local left = max(quota - used, 0)
@@ -309,6 +309,9 @@ local function decide(b, kind, cost, quota, W, burst)
     end
     b.next_used = used + cost
     return 1, left - cost, 0, 0, 0
+  end
+  if kind == calendar then
+    return calendar_decide(b, argument, cost, quota, W)
   end
   if kind == log then
     local key = b.key
@@ -345,9 +348,7 @@ local function decide(b, kind, cost, quota, W, burst)
   local room = kind == fixed and quota - used or sliding_room(quota, W, at - now, used, previous)
   if cost > room then
     local remaining, reset, reset_ns = windows_left(kind, quota, W, now, at, used, previous, room)
-    if kind == fixed then
-      return 0, remaining, reset, reset, 0
-    end
+    if kind == fixed then return 0, remaining, reset, reset, 0 end
     local retry, retry_ns = sliding_wait(quota, W, at - now, used, previous, cost)
     return 0, remaining, reset, retry, reset_ns * 1000 + retry_ns
   end
@@ -382,7 +383,7 @@ for request = 1, #ARGV[1] do
       end
       buckets[KEYS[i]] = b
     end
-    local a, remaining, reset, retry, ns = decide(b, kind, cost, quota, W, burst)
+    local a, remaining, reset, retry, ns = decide(b, ARGV[i + 1], kind, cost, quota, W, burst)
     if a == 0 and enforced == 1 then
       admitted = 0
     end
@@ -403,7 +404,7 @@ for request = 1, #ARGV[1] do
     else
       -- Not charged after all: say what is left as it stands.
       local kind, _, _, quota, W, burst = unpack('<BBdddd', ARGV[i + 1])
-      local _, remaining, reset, _, ns = decide(b, kind, 0, quota, W, burst)
+      local _, remaining, reset, _, ns = decide(b, ARGV[i + 1], kind, 0, quota, W, burst)
       answer[n + 2], answer[n + 3], answer[n + 5] = remaining, reset, ns - ns % 1000
     end
   end
@@ -418,6 +419,8 @@ for key, argument in pairs(changed) do
     end)
   elseif kind == log then
     log_write(key, now, W, b)
+  elseif kind == calendar then
+    calendar_write(key, (unpack('<d', argument, 43)), b.at, b.used)
   else
     local expires = kind == gcra and gcra_expires(quota, W, now, b.at, b.used, b.previous, b.more)
       or windows_expires(kind, W, b.at, b.used, b.previous)
@@ -438,6 +441,8 @@ for i = 1, keys do
     hold(key, now, argument:sub(35), W, sum, look, last, function(count)
       return min(max(count + units, 0), units_max)
     end)
+  elseif kind == calendar then
+    calendar_settle(key, argument, units, W, admitted_at)
   elseif kind == log then
     local b = log_read(key, now, W)
     if units >= 0 then
@@ -565,12 +570,14 @@ auto joined(std::initializer_list<std::string_view> texts) -> std::string {
 }  // namespace
 
 auto spend_script() -> std::string const& {
-  static std::string const script = joined({basics, limiters, log_functions, spend_text});
+  static std::string const script =
+      joined({basics, limiters, log_functions, calendar_functions, spend_text});
   return script;
 }
 
 auto settle_script() -> std::string const& {
-  static std::string const script = joined({basics, limiters, log_functions, settle_text});
+  static std::string const script =
+      joined({basics, limiters, log_functions, calendar_functions, settle_text});
   return script;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/base/instant.hpp>
 #include <tidegate/ratelimit/policy.hpp>
 
 #include <cstdint>
@@ -59,9 +60,14 @@ inline constexpr std::int64_t units_max = std::int64_t{1} << 51;
 
 /// A policy, a cost and whether the policy is enforced, as the scripts read it: 34 octets.
 /// For concurrent requests `holder` names whose they are, and `alive_for` says how long that is
-/// believed.
+/// believed. In a window of the calendar 16 octets more say when it began and what time it is: that
+/// is counted by the clock of the gateway, which knows the calendar.
 [[nodiscard]] auto charge_argument(ratelimit::policy const& policy, std::int64_t cost,
                                    bool enforced, std::string_view holder,
-                                   std::chrono::microseconds alive_for) -> std::string;
+                                   std::chrono::microseconds alive_for, instant now = {})
+    -> std::string;
+
+/// A moment by the clock that windows of the calendar are of, in microseconds.
+[[nodiscard]] auto wall_time(ratelimit::policy const& policy, instant at) noexcept -> std::int64_t;
 
 }  // namespace tidegate::store_redis

@@ -17,6 +17,7 @@
 #include <tidegate/idempotency/policy.hpp>
 #include <tidegate/ratelimit/abuse.hpp>
 #include <tidegate/ratelimit/advertise.hpp>
+#include <tidegate/ratelimit/calendar.hpp>
 #include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/ratelimit/partition.hpp>
 #include <tidegate/ratelimit/policy.hpp>
@@ -143,8 +144,9 @@ enum class store_failure : std::uint8_t { local, allow, deny };
 
 /// `policies.NAME`
 struct policy_config {
-  std::string name;          ///< printable ASCII: clients see it
-  ratelimit::policy policy;  ///< quota, window, unit, algorithm, burst
+  std::string name;                                  ///< printable ASCII: clients see it
+  ratelimit::policy policy;                          ///< quota, window, unit, algorithm, burst
+  std::optional<ratelimit::calendar_rule> calendar;  ///< with `window: {calendar: ...}`
   ratelimit::partition_rule partition;
   ratelimit::advertisement advertisement;  ///< `max-advertised-rate` and `jitter`
   bool shadow = false;                     ///< counted, never refuses and not in the fields

@@ -43,7 +43,8 @@ struct decision : verdict {
 
 /// Spends `cost` units at `now` if they are there; a cost below 0 counts as 0.
 ///
-/// - `fixed`: a window starts with the first unit spent in it; at most the quota is admitted in it.
+/// - `fixed`: a window starts with the first unit spent in it, or by the calendar; at most the
+///   quota is admitted in it.
 /// - `sliding`: windows follow one another; what was spent in the one before counts in proportion
 ///   to how much of it is still less than a window ago, rounded down. That sum never exceeds the
 ///   quota. With an unlucky start up to twice the quota is spent within the length of a window.
@@ -115,11 +116,15 @@ struct decider {
   // ---- fixed ----
 
   [[nodiscard]] auto fixed_now(bucket const& b) const noexcept -> bucket {
+    if (p.has_begin_) [[unlikely]] {
+      return calendar_now(b);
+    }
     return now >= b.time ? bucket{} : b;
   }
 
   [[nodiscard]] auto fixed_left(bucket const& b) const noexcept -> service {
-    auto const reset = b.time == 0 ? p.window_ : std::min(b.time - now, p.window_);
+    auto const end = b.time == 0 ? fixed_end() : b.time;
+    auto const reset = std::clamp<std::int64_t>(end - now, 0, p.window_);
     return {std::max<std::int64_t>(p.quota_ - b.used, 0), std::chrono::nanoseconds(reset)};
   }
 
@@ -131,12 +136,18 @@ struct decider {
       return {false, left, left.reset};
     }
     if (next.time == 0 && cost > 0) {
-      next.time = now + p.window_;
+      next.time = fixed_end();
     }
     next.used += cost;
     b = next;
     return {true, fixed_left(next), {}};
   }
+
+  /// When the window ends that begins with a request of now.
+  [[nodiscard]] auto fixed_end() const noexcept -> std::int64_t {
+    return (p.has_begin_ ? p.begin_ : now) + p.window_;
+  }
+  [[nodiscard]] auto calendar_now(bucket const& b) const noexcept -> bucket;
 
   // ---- sliding ----
 
@@ -207,7 +218,6 @@ struct decider {
   // ---- log, of which a bucket knows one time ----
 
   [[nodiscard]] auto log(bucket& b, std::int64_t cost) const noexcept -> verdict;
-  [[nodiscard]] inline auto log_now(bucket const& b) const noexcept -> bucket;
   [[nodiscard]] inline auto log_left(bucket const& b) const noexcept -> service;
   [[nodiscard]] inline auto settle_log(bucket b, std::int64_t admitted_at,
                                        std::int64_t units) const noexcept -> bucket;
