@@ -63,8 +63,11 @@ auto made_here_by(fields_config const& settings) -> wire::field_set {
   if (settings.ratelimit) {
     made |= {ratelimit, ratelimit_policy};
   }
-  if (settings.legacy) {
+  if (settings.legacy_x) {
     made |= {x_ratelimit_limit, x_ratelimit_remaining, x_ratelimit_reset};
+  }
+  if (settings.legacy_triple) {
+    made |= {ratelimit_limit, ratelimit_remaining, ratelimit_reset};
   }
   return made;
 }

@@ -291,13 +291,15 @@ constexpr auto rows_to_the_end = std::to_array<option>({
 
     field<&config::fields>("fields", mapping(), "The headers about quotas in responses."),
     field<&fields_config::ratelimit>(
-        "fields.ratelimit", choice("draft-09", "draft-09|draft-07|none"),
-        "The version of RateLimit and RateLimit-Policy. `draft-09` is the newer form, `draft-07` "
-        "the one that older clients know, `none` sends neither. With `draft-07` the policies of a "
-        "route need different quotas."),
-    field<&fields_config::legacy>(
-        "fields.legacy", boolean("false"),
-        "Also send X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset."),
+        "fields.ratelimit", choice("draft-09", "draft-09|draft-07|draft-10|none"),
+        "The version of RateLimit and RateLimit-Policy. `draft-09` is the newer form; `draft-10` "
+        "is written the same, but `t` is the time until more quota is there, and only Retry-After "
+        "says when the request fits. `draft-07` is what older clients know, `none` sends neither. "
+        "With `draft-07` the policies of a route need different quotas."),
+    row("fields.legacy", choice("false", "false|true|x|triple").one_or_list(),
+        "Also send the numbers of the policy that is closest to its limit in other headers. `x` or "
+        "`true`: X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. `triple`: the "
+        "same without X-, as in draft-06."),
 
     field<&config::drain_delay>(
         "drain-delay", duration("0s", 0, hour),

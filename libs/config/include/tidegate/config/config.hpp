@@ -264,7 +264,9 @@ struct route_config {
 /// `fields`
 struct fields_config {
   std::optional<ratelimit::draft> ratelimit = ratelimit::draft::draft_09;  ///< missing for `none`
-  bool legacy = false;                                                     ///< X-RateLimit-* too
+  bool legacy_x = false;                                                   ///< X-RateLimit-* too
+  bool legacy_triple = false;  ///< RateLimit-Limit, -Remaining and -Reset, as in draft-06
+  [[nodiscard]] auto has_legacy() const noexcept -> bool { return legacy_x || legacy_triple; }
   auto operator==(fields_config const&) const -> bool = default;
 };
 
