@@ -101,7 +101,14 @@ struct partition_api::partition_command {
   std::string partition;
   std::int64_t quota = 0;
   std::chrono::seconds lasts{0};
+  std::optional<ratelimit::policy> asked_by;  ///< while the store is asked
 
+  /// In the window that it is now, where windows are those of a calendar.
+  [[nodiscard]] auto at(ratelimit::policy const& by, instant now) const -> ratelimit::policy {
+    return policy->calendar ? ratelimit::in_window_of(by, *policy->calendar, now,
+                                                      std::chrono::system_clock::now())
+                            : by;
+  }
   [[nodiscard]] auto charge(ratelimit::policy const& by) const -> store::charge {
     return {&by, id, partition, 0, false};
   }
@@ -291,7 +298,8 @@ void partition_api::look_up(partition_command command, bool was_changed, admin_r
     auto const other = control_.overrides().find(command.id, command.partition, now);
     auto const by =
         command.policy->policy.with_quota(other ? other->quota : command.policy->policy.quota());
-    auto const left = control_.quota_table().look(command.charge(*by), now);
+    auto const current = command.at(*by, now);
+    auto const left = control_.quota_table().look(command.charge(current), now);
     if (was_changed) {
       control_.correct_hottest(command.policy->name, command.partition, left);
     }
@@ -301,7 +309,8 @@ void partition_api::look_up(partition_command command, bool was_changed, admin_r
   // Spending nothing tells what is left. It is asked exactly: slices that gateways took ahead count
   // as spent.
   auto const carried = std::make_shared<partition_command>(std::move(command));
-  store::shared_charge const asked{carried->charge(carried->policy->policy), carried->policy->name,
+  carried->asked_by = carried->at(carried->policy->policy, now);
+  store::shared_charge const asked{carried->charge(*carried->asked_by), carried->policy->name,
                                    store::counting::exact};
   control_.quotas->spend({&asked, 1}, now,
                          [this, carried, was_changed,

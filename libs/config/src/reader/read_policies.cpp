@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/config/values.hpp>
 #include "reader/parts.hpp"
+#include "reader/time_zones.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,13 +24,46 @@ void check_units(option_reader& in, section const& from, ratelimit::quota_unit u
   }
 }
 
+/// `window: {calendar: ..., time-zone: ...}`; nothing when it is a duration, and after a fault.
+auto read_calendar(option_reader& in, section const& from)
+    -> std::optional<ratelimit::calendar_rule> {
+  auto const* const given = from.find("window");
+  if (given == nullptr || given->value->kind != yaml_kind::mapping) {
+    return std::nullopt;
+  }
+  auto const window = in.open(*given->value, "policies.window");
+  auto const unit = in.take(window, "calendar", read_choice);
+  auto const zone_name = in.take(window, "time-zone", read_name);
+  if (!unit || !zone_name) {
+    return std::nullopt;
+  }
+  auto zone = load_time_zone(*zone_name);
+  if (!zone) {
+    in.fault(window.place_of("time-zone"), "time-zone: " + zone.error());
+    return std::nullopt;
+  }
+  return ratelimit::calendar_rule{*ratelimit::calendar_unit_named(*unit), *zone_name,
+                                  *std::move(zone)};
+}
+
 /// Quota, window, unit, algorithm and burst, which depend on each other.
-auto read_limit(option_reader& in, section const& from) -> std::optional<ratelimit::policy> {
+auto read_limit(option_reader& in, section const& from,
+                std::optional<ratelimit::calendar_rule>& calendar)
+    -> std::optional<ratelimit::policy> {
   ratelimit::policy_settings settings;
   auto const unit = in.take(from, "unit", read_choice);
   auto const algorithm = in.take(from, "algorithm", read_choice);
   auto const quota = in.take(from, "quota", read_quota);
-  auto const window = in.take(from, "window", read_duration);
+  auto const* const given_window = from.find("window");
+  bool const is_calendar =
+      given_window != nullptr && given_window->value->kind == yaml_kind::mapping;
+  calendar = read_calendar(in, from);
+  std::optional<std::chrono::nanoseconds> window;
+  if (!is_calendar) {
+    window = in.take(from, "window", read_duration);
+  } else if (calendar) {
+    window = ratelimit::usual_length(calendar->unit);
+  }
   settings.burst = in.take(from, "burst", read_quota);
   if (!unit || !algorithm || from.node == nullptr) {
     return std::nullopt;
@@ -37,6 +71,7 @@ auto read_limit(option_reader& in, section const& from) -> std::optional<ratelim
   settings.unit = ratelimit::quota_unit_named(*unit);
   settings.algorithm = *algorithm == "fixed"  ? ratelimit::algorithm::fixed
                        : *algorithm == "gcra" ? ratelimit::algorithm::gcra
+                       : *algorithm == "log"  ? ratelimit::algorithm::log
                                               : ratelimit::algorithm::sliding;
   check_units(in, from, settings.unit);
   bool const concurrent = settings.unit == ratelimit::quota_unit::concurrent_requests;
@@ -51,11 +86,17 @@ auto read_limit(option_reader& in, section const& from) -> std::optional<ratelim
   } else if (window && *window % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
     in.fault(from.place_of("window"), "window: must be whole seconds (expected e.g. 10s)");
   }
+  if (!concurrent && is_calendar && settings.algorithm != ratelimit::algorithm::fixed) {
+    in.fault(from.place_of("window"),
+             "window: a calendar is only for algorithm: fixed (expected a duration, e.g. 1d)");
+    return std::nullopt;
+  }
+  settings.is_calendar = is_calendar;
   if (!concurrent && settings.burst && settings.algorithm != ratelimit::algorithm::gcra) {
     in.fault(from.find("burst")->key->place, "burst: only with algorithm: gcra");
     settings.burst = std::nullopt;
   }
-  if (!quota || (concurrent ? settings.burst.has_value() : !window)) {
+  if (!quota || (concurrent ? settings.burst.has_value() || is_calendar : !window)) {
     return std::nullopt;
   }
   settings.quota = *quota;
@@ -64,7 +105,9 @@ auto read_limit(option_reader& in, section const& from) -> std::optional<ratelim
   auto const policy = ratelimit::policy::make(settings);
   if (!policy) {
     // What is left are bounds that depend on several values.
-    in.fault(from.place_of("burst"), std::string(ratelimit::message(policy.error())));
+    bool const is_log = policy.error() == ratelimit::policy_fault::log_quota_too_large;
+    in.fault(from.place_of(is_log ? "quota" : "burst"),
+             std::string(ratelimit::message(policy.error())));
     return std::nullopt;
   }
   return *policy;
@@ -72,7 +115,8 @@ auto read_limit(option_reader& in, section const& from) -> std::optional<ratelim
 
 auto read_policy(option_reader& in, section const& from, std::string_view name)
     -> std::optional<policy_config> {
-  auto const policy = read_limit(in, from);
+  std::optional<ratelimit::calendar_rule> calendar;
+  auto const policy = read_limit(in, from, calendar);
   auto const form = in.take(from, "partition-key", read_choice);
   auto sources = read_sources(in, from, "partition");
   if (auto const secret = std::ranges::find_if(sources, ratelimit::is_credential);
@@ -88,6 +132,7 @@ auto read_policy(option_reader& in, section const& from, std::string_view name)
       .policy = policy ? *policy
                        : *ratelimit::policy::make(
                              {.quota = 1, .window = std::chrono::seconds(1), .burst = {}}),
+      .calendar = std::move(calendar),
       .partition = ratelimit::partition_rule(std::move(sources),
                                              form == "hashed"  ? partition_key_form::hashed
                                              : form == "plain" ? partition_key_form::plain
@@ -99,12 +144,19 @@ auto read_policy(option_reader& in, section const& from, std::string_view name)
   if (!policy) {
     return std::nullopt;
   }
-  // What was taken ahead drains before it is used: more than the burst could come at once.
-  if (made.counting == store::counting::lease &&
-      policy->algorithm() == ratelimit::algorithm::gcra &&
-      policy->unit() != ratelimit::quota_unit::concurrent_requests) {
+  if (made.counting == store::counting::lease && made.calendar) {
     in.fault(from.place_of("counting"),
-             "counting: \"lease\" does not work with algorithm: gcra (expected exact)");
+             "counting: \"lease\" does not work with a calendar (expected exact)");
+  }
+  // What was taken ahead drains before it is used: more than the burst could come at once. Of a log
+  // it would be used later than the log says.
+  bool const is_gcra = policy->algorithm() == ratelimit::algorithm::gcra;
+  if (made.counting == store::counting::lease &&
+      (is_gcra || policy->algorithm() == ratelimit::algorithm::log) &&
+      policy->unit() != ratelimit::quota_unit::concurrent_requests) {
+    in.fault(from.place_of("counting"), "counting: \"lease\" does not work with algorithm: " +
+                                            std::string(is_gcra ? "gcra" : "log") +
+                                            " (expected exact)");
   }
   return made;
 }

@@ -180,7 +180,24 @@ void read_admin(option_reader& in, section const& top, config& made) {
   made.admin = admin_config{*address, std::move(tokens)};
 }
 
+/// `fields.legacy`: false, or one or both of the families.
+void read_legacy_fields(option_reader& in, section const& from, fields_config& fields) {
+  if (from.find("legacy") == nullptr) {
+    return;
+  }
+  auto const items = in.items_at(from, "legacy");
+  for (auto const* const item : items) {
+    auto const family = in.take_node(from.rule("legacy"), *item, read_choice);
+    if (family == "false" && items.size() > 1) {
+      in.fault(item->place, "legacy: \"false\" in a list (expected x and triple)");
+    }
+    fields.legacy_x = fields.legacy_x || family == "true" || family == "x";
+    fields.legacy_triple = fields.legacy_triple || family == "triple";
+  }
+}
+
 void read_process(option_reader& in, section const& top, config& made) {
+  read_legacy_fields(in, top.under("fields"), made.fields);
   if (made.secrets.empty()) {
     made.secrets = (std::filesystem::path(made.data) / "secrets.key").string();
   }

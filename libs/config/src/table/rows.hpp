@@ -126,6 +126,8 @@ inline constexpr std::string_view name_pattern = "^[!-~]([ -~]*[!-~])?$";
 inline constexpr text_kind<text, read_name> name{"a name of printable ASCII characters",
                                                  name_pattern};
 inline constexpr text_kind<text, read_name> policy_name{"the name of a policy", name_pattern};
+inline constexpr text_kind<text, read_name> time_zone{"a time zone, e.g. Europe/Berlin",
+                                                      "^[A-Za-z0-9_+/-]+$"};
 inline constexpr text_kind<text, read_name> upstream_name{"the name of an upstream", name_pattern};
 
 /// The words, with `|` between, are in the order of the enumeration, or of false and true.

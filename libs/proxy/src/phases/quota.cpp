@@ -2,6 +2,7 @@
 #include "phases/quota.hpp"
 
 #include "observe/access_log_line.hpp"
+#include "services/wall_clock.hpp"
 
 #include <tidegate/proxy/partition_key.hpp>
 
@@ -26,6 +27,21 @@ using ratelimit::quota_unit;
 
 [[nodiscard]] auto share_of_gateway(quota_service const& service) -> double {
   return 1.0 / static_cast<double>(service.store->status().gateways);
+}
+
+/// Has windows of a calendar decided by the one that it is now.
+void use_calendars(std::span<limit const> limits, std::span<store::charge> charges,
+                   std::unique_ptr<overridden_policies>& changed, instant now) {
+  if (!changed) {
+    changed = std::make_unique<overridden_policies>();
+  }
+  auto const wall = wall_clock_now();
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (auto const& rule = limits[i].policy->calendar) {
+      (*changed)[i] = ratelimit::in_window_of(*charges[i].policy, *rule, now, wall);
+      charges[i].policy = &*(*changed)[i];
+    }
+  }
 }
 
 }  // namespace
@@ -76,6 +92,9 @@ auto quota_phase::find_charges(request_context const& context, quota_service& se
   overrides_.reset();
   if (service.overrides.any()) [[unlikely]] {
     use_overrides(context, service, now);
+  }
+  if (context.route_settings().has_calendar) [[unlikely]] {
+    use_calendars(limits, charges_, overrides_, now);
   }
   find_costs(context);
   return true;
@@ -214,7 +233,7 @@ auto quota_phase::decide_without_store(request_context const& context, quota_ser
     auto const& policy = *limits[i].policy;
     results_[i] = {};
     results_[i].decision.admitted = true;
-    results_[i].decision.left = {policy.policy.quota(), policy.policy.window()};
+    results_[i].decision.left = {policy.policy.quota(), charges_[i].policy->window()};
     switch (policy.on_store_failure) {
       case store_failure::allow: break;
       case store_failure::deny:
@@ -222,7 +241,7 @@ auto quota_phase::decide_without_store(request_context const& context, quota_ser
         results_[i].decision = {false, {0, 1s}, 1s};
         break;
       case store_failure::local:
-        shares[i] = policy.policy.reduced(share);
+        shares[i] = charges_[i].policy->reduced(share);
         local[count] = charges_[i];
         local[count].policy = &*shares[i];
         places[count++] = i;
@@ -308,8 +327,9 @@ auto quota_phase::is_blocked(request_context& context, quota_service& service, i
   auto retry_after = 0ns;
   for (std::size_t i = 0, view = 0; i < limits.size(); ++i) {
     if (!limits[i].policy->shadow) {
-      auto const reset = fields_.views()[view++].reset.value_or(blocked[i]);
-      retry_after = blocked[i] > 0ns ? std::max(retry_after, reset) : retry_after;
+      auto const& told = fields_.views()[view++];
+      auto const wait = told.retry.value_or(told.reset.value_or(blocked[i]));
+      retry_after = blocked[i] > 0ns ? std::max(retry_after, wait) : retry_after;
     }
   }
   decision_ = "blocked";
@@ -356,10 +376,10 @@ void quota_phase::refuse_by_quota(request_context& context, quota_service& servi
     if (limits[i].policy->shadow) {
       continue;
     }
-    auto const reset = fields_.views()[view++].reset.value_or(1s);
+    auto const& told = fields_.views()[view++];
     if (!results_[i].decision.admitted) {
       refused_[refused_count_++] = i;
-      retry_after = std::max({retry_after, reset, 1ns});
+      retry_after = std::max({retry_after, told.retry.value_or(told.reset.value_or(1s)), 1ns});
     }
   }
   decision_ = "refused";
@@ -402,8 +422,9 @@ void quota_phase::refuse(request_context& context, ratelimit::problem_type type,
                          std::chrono::nanoseconds retry_after,
                          std::string_view content_head) const {
   // Where no policy says when to come back, Retry-After alone does (draft-09, section 6).
-  bool const is_a_reset = std::ranges::any_of(
-      fields_.views(), [&](auto const& view) { return view.reset == retry_after; });
+  bool const is_a_reset = std::ranges::any_of(fields_.views(), [&](auto const& view) {
+    return view.reset == retry_after || view.retry == retry_after;
+  });
   auto& reply = context.reply.emplace();
   reply.status = ratelimit::status_of(type);
   reply.reason = reason;

@@ -119,7 +119,8 @@ class quota_phase {
   std::string partitions_;  // of all limits, one after the other
   std::array<store::charge, limits_max> charges_;
   std::array<store::charged, limits_max> results_;
-  // With other quotas than those of the policies; null when no partition of this request has one.
+  // With other quotas than those of the policies, or in a window of the calendar; null when no
+  // limit of this request has one.
   std::unique_ptr<overridden_policies> overrides_;
   quota_fields fields_;
 };

@@ -19,6 +19,7 @@
 #include <tidegate/idempotency/policy.hpp>
 #include <tidegate/ratelimit/abuse.hpp>
 #include <tidegate/ratelimit/advertise.hpp>
+#include <tidegate/ratelimit/calendar.hpp>
 #include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/ratelimit/partition.hpp>
 #include <tidegate/ratelimit/policy.hpp>
@@ -145,8 +146,9 @@ enum class store_failure : std::uint8_t { local, allow, deny };
 
 /// `policies.NAME`
 struct policy_config {
-  std::string name;          ///< printable ASCII: clients see it
-  ratelimit::policy policy;  ///< quota, window, unit, algorithm, burst
+  std::string name;                                  ///< printable ASCII: clients see it
+  ratelimit::policy policy;                          ///< quota, window, unit, algorithm, burst
+  std::optional<ratelimit::calendar_rule> calendar;  ///< with `window: {calendar: ...}`
   ratelimit::partition_rule partition;
   ratelimit::advertisement advertisement;  ///< `max-advertised-rate` and `jitter`
   bool shadow = false;                     ///< counted, never refuses and not in the fields
@@ -264,7 +266,9 @@ struct route_config {
 /// `fields`
 struct fields_config {
   std::optional<ratelimit::draft> ratelimit = ratelimit::draft::draft_09;  ///< missing for `none`
-  bool legacy = false;                                                     ///< X-RateLimit-* too
+  bool legacy_x = false;                                                   ///< X-RateLimit-* too
+  bool legacy_triple = false;  ///< RateLimit-Limit, -Remaining and -Reset, as in draft-06
+  [[nodiscard]] auto has_legacy() const noexcept -> bool { return legacy_x || legacy_triple; }
   auto operator==(fields_config const&) const -> bool = default;
 };
 
