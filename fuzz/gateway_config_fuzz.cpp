@@ -64,7 +64,7 @@ auto sources() -> config_sources {
           }};
 }
 
-/// Unless somebody has written it into the file itself.
+/// Unless the file itself has it.
 void check_hidden(std::string_view shown, std::string_view text) {
   check(text.contains(secret) || !shown.contains(secret), "a value of a variable is hidden");
 }

@@ -16,8 +16,8 @@ namespace tidegate::gateway {
 /// are left out, unless the file has them. At most `effective_options_max`.
 ///
 /// An element of a list is called by its name or address, so that it keeps its path when others
-/// come before it. `files` are the names of files by number; the first is empty when the text stands
-/// for a command line. What came through a variable is shown as it is written.
+/// come before it. `files` are the names of files by number; the first is empty when the text
+/// stands for a command line. What came through a variable is shown as it is written.
 [[nodiscard]] auto effective_options(yaml_node const& root, config const& made,
                                      std::span<std::string const> files,
                                      hidden_values const& hidden) -> std::vector<effective_option>;
