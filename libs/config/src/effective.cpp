@@ -127,9 +127,11 @@ class option_lister {
 
   void add_given(option const& rule, std::string const& shown, yaml_node const& node) {
     bool const has_options = !options_under(rule.path).empty();
-    if (rule.form == option_form::named ||
-        ((rule.form == option_form::patterns || rule.form == option_form::one_or_shares) &&
-         node.kind == yaml_kind::mapping)) {
+    if (rule.form == option_form::one_or_choice) {
+      add_choice(rule, shown, node);
+    } else if (rule.form == option_form::named || rule.form == option_form::named_or_file ||
+               ((rule.form == option_form::patterns || rule.form == option_form::one_or_shares) &&
+                node.kind == yaml_kind::mapping)) {
       for (auto const& [key, value] : node.members) {
         auto const name = shown + "." + key->text.substr(0, value_octets_max);
         if (is_credential(rule, key->text)) {
@@ -154,6 +156,16 @@ class option_lister {
       add(rule, shown, "[" + shown_text(rule, node.text) + "]", &node);
     } else {
       add_one(rule, shown, node);
+    }
+  }
+
+  /// A value, or names with values.
+  void add_choice(option const& rule, std::string const& shown, yaml_node const& node) {
+    if (node.kind != yaml_kind::mapping) {
+      add(rule, shown, node.text, &node);
+    }
+    for (auto const& [key, value] : node.members) {
+      add(rule, shown + "." + key->text.substr(0, value_octets_max), value->text, value);
     }
   }
 
@@ -204,6 +216,10 @@ class option_lister {
       return;
     }
     auto const text = shown_text(rule, node.text);
+    if (rule.form == option_form::named_or_file) {  // a file has the names
+      add(rule, shown, text, &node);
+      return;
+    }
     if (auto const* const meant = short_form_of(rule)) {
       add(*meant, shown + "." + key_of(*meant), is_list(*meant) ? "[" + text + "]" : text, &node);
       list(rule.path, shown, nullptr);
@@ -251,7 +267,8 @@ class option_lister {
     if (rule.path == "stores.directory") {
       return "sqlite:" + made_.stores.directory.where;
     }
-    if (rule.path == "policies.burst" && text_at(parent, "algorithm") == "gcra") {
+    if (rule.path == "policies.burst" && text_at(parent, "algorithm") == "gcra" &&
+        !text_at(parent, "quota").empty()) {
       return std::string(text_at(parent, "quota"));
     }
     if (route_ >= made_.routes.size()) {

@@ -24,11 +24,15 @@ void check_units(option_reader& in, section const& from, ratelimit::quota_unit u
 }
 
 /// Quota, window, unit, algorithm and burst, which depend on each other.
-auto read_limit(option_reader& in, section const& from) -> std::optional<ratelimit::policy> {
+auto read_limit(option_reader& in, section const& from, std::optional<quota_choice>& choice)
+    -> std::optional<ratelimit::policy> {
   ratelimit::policy_settings settings;
   auto const unit = in.take(from, "unit", read_choice);
   auto const algorithm = in.take(from, "algorithm", read_choice);
-  auto const quota = in.take(from, "quota", read_quota);
+  auto chosen = read_quota_choice(
+      in, from, unit ? ratelimit::quota_unit_named(*unit) : ratelimit::quota_unit());
+  std::int64_t const otherwise = chosen ? chosen->otherwise : 0;
+  auto const plain = from.has_mapping("quota") ? std::nullopt : in.take(from, "quota", read_quota);
   auto const window = in.take(from, "window", read_duration);
   settings.burst = in.take(from, "burst", read_quota);
   if (!unit || !algorithm || from.node == nullptr) {
@@ -55,10 +59,16 @@ auto read_limit(option_reader& in, section const& from) -> std::optional<ratelim
     in.fault(from.find("burst")->key->place, "burst: only with algorithm: gcra");
     settings.burst = std::nullopt;
   }
-  if (!quota || (concurrent ? settings.burst.has_value() : !window)) {
+  if ((!plain && !chosen) || (concurrent ? settings.burst.has_value() : !window)) {
     return std::nullopt;
   }
-  settings.quota = *quota;
+  if (chosen) {
+    // Each quota has the burst; the largest is the first that it may not fit.
+    settings.quota = chosen->choice.smallest(chosen->otherwise);
+    chosen->choice.burst = settings.burst;
+  } else {
+    settings.quota = plain.value_or(0);
+  }
   settings.window = concurrent ? std::chrono::seconds(0)
                                : std::chrono::duration_cast<std::chrono::seconds>(*window);
   auto const policy = ratelimit::policy::make(settings);
@@ -67,12 +77,17 @@ auto read_limit(option_reader& in, section const& from) -> std::optional<ratelim
     in.fault(from.place_of("burst"), std::string(ratelimit::message(policy.error())));
     return std::nullopt;
   }
+  if (chosen) {
+    choice = std::move(chosen->choice);
+    return choice->policy_with(*policy, otherwise);
+  }
   return *policy;
 }
 
 auto read_policy(option_reader& in, section const& from, std::string_view name)
     -> std::optional<policy_config> {
-  auto const policy = read_limit(in, from);
+  std::optional<quota_choice> choice;
+  auto const policy = read_limit(in, from, choice);
   auto const form = in.take(from, "partition-key", read_choice);
   auto sources = read_sources(in, from, "partition");
   if (auto const secret = std::ranges::find_if(sources, ratelimit::is_credential);
@@ -88,6 +103,7 @@ auto read_policy(option_reader& in, section const& from, std::string_view name)
       .policy = policy ? *policy
                        : *ratelimit::policy::make(
                              {.quota = 1, .window = std::chrono::seconds(1), .burst = {}}),
+      .choice = std::move(choice),
       .partition = ratelimit::partition_rule(std::move(sources),
                                              form == "hashed"  ? partition_key_form::hashed
                                              : form == "plain" ? partition_key_form::plain
@@ -136,11 +152,13 @@ auto read_sources(option_reader& in, section const& from, std::string const& key
 void check_principal(option_reader& in, yaml_place place, std::string_view key,
                      std::span<ratelimit::partition_source const> sources,
                      route_config const& route) {
-  bool const asks = std::ranges::any_of(sources, [](auto const& source) {
-    return source.kind == ratelimit::partition_source_kind::principal;
-  });
+  bool const asks =
+      std::ranges::any_of(sources, [](auto const& source) { return needs_principal(source.kind); });
   if (asks && !route.auth) {
-    in.fault(place, std::string(key) + ": \"principal\" needs \"auth\" on the route");
+    auto const found = std::ranges::find_if(
+        sources, [](auto const& source) { return needs_principal(source.kind); });
+    in.fault(place,
+             std::string(key) + ": " + shown(to_string(*found)) + " needs \"auth\" on the route");
   }
 }
 
