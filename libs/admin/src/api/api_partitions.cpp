@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/api_partitions.hpp"
 
+#include "api/partition_quota.hpp"
+
 #include "api/api_quotas.hpp"
 
 #include <tidegate/http/ip_address.hpp>
@@ -261,7 +263,8 @@ auto partition_api::describe(partition_command const& command, ratelimit::servic
   json::writer out(text);
   out.begin_object().member("policy", command.policy->name);
   append_partition(out, command.policy->partition, command.partition);
-  out.member("quota", other ? other->quota : command.policy->policy.quota());
+  auto const usual = usual_quota_of(*control_.consumers(), *command.policy, command.partition);
+  out.member("quota", other ? other->quota : usual);
   out.member("remaining", left.remaining);
   if (!command.is_concurrent()) {
     out.member("reset", ratelimit::seconds_until(left.reset));
@@ -277,7 +280,7 @@ auto partition_api::describe(partition_command const& command, ratelimit::servic
     out.member("blocked-for", ratelimit::seconds_until(blocked));
   }
   if (other) {
-    out.member("usual-quota", command.policy->policy.quota());
+    out.member("usual-quota", usual);
     out.member("seconds", ratelimit::seconds_until(other->until - now));
   }
   out.end_object();
@@ -289,8 +292,8 @@ void partition_api::look_up(partition_command command, bool was_changed, admin_r
   shown_.add(command.partition);
   if (!control_.quotas) {
     auto const other = control_.overrides().find(command.id, command.partition, now);
-    auto const by =
-        command.policy->policy.with_quota(other ? other->quota : command.policy->policy.quota());
+    auto const usual = usual_policy_of(*control_.consumers(), *command.policy, command.partition);
+    auto const by = usual.with_quota(other ? other->quota : usual.quota());
     auto const left = control_.quota_table().look(command.charge(*by), now);
     if (was_changed) {
       control_.correct_hottest(command.policy->name, command.partition, left);
@@ -301,10 +304,12 @@ void partition_api::look_up(partition_command command, bool was_changed, admin_r
   // Spending nothing tells what is left. It is asked exactly: slices that gateways took ahead count
   // as spent.
   auto const carried = std::make_shared<partition_command>(std::move(command));
-  store::shared_charge const asked{carried->charge(carried->policy->policy), carried->policy->name,
+  auto const usual = std::make_shared<ratelimit::policy const>(
+      usual_policy_of(*control_.consumers(), *carried->policy, carried->partition));
+  store::shared_charge const asked{carried->charge(*usual), carried->policy->name,
                                    store::counting::exact};
   control_.quotas->spend({&asked, 1}, now,
-                         [this, carried, was_changed,
+                         [this, carried, usual, was_changed,
                           reply = std::move(reply)](store::spend_answer const& got) mutable {
                            if (!got && got.error().fault == store::store_fault::stopped) {
                              return;  // the gateway ends
@@ -397,7 +402,7 @@ auto partition_api::list() const -> admin_answer {
     out.begin_object().member("policy", name);
     if (policy != active.config.policies.end()) {
       append_partition(out, policy->partition, each.partition);
-      out.member("usual-quota", policy->policy.quota());
+      out.member("usual-quota", usual_quota_of(*control_.consumers(), *policy, each.partition));
     } else {  // a reload has taken the policy away
       out.begin_array("partition").end_array().member("key", partition_key_of(each.partition));
     }
@@ -438,8 +443,9 @@ void partition_api::forgive(store::quota_overrides::entry const& ended) const {
   auto const& all = control_.active->config.policies;
   auto const policy = std::ranges::find(all, policies_.at(ended.policy_id), &policy_config::name);
   if (policy != all.end()) {
+    auto const usual = usual_policy_of(*control_.consumers(), *policy, ended.partition);
     control_.quota_table().forgive(
-        {.policy = &policy->policy, .policy_id = ended.policy_id, .partition = ended.partition},
+        {.policy = &usual, .policy_id = ended.policy_id, .partition = ended.partition},
         loop_.now());
   }
 }

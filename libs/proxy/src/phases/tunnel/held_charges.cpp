@@ -16,7 +16,7 @@ void settle_charge(charge_stores stores, made_charge const& made, instant now, s
   }
   if (policy.on_store_failure == store_failure::local) {
     auto const share =
-        policy.policy.reduced(1.0 / static_cast<double>(stores.shared->status().gateways));
+        made.charge.policy->reduced(1.0 / static_cast<double>(stores.shared->status().gateways));
     auto charge = made.charge;
     charge.policy = &share;
     stores.table.settle(charge, made.result, made.admitted_at, now, units);
