@@ -291,7 +291,7 @@ def throughput_cases(bench):
 def instruction_cases(bench):
     for name in bench.arguments.cases:
         case = COUNTED[name]
-        # HPACK allocates where a value is new: when the seconds in a field change, and not for each response.
+        # HPACK allocates where a value is new: when the seconds in a field change, not each time.
         counted, allocations = instructions.count(bench, case.get("store", GATEWAY), case["path"], case["kind"],
                                                   bench.arguments.requests, case["expect"])
         yield (name, {"instructions": round(counted), "allocations": allocations},

@@ -143,6 +143,34 @@ void hot_key(std::span<ratelimit::policy const, N> policies, char const* name) {
   std::printf("\n");
 }
 
+/// A key whose times are kept, ten thousand of them: one ends for each that comes. And the memory
+/// that they take.
+void hot_log() {
+  auto const log = *ratelimit::policy::make({ratelimit::log_quota_max,
+                                             60s,
+                                             ratelimit::quota_unit::requests,
+                                             ratelimit::algorithm::log,
+                                             {}});
+  std::span<ratelimit::policy const, 1> const one(&log, 1);
+  constexpr std::int64_t interval = 6'000'000;  // a quota in 60 seconds
+  store::quota_table table({10'000, {1, 2, 3, 4}});
+  std::int64_t now = start;
+  auto const before = table.memory();
+  for (std::int64_t i = 0; i < ratelimit::log_quota_max; ++i) {
+    bench::keep(decide(table, one, hot, now += interval));
+  }
+  auto const ns = ns_of(
+      [&] {
+        for (std::size_t i = 0; i < million; ++i) {
+          bench::keep(decide(table, one, hot, now += interval));
+        }
+      },
+      million);
+  std::printf(
+      "bench ratelimit/hot-log ns=%.1f decisions_per_s=%.0f bytes_per_unit=%.1f\n", ns, 1e9 / ns,
+      static_cast<double>(table.memory() - before) / static_cast<double>(ratelimit::log_quota_max));
+}
+
 /// What one dependent read costs that lands anywhere in so many bytes.
 auto random_read_ns(std::size_t bytes) -> double {
   struct alignas(64) line {
@@ -374,6 +402,7 @@ auto main(int argc, char** argv) -> int {
   }
   hot_key(one, "hot-key");
   hot_key(all, "hot-key-3");
+  hot_log();
   fields();
   auto const keys = make_keys();
   many_keys(keys, one, uniform_order(), "uniform-1m", true);

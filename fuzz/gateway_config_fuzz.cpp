@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a configuration file, and its lines as flags:
+// Any bytes as a configuration file, with variables and files to include, and its lines as flags:
 //
 // - never a crash or an exception;
-// - every fault has a message and a place inside of the text, and they stand in its order;
+// - every fault has a message and a place inside of its file, and they stand in its order;
+// - what came through a variable is in no fault, no warning and no effective option;
 // - what is accepted has something to listen on and a route, every position in it exists, its
 //   patterns can be compiled, and no cost is above what a policy admits;
 // - no rule for headers, paths and redirects has text that ends a line, or leads to another host
@@ -15,6 +16,8 @@
 #include <tidegate/http/field.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,16 +37,50 @@ auto lines_of(std::string_view text) -> std::vector<std::string_view> {
   return lines;
 }
 
+constexpr std::string_view secret = "zq7-secret";
+constexpr std::string_view included =
+    "policies:\n  of-file: {quota: '${NUMBER}', window: 1m}\nroutes:\n  - {match: {path: "
+    "'/${SECRET}'}, "
+    "service: echo}\n";
+
+/// Two variables, a file with a secret and one to include.
+auto sources() -> config_sources {
+  return {.variable = [](std::string const& name) -> std::optional<std::string> {
+            return name == "SECRET"   ? std::optional(std::string(secret))
+                   : name == "NUMBER" ? std::optional(std::string("7"))
+                                      : std::nullopt;
+          },
+          .file = [](std::string const& path,
+                     std::size_t octets_max) -> tidegate::result<std::string, std::string> {
+            if (path == "secret" || path == "included.yaml") {
+              return std::string(path == "secret" ? secret : included).substr(0, octets_max + 1);
+            }
+            return tidegate::failure(std::string("there is no such file"));
+          },
+          .matching = [](std::string const& pattern)
+              -> tidegate::result<std::vector<std::string>, std::string> {
+            return pattern == "*.yaml" ? std::vector<std::string>{"included.yaml"}
+                                       : std::vector<std::string>();
+          }};
+}
+
+/// Unless the file has it as plain text.
+void check_hidden(std::string_view shown, std::string_view text) {
+  check(text.contains(secret) || !shown.contains(secret), "a value of a variable is hidden");
+}
+
 void check_faults(std::vector<config_fault> const& faults, std::string_view text) {
   check(!faults.empty());
-  auto const lines = lines_of(text);
   config_fault const* before = nullptr;
   for (auto const& fault : faults) {
+    auto const lines = lines_of(fault.file == "fuzz.yaml" ? text : included);
+    check(fault.file == "fuzz.yaml" || fault.file == "included.yaml", "it is one of the files");
+    check_hidden(fault.message, text);
     check(!fault.message.empty());
     check(fault.line >= 1 && fault.line <= lines.size(), "the line is in the text");
     check(fault.column >= 1 && fault.column <= lines[fault.line - 1].size() + 1,
           "the column is in the line");
-    check(before == nullptr || before->line < fault.line ||
+    check(before == nullptr || before->file < fault.file || before->line < fault.line ||
               (before->line == fault.line && before->column <= fault.column),
           "in order");
     before = &fault;
@@ -123,8 +160,17 @@ void check_config(config const& made) {
 
 extern "C" auto LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t size) -> int {
   auto const text = std::string_view(reinterpret_cast<char const*>(data), size);
-  auto const made = parse_config(text, "fuzz.yaml");
+  auto const made = parse_config(text, "fuzz.yaml", sources());
   made ? check_config(*made) : check_faults(made.error(), text);
+  if (made) {
+    for (auto const& each : made->effective) {
+      check_hidden(each.path, text);
+      check_hidden(each.value, text);
+    }
+    for (auto const& warning : made->warnings) {
+      check_hidden(warning.message, text);
+    }
+  }
 
   auto const lines = lines_of(text);
   serve_flags flags{.upstream = "http://127.0.0.1:3000"};

@@ -59,7 +59,7 @@ auto as_read_generously(std::string_view path) -> std::string {
     auto const* const found =
         std::ranges::find(known, escape, [](auto const& e) { return e.first; });
     decoded.push_back(found != known.end() ? found->second : path[i] == '\\' ? '/' : path[i]);
-    i += found != known.end() ? 2 : 0;
+    i += found != known.end() ? 2U : 0U;
   }
   std::string out;
   bool skips = false;

@@ -135,8 +135,8 @@ TEST(gateway_admin_config, says_which_listeners_need_a_start) {
 
 TEST(gateway_admin_config, reads_no_more_than_a_configuration_may_have_and_nothing_that_waits) {
   gateway const with(limited(5));
-  with.write_config(limited(5) + "#" + std::string(2'000'000, 'x'));
-  EXPECT_THAT(with.admin("/api/v1/config/reload").body, HasSubstr("the file is larger than 1MiB"));
+  with.write_config(limited(5) + "#" + std::string(65 * 1024 * 1024, 'x'));
+  EXPECT_THAT(with.admin("/api/v1/config/reload").body, HasSubstr("the file is larger than 64MiB"));
   std::filesystem::remove(with.file());
   EXPECT_THAT(with.admin("/api/v1/config/reload").body,
               HasSubstr("cannot read the file: No such file"));

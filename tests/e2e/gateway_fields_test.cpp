@@ -493,6 +493,31 @@ TEST(gateway_legacy, adds_x_ratelimit_fields_and_takes_the_servers_off) {
   EXPECT_THAT(answer.field("RateLimit"), MatchesRegex(R"("large";r=99;t=[0-9]+, "p";r=2;t=.*)"));
 }
 
+TEST(gateway_legacy, adds_the_triple_of_draft_06) {
+  limited_api limited("p: {quota: 3, window: 1m, algorithm: fixed}", "p", "legacy: triple");
+  auto const answer = limited.answered(closing("200 OK", "RateLimit-Limit: 7\r\n"));
+  EXPECT_EQ(answer.field("RateLimit-Limit"), "3");
+  EXPECT_EQ(answer.count("RateLimit-Limit"), 1U);
+  EXPECT_EQ(answer.field("RateLimit-Remaining"), "2");
+  EXPECT_THAT(answer.field("RateLimit-Reset"), MatchesRegex("60|59"));
+  EXPECT_EQ(answer.count("X-RateLimit-Limit"), 0U);
+}
+
+TEST(gateway_draft_10, says_when_more_is_there_and_in_retry_after_when_a_request_fits) {
+  gateway const with(
+      "policies: {p: {quota: 60, window: 1h, algorithm: gcra, burst: 10}}\n"
+      "routes: [{match: {path: /**}, service: echo, limits: [p], "
+      "cost: {default: 10, \"GET /none\": 0}}]\nfields: {ratelimit: draft-10}\n");
+  EXPECT_EQ(with.get("/none").field("RateLimit"), R"("p";r=10)") << "there cannot be more";
+  auto const first = with.get("/a");
+  EXPECT_EQ(first.field("RateLimit-Policy"), R"("p";q=60;w=3600)");
+  EXPECT_EQ(first.field("RateLimit"), R"("p";r=0;t=60)") << "then one unit is there";
+  auto const refused = with.get("/a");
+  EXPECT_EQ(refused.status(), 429);
+  EXPECT_THAT(refused.field("RateLimit"), MatchesRegex(R"("p";r=0;t=(60|5.))"));
+  EXPECT_THAT(refused.field("Retry-After"), MatchesRegex("600|59.")) << "then all ten are";
+}
+
 TEST(gateway_none, writes_no_fields_but_enforces) {
   limited_api limited("p: {quota: 1, window: 1m}", "p", "ratelimit: none");
   auto const answer = limited.answered(closing("200 OK"));

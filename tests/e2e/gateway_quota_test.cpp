@@ -91,8 +91,28 @@ TEST_P(gateway_algorithm, admits_again_when_it_said_so) {
   expect_eventually([&] { return with.get("/a").status() == 200; }, "a unit is there again");
 }
 
-INSTANTIATE_TEST_SUITE_P(, gateway_algorithm, testing::Values("fixed", "sliding", "gcra"),
+INSTANTIATE_TEST_SUITE_P(, gateway_algorithm, testing::Values("fixed", "sliding", "gcra", "log"),
                          [](auto const& row) { return row.param; });
+
+TEST(gateway_quota, resets_by_the_calendar) {
+  using std::chrono::floor;
+  using std::chrono::seconds;
+  using clock = std::chrono::system_clock;
+  gateway const with(
+      echo_config("p: {quota: 2, window: {calendar: month}, algorithm: fixed}", "p"));
+  auto const today = std::chrono::year_month_day(floor<std::chrono::days>(clock::now()));
+  auto const month = today.year() / today.month();
+  auto const begin = std::chrono::sys_days(month / 1);
+  auto const end = std::chrono::sys_days((month + std::chrono::months(1)) / 1);
+  auto const left = std::chrono::ceil<seconds>(end - clock::now()).count();
+  auto const first = with.get("/a");
+  EXPECT_EQ(first.field("RateLimit-Policy"),
+            "\"p\";q=2;w=" + std::to_string(seconds(end - begin).count()));
+  EXPECT_THAT(parameter(first.field("RateLimit"), "t"), AllOf(Ge(left - 20), Le(left + 1)));
+  EXPECT_EQ(parameter(first.field("RateLimit"), "r"), 1);
+  EXPECT_EQ(with.get("/a").status(), 200);
+  expect_refused_by(with.get("/a"), "\"p\"");
+}
 
 TEST(gateway_quota, lets_gcra_take_its_burst_at_once_and_no_more) {
   gateway const with(echo_config("p: {quota: 3600, window: 1h, algorithm: gcra, burst: 2}", "p"));

@@ -92,18 +92,18 @@ TEST(gateway_request_rules, hold_for_requests_with_a_key) {
                            "    request: {set: {X-A: b, Host: internal.example}, remove: [X-B]}\n"
                            "    response: {set: {X-C: d}, add: {X-E: f}, remove: [Server]}\n");
   auto client = under_test.connect();
-  client.send(post("k1", "{}", "/a", "X-A: 1\r\nX-B: 2\r\n"));
+  client.send(post("\"k1\"", "{}", "/a", "X-A: 1\r\nX-B: 2\r\n"));
   auto server = api.accept();
   auto const seen = server.read_request();
   EXPECT_EQ(seen.field("X-A"), "b");
   EXPECT_EQ(seen.count("X-B"), 0U);
   EXPECT_EQ(seen.field("Host"), "internal.example");
-  EXPECT_EQ(seen.field("Idempotency-Key"), "k1");
+  EXPECT_EQ(seen.field("Idempotency-Key"), "\"k1\"");
   EXPECT_EQ(seen.field("Idempotency-Attempt"), "1");
   server.send(response("201 Created", "made", "Server: s\r\nX-C: old\r\nX-E: e\r\n"));
   for (auto const* const replayed : {"(none)", "true"}) {
     if (replayed != std::string_view("(none)")) {
-      client.send(post("k1", "{}", "/a"));
+      client.send(post("\"k1\"", "{}", "/a"));
     }
     auto const answer = client.read_response();
     EXPECT_EQ(answer.status(), 201);
@@ -114,7 +114,7 @@ TEST(gateway_request_rules, hold_for_requests_with_a_key) {
   }
   // Refusals for the key too.
   EXPECT_EQ(under_test.ask(post("", "{}", "/a")).field("X-C"), "d");
-  EXPECT_EQ(under_test.ask(post("k1", "[]", "/a")).field("X-C"), "d");
+  EXPECT_EQ(under_test.ask(post("\"k1\"", "[]", "/a")).field("X-C"), "d");
 }
 
 // ---- response ----
@@ -238,9 +238,68 @@ TEST(gateway_response_rules, say_strict_transport_security_to_clients_of_https_o
   serving_origin api(response("200 OK", "", "Strict-Transport-Security: max-age=1\r\n"));
   gateway const under_test(
       config_of(api.url(), "response: {hsts: 1h}", "trusted-proxies: [127.0.0.1]\n"));
-  EXPECT_EQ(under_test.get("/a").field("Strict-Transport-Security"), "max-age=1");
+  EXPECT_EQ(under_test.get("/a").count("Strict-Transport-Security"), 0U);
   EXPECT_EQ(under_test.get("/a", "X-Forwarded-Proto: https\r\n").field("Strict-Transport-Security"),
             "max-age=3600");
+}
+
+TEST(gateway_response_rules, say_strict_transport_security_in_the_first_refusals_too) {
+  serving_origin api(response("200 OK", ""));
+  gateway const under_test(config_of(
+      api.url(), "response: {hsts: 1h}, max-body: 10, cors: {origins: \"*\"}, deny: [127.0.0.9]",
+      "trusted-proxies: [127.0.0.0/8]\n"));
+  struct row {
+    std::string_view what, request;
+    int status;
+  };
+  for (auto const& [what, request, status] : {
+           row{"a body that is too large", "POST /a HTTP/1.1\r\nContent-Length: 11\r\n", 413},
+           row{"a preflight",
+               "OPTIONS /a HTTP/1.1\r\nOrigin: https://a.example\r\n"
+               "Access-Control-Request-Method: GET\r\n",
+               204},
+           row{"one that is refused",
+               "OPTIONS /a HTTP/1.1\r\nOrigin: https://a.example\r\n"
+               "Access-Control-Request-Method: BREW\r\n",
+               403},
+           row{"an address", "GET /a HTTP/1.1\r\nX-Forwarded-For: 127.0.0.9\r\n", 403},
+       }) {
+    for (std::string const scheme : {"https", "http"}) {
+      auto const answer = under_test.ask(std::string(request) +
+                                         "Host: a\r\nX-Forwarded-Proto: " + scheme + "\r\n\r\n");
+      EXPECT_EQ(answer.status(), status) << what;
+      EXPECT_EQ(answer.field("Strict-Transport-Security"),
+                scheme == "https" ? "max-age=3600" : "(none)")
+          << what;
+    }
+  }
+}
+
+TEST(gateway_response_rules, take_what_they_change_out_of_interim_responses) {
+  data_folder data;
+  constexpr std::string_view hints =
+      "HTTP/1.1 103 Early Hints\r\nX-A: 1\r\nX-Internal: i\r\nLink: </a>\r\n\r\n";
+  for (std::string const more : {"", ", idempotency: {mode: required}"}) {
+    serving_origin api([&](message const&) { return std::string(hints) + response("200 OK", ""); });
+    gateway const under_test(
+        "data: " + data.path() + "\n" +
+        config_of(api.url(), "response: {set: {X-A: b}, remove: [X-Internal]}" + more));
+    auto client = under_test.connect();
+    client.send(post("\"k\""));
+    auto const interim = client.read_response();
+    EXPECT_EQ(interim.status(), 103) << more;
+    EXPECT_EQ(interim.count("X-A"), 0U) << more;
+    EXPECT_EQ(interim.count("X-Internal"), 0U) << more;
+    EXPECT_EQ(interim.field("Link"), "</a>") << more;
+    EXPECT_EQ(client.read_response().field("X-A"), "b") << more;
+
+    raw_client by_http2(under_test.connect());
+    by_http2.get(1);
+    auto const head = by_http2.decode(by_http2.read(headers)).fields;
+    EXPECT_THAT(head, HasSubstr(":status: 103\n")) << more;
+    EXPECT_THAT(head, HasSubstr("link: </a>\n")) << more;
+    EXPECT_THAT(head, Not(HasSubstr("x-internal"))) << more;
+  }
 }
 
 // ---- networks ----
@@ -343,7 +402,7 @@ TEST(gateway_route_bounds, take_the_place_of_the_timeout_for_requests_with_a_key
                            "], timeout: 60s}}\nroutes:\n  - {match: {path: /**}, upstream: api, "
                            "timeout: 50ms, idempotency: {mode: required}}\n");
   auto client = under_test.connect();
-  client.send(post("k1"));
+  client.send(post("\"k1\""));
   auto const server = api.accept();
   EXPECT_EQ(client.read_response().status(), 504);
 }

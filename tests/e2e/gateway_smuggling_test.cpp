@@ -19,6 +19,7 @@ namespace tidegate::e2e {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::string_view echo_routes =
     "http: {ambiguous-paths: allow}\nroutes: [{name: all, match: {path: /**}, service: echo}]\n";
@@ -163,6 +164,30 @@ TEST_P(gateway_smuggling, does_not_go_through_from_http_2) {
 
 INSTANTIATE_TEST_SUITE_P(to, gateway_smuggling, testing::Bool(),
                          [](auto const& of) { return of.param ? "http_2" : "http_1"; });
+
+// The response has begun, so that a refusal of what still comes would be read as a part of it.
+TEST(gateway_late_refusal, is_not_written_into_a_response) {
+  for (auto const* const head : {"Content-Length: 1000", "Transfer-Encoding: chunked"}) {
+    origin api;
+    gateway const with("http: {body-timeout: 300ms}\nupstreams: {api: \"" + api.url() +
+                       "\"}\nroutes: [{match: {path: /**}, upstream: api, max-body: 100}]\n");
+    for (auto const& rest : {"ff\r\n" + std::string(255, 'x'), std::string("zz\r\n"),
+                             std::string()}) {  // nothing more: too late
+      auto client = with.connect();
+      client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n");
+      auto server = api.accept();
+      (void)server.read_head();
+      server.send("HTTP/1.1 200 OK\r\n" + std::string(head) + "\r\n\r\n");
+      server.send(std::string(head).ends_with("chunked") ? "a\r\n0123456789\r\n" : "0123456789");
+      EXPECT_EQ(client.read_head().status(), 200);
+      (void)client.read(10);
+      client.send(rest);
+      auto const after = client.read_to_end();
+      EXPECT_THAT(after, Not(HasSubstr("HTTP/1.1"))) << rest.substr(0, 4) << head;
+      EXPECT_THAT(after, Not(HasSubstr("0\r\n\r\n"))) << "it is not whole";
+    }
+  }
+}
 
 }  // namespace
 }  // namespace tidegate::e2e

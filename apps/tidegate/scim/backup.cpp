@@ -21,7 +21,8 @@ namespace {
   if (!text) {
     return failure("cannot read " + config + ": " + text.error());
   }
-  auto const settings = gateway::parse_config(*text, config);
+  auto const settings =
+      gateway::parse_config(*text, config, sources_of_process(config_reading::first));
   if (!settings) {
     return failure(config + " is not valid: see 'tidegate check -c " + config + "'");
   }

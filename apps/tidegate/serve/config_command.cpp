@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -52,7 +53,7 @@ struct check_outcome {
 
 auto look_at(check_settings const& settings, std::string const& text) -> check_outcome {
   check_outcome out;
-  auto made = gateway::parse_config(text, settings.file);
+  auto made = gateway::parse_config(text, settings.file, sources_of_process(config_reading::first));
   if (!made) {
     out.errors = std::move(made.error());
   } else {
@@ -68,6 +69,7 @@ auto look_at(check_settings const& settings, std::string const& text) -> check_o
   for (auto* const faults : {&out.errors, &out.warnings}) {
     for (auto& fault : *faults) {
       fault.file = fault.file.empty() ? settings.file : fault.file;
+      fault.message = made ? made->hidden.hide(std::move(fault.message)) : std::move(fault.message);
     }
   }
   return out;
@@ -93,6 +95,29 @@ auto in_json(std::string const& file_name, check_outcome const& found) -> std::s
   return text + "\n";
 }
 
+/// The texts of the files that have faults, for people at a terminal; empty for others.
+class fault_sources {
+ public:
+  fault_sources(std::string const& main_file, std::string const& text) {
+    texts_.emplace(main_file, text);
+  }
+
+  [[nodiscard]] auto of(gateway::config_fault const& fault) -> std::string_view {
+    if (!is_terminal_) {
+      return "";
+    }
+    auto const [known, fresh] = texts_.try_emplace(fault.file);
+    if (fresh) {
+      known->second = read_config_file(fault.file, config_reading::again).value_or("");
+    }
+    return known->second;
+  }
+
+ private:
+  bool is_terminal_ = ::isatty(STDERR_FILENO) == 1;
+  std::map<std::string, std::string> texts_;
+};
+
 auto check(check_settings const& settings) -> int {
   auto const text = read_config_file(settings.file, config_reading::first);
   if (!text && !settings.json) {
@@ -109,15 +134,15 @@ auto check(check_settings const& settings) -> int {
     return found.errors.empty() ? exit_success : exit_usage;
   }
   // One line each for programs; people also see where.
-  std::string_view const source = ::isatty(STDERR_FILENO) == 1 ? std::string_view(*text) : "";
+  fault_sources sources(settings.file, *text);
   auto const colour = wanted_colours(STDERR_FILENO);
   for (auto const& warning : found.warnings) {
     auto shown = warning;
     shown.message = "warning: " + warning.message;
-    std::cerr << shown_fault(shown, source, colour);
+    std::cerr << shown_fault(shown, sources.of(shown), colour);
   }
   for (auto const& fault : found.errors) {
-    std::cerr << shown_fault(fault, source, colour);
+    std::cerr << shown_fault(fault, sources.of(fault), colour);
   }
   if (!found.errors.empty()) {
     return exit_usage;

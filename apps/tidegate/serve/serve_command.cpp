@@ -60,12 +60,7 @@ auto read(serve_settings const& settings, config_reading how)
   if (settings.file.empty()) {
     return gateway::config_from_flags(settings.flags);
   }
-  auto const text = read_config_file(settings.file, how);
-  if (!text) {
-    return failure(
-        std::vector<config_fault>{{settings.file, 1, 1, "cannot read the file: " + text.error()}});
-  }
-  return gateway::parse_config(*text, settings.file);
+  return load_config_file(settings.file, how);
 }
 
 auto load(serve_settings const& settings, config_reading how)
@@ -300,6 +295,7 @@ auto serve(serve_settings const& settings, program_version const& version) -> in
     events->error(passed.error());
     return exit_failure;
   }
+  auto const hidden = loaded->hidden;
   auto started =
       gateway::server::start(*std::move(loaded), randomness,
                              {.stores = store_openers(events),
@@ -309,7 +305,7 @@ auto serve(serve_settings const& settings, program_version const& version) -> in
                               .commit = version.commit},
                              *std::move(passed));
   if (!started) {
-    events->error(started.error());
+    events->error(hidden.hide(started.error()));
     return exit_failure;
   }
   auto const& server = *started;

@@ -3,11 +3,12 @@
 
 #include <tidegate/config/effective.hpp>
 #include <tidegate/config/values.hpp>
-#include <tidegate/config/yaml.hpp>
 #include "reader/former_places.hpp"
 #include "reader/parts.hpp"
+#include "sources/config_tree.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -31,25 +32,38 @@ auto read_root(option_reader& in, yaml_node const& root) -> config {
   return made;
 }
 
-/// Puts faults in the order of the text and inside of it, and leaves out those that come after
-/// many others.
-void arrange(std::vector<config_fault>& faults, std::string_view text) {
-  // yaml-cpp says of what is missing at the end that it is behind it.
+auto lengths_of_lines(std::string_view text) -> std::vector<std::size_t> {
   std::vector<std::size_t> lengths;
   for (std::size_t begin = 0; begin <= text.size();) {
     auto const end = std::min(text.find('\n', begin), text.size());
     lengths.push_back(end - begin);
     begin = end + 1;
   }
+  return lengths;
+}
+
+/// Puts faults in the order of the files and of their text and inside of it, leaves out those that
+/// come after many others, and takes out of messages what came through variables.
+void arrange(std::vector<config_fault>& faults, config_tree const& tree) {
+  // yaml-cpp says of what is missing at the end that it is behind it.
+  std::map<std::string_view, std::vector<std::size_t>> lengths;
   for (auto& fault : faults) {
-    fault.line = std::min(fault.line, lengths.size());
-    fault.column = std::min(fault.column, lengths[fault.line - 1] + 1);
+    auto [known, fresh] = lengths.try_emplace(fault.file);
+    if (fresh) {
+      auto const file = std::ranges::find(tree.names, fault.file) - tree.names.begin();
+      known->second = lengths_of_lines(tree.texts[static_cast<std::size_t>(file)]);
+    }
+    fault.line = std::min(fault.line, known->second.size());
+    fault.column = std::min(fault.column, known->second[fault.line - 1] + 1);
   }
   std::sort(faults.begin(), faults.end());
   // What an alias repeats is at fault at the same place.
   faults.erase(std::unique(faults.begin(), faults.end()), faults.end());
   if (faults.size() > faults_max) {
     faults.resize(faults_max);
+  }
+  for (auto& fault : faults) {
+    fault.message = tree.hidden.hide(std::move(fault.message));
   }
 }
 
@@ -66,7 +80,11 @@ auto to_string(config_fault const& fault) -> std::string {
 }
 
 auto place_of(config const& settings, std::string_view path) -> config_fault {
-  auto const found = std::ranges::find(settings.effective, path, &effective_option::path);
+  auto found = std::ranges::find(settings.effective, path, &effective_option::path);
+  if (found == settings.effective.end()) {  // a name in it may have come through a variable
+    found = std::ranges::find(settings.effective, settings.hidden.hide(std::string(path)),
+                              &effective_option::path);
+  }
   config_fault place;
   if (found == settings.effective.end()) {
     return place;
@@ -84,30 +102,35 @@ auto place_of(config const& settings, std::string_view path) -> config_fault {
   return place;
 }
 
-auto parse_config(std::string_view text, std::string_view file_name)
+auto parse_config(std::string_view text, std::string_view file_name, config_sources const& sources)
     -> result<config, std::vector<config_fault>> {
-  option_reader reader(file_name);
+  auto tree = read_tree(text, file_name, sources);
+  option_reader reader(tree.names, tree.faults);
+  for (auto const& found : tree.warnings) {
+    reader.warn(found.place, found.message);
+  }
   config made;
-  if (text.size() > config_octets_max) {
-    reader.fault(
-        {}, "the file is larger than " + format_size(static_cast<std::int64_t>(config_octets_max)));
-  } else if (auto document = read_yaml(text); document) {
-    auto const& root = with_options_in_place(reader, *document);
+  if (tree.root != nullptr) {
+    auto const& root = with_options_in_place(reader, tree.document, *tree.root);
     made = read_root(reader, root);
     if (reader.fault_count() == 0) {
-      made.effective = effective_options(root, made, file_name);
+      made.effective = effective_options(root, made, tree.names, tree.hidden);
       made.warnings = reader.take_warnings();
     }
-  } else {
-    reader.fault(document.error().place, document.error().message);
   }
   auto faults = reader.take_faults();
   if (!faults.empty()) {
-    arrange(faults, text);
+    arrange(faults, tree);
     return failure(std::move(faults));
   }
-  arrange(made.warnings, text);
+  arrange(made.warnings, tree);
+  made.hidden = std::move(tree.hidden);
   return made;
+}
+
+auto parse_config(std::string_view text, std::string_view file_name)
+    -> result<config, std::vector<config_fault>> {
+  return parse_config(text, file_name, no_sources());
 }
 
 }  // namespace tidegate::gateway

@@ -23,6 +23,7 @@ auto name_of(ratelimit::algorithm algorithm) -> std::string_view {
   switch (algorithm) {
     case ratelimit::algorithm::fixed: return "fixed";
     case ratelimit::algorithm::sliding: return "sliding";
+    case ratelimit::algorithm::log: return "log";
     case ratelimit::algorithm::gcra: break;
   }
   return "gcra";
@@ -267,11 +268,17 @@ void append_costs_as_html(std::string& out, config const& settings) {
 auto distribution_of(policy_config const& policy) -> std::string {
   switch (policy.policy.algorithm()) {
     case ratelimit::algorithm::fixed:
+      if (policy.calendar) {
+        return "Windows are those of the calendar; within one the quota may be spent in any way.";
+      }
       return "A window begins with the first request in it; within it the quota may be spent in "
              "any way.";
     case ratelimit::algorithm::sliding:
       return "Windows follow one another. What was spent in the one before counts in proportion to "
              "how much of it is less than a window ago.";
+    case ratelimit::algorithm::log:
+      return "Each unit comes back a window after it was spent: no window, wherever it begins, has "
+             "more than the quota.";
     case ratelimit::algorithm::gcra: break;
   }
   bool const is_quota = policy.choice && !policy.choice->burst;
@@ -340,6 +347,10 @@ void append_policy_members(json::writer& out, policy_config const& policy) {
   if (has_window(policy)) {
     out.member("window", policy.policy.window().count())
         .member("algorithm", name_of(policy.policy.algorithm()));
+    if (policy.calendar) {
+      out.member("calendar", ratelimit::name_of(policy.calendar->unit))
+          .member("time-zone", policy.calendar->zone_name);
+    }
   }
   out.member("enforced", !policy.shadow)
       .member_raw("partition", ratelimit::describe_as_json(policy.partition))
@@ -383,7 +394,10 @@ auto describe_as_html(config const& settings) -> std::string {
     out += "</h2>\n<p>";
     append_quota_as_html(out, policy);
     if (has_window(policy)) {
-      out += " in " + std::to_string(policy.policy.window().count()) + " seconds (";
+      out += policy.calendar
+                 ? " in each " + std::string(ratelimit::name_of(policy.calendar->unit)) +
+                       " of the calendar of " + policy.calendar->zone_name + " ("
+                 : " in " + std::to_string(policy.policy.window().count()) + " seconds (";
       out += name_of(policy.policy.algorithm());
       out += ")";
     }

@@ -7,6 +7,7 @@
 #include <tidegate/base/ascii.hpp>
 #include <tidegate/config/values.hpp>
 #include "options/options.hpp"
+#include "reader/wording.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -43,10 +44,28 @@ auto text_at(yaml_node const* mapping, std::string_view key) -> std::string_view
   return node == nullptr || node->kind != yaml_kind::scalar ? std::string_view() : node->text;
 }
 
+/// The same for people.
+auto written_at(yaml_node const* mapping, std::string_view key) -> std::string_view {
+  auto const* const node = find(mapping, key);
+  return node == nullptr || node->kind != yaml_kind::scalar ? std::string_view()
+                                                            : written_text(*node);
+}
+
+/// The values of a list where one of them came through a variable; else nothing.
+auto text_behind(yaml_node const& list) -> std::string {
+  std::string text;
+  if (std::ranges::any_of(list.items, [](auto const* item) { return item->written != nullptr; })) {
+    for (auto const* const item : list.items) {
+      text += item->text + '\n';
+    }
+  }
+  return text;
+}
+
 class option_lister {
  public:
-  option_lister(config const& made, std::string_view file_name)
-      : made_(made), file_name_(file_name) {}
+  option_lister(config const& made, std::span<std::string const> files, hidden_values const& hidden)
+      : made_(made), files_(files), hidden_(hidden) {}
 
   /// The options of the mapping at `path` of the table, which the file calls `shown`. Without a
   /// node all have their default.
@@ -146,14 +165,14 @@ class option_lister {
       constexpr std::size_t list_octets_max = 64 * 1024;  // aliases may repeat a long text
       std::string text;
       for (auto const* const item : node.items) {
-        text += (text.empty() ? "" : ", ") + shown_text(rule, item->text);
+        text += (text.empty() ? "" : ", ") + shown_text(rule, written_text(*item));
         if (text.size() > list_octets_max) {
           break;
         }
       }
       add(rule, shown, "[" + text + "]", &node);
     } else if (is_list(rule)) {
-      add(rule, shown, "[" + shown_text(rule, node.text) + "]", &node);
+      add(rule, shown, "[" + shown_text(rule, written_text(node)) + "]", &node);
     } else {
       add_one(rule, shown, node);
     }
@@ -162,10 +181,11 @@ class option_lister {
   /// A value, or names with values.
   void add_choice(option const& rule, std::string const& shown, yaml_node const& node) {
     if (node.kind != yaml_kind::mapping) {
-      add(rule, shown, node.text, &node);
+      add(rule, shown, written_text(node), &node);
     }
     for (auto const& [key, value] : node.members) {
-      add(rule, shown + "." + key->text.substr(0, value_octets_max), value->text, value);
+      add(rule, shown + "." + written_text(*key).substr(0, value_octets_max), written_text(*value),
+          value);
     }
   }
 
@@ -196,12 +216,14 @@ class option_lister {
   [[nodiscard]] auto name_of(option const& rule, yaml_node const& item, std::size_t position) const
       -> std::string {
     if (rule.path == "routes") {
-      return made_.routes[position].name.substr(0, value_octets_max);
+      auto const* const given = find(&item, "name");
+      return (given == nullptr ? made_.routes[position].name : written_text(*given))
+          .substr(0, value_octets_max);
     }
-    auto const named = item.kind == yaml_kind::scalar   ? std::string_view(item.text)
-                       : find(&item, "name") != nullptr ? text_at(&item, "name")
-                       : find(&item, "url") != nullptr  ? text_at(&item, "url")
-                                                        : text_at(&item, "address");
+    auto const named = item.kind == yaml_kind::scalar   ? std::string_view(written_text(item))
+                       : find(&item, "name") != nullptr ? written_at(&item, "name")
+                       : find(&item, "url") != nullptr  ? written_at(&item, "url")
+                                                        : written_at(&item, "address");
     return named.empty() ? std::to_string(position + 1)
                          : std::string(named.substr(0, value_octets_max));
   }
@@ -212,10 +234,10 @@ class option_lister {
       return;
     }
     if (has_word(rule.words, node.text) && rule.type != option_type::choice) {
-      add(rule, shown, node.text, &node);
+      add(rule, shown, written_text(node), &node);
       return;
     }
-    auto const text = shown_text(rule, node.text);
+    auto const text = shown_text(rule, written_text(node));
     if (rule.form == option_form::named_or_file) {  // a file has the names
       add(rule, shown, text, &node);
       return;
@@ -230,7 +252,7 @@ class option_lister {
 
   void add_default(option const& rule, std::string const& shown, yaml_node const* parent) {
     if (auto const made = default_by_others(rule, parent)) {
-      add(rule, shown, *made, nullptr);
+      add(rule, shown, hidden_.hide(*made), nullptr);
     } else if (!rule.initial.empty()) {
       bool const is_mapping = is_list(rule) && !options_under(rule.path).empty();
       auto const text = std::string(rule.initial);
@@ -269,7 +291,7 @@ class option_lister {
     }
     if (rule.path == "policies.burst" && text_at(parent, "algorithm") == "gcra" &&
         !text_at(parent, "quota").empty()) {
-      return std::string(text_at(parent, "quota"));
+      return std::string(written_at(parent, "quota"));
     }
     if (route_ >= made_.routes.size()) {
       return std::nullopt;
@@ -309,8 +331,12 @@ class option_lister {
                           .at_start = rule.at_start};
     bool const is_secret = is_hidden || rule.type == option_type::digest;
     bool const is_scalar = node != nullptr && node->kind == yaml_kind::scalar;
-    auto const whole = is_scalar ? std::string_view(node->text) : std::string_view(value);
-    if (is_secret || value.size() > value_octets_max || value.contains("***")) {
+    auto const behind = node == nullptr ? std::string() : text_behind(*node);
+    auto const whole = is_scalar        ? std::string_view(node->text)
+                       : behind.empty() ? std::string_view(value)
+                                        : std::string_view(behind);
+    bool const is_replaced = !behind.empty() || (is_scalar && node->written != nullptr);
+    if (is_secret || is_replaced || value.size() > value_octets_max || value.contains("***")) {
       made.fingerprint = sha256::of(whole);
     }
     if (is_secret) {
@@ -325,25 +351,25 @@ class option_lister {
     }
     made.value = std::move(value);
     if (node != nullptr) {
-      made.origin = file_name_.empty()
-                        ? std::string(from_command_line)
-                        : std::string(file_name_) + ":" + std::to_string(node->place.line) + ":" +
-                              std::to_string(node->place.column);
+      made.origin = files_.front().empty() ? std::string(from_command_line)
+                                           : place_shown(node->place, files_);
     }
     out_.push_back(std::move(made));
   }
 
   config const& made_;
-  std::string_view file_name_;
+  std::span<std::string const> files_;
+  hidden_values const& hidden_;
   std::size_t route_ = 0;  // that is listed
   std::vector<effective_option> out_;
 };
 
 }  // namespace
 
-auto effective_options(yaml_node const& root, config const& made, std::string_view file_name)
+auto effective_options(yaml_node const& root, config const& made,
+                       std::span<std::string const> files, hidden_values const& hidden)
     -> std::vector<effective_option> {
-  option_lister lister(made, file_name);
+  option_lister lister(made, files, hidden);
   lister.list("", "", &root);
   return lister.take();
 }

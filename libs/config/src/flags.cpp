@@ -16,10 +16,15 @@ namespace tidegate::gateway {
 
 namespace {
 
-/// JSON strings are YAML.
+/// JSON strings are YAML. Flags have no variables: a shell has replaced its own.
 auto yaml(std::string_view text) -> std::string {
+  std::string plain;
+  for (auto at = text.find("${"); at != std::string_view::npos; at = text.find("${")) {
+    plain.append(text.substr(0, at)).append("$${");
+    text.remove_prefix(at + 2);
+  }
   std::string out;
-  json::append_string(out, text);
+  json::append_string(out, plain.append(text));
   return out;
 }
 

@@ -61,6 +61,23 @@ auto value_schemas(option const& rule) -> std::vector<std::string> {
   }
 }
 
+/// Whether a text with a variable in it is not one of the values that the schemas name.
+auto needs_variable(option const& rule) -> bool {
+  switch (rule.type) {
+    case option_type::section:
+    case option_type::scalar: return false;
+    case option_type::text:
+    case option_type::file: return !rule.pattern.empty();
+    default: return true;
+  }
+}
+
+/// `${NAME}` in the place of a value.
+constexpr std::string_view variable_schema = R"({"$ref":"#/$defs/variable"})";
+constexpr std::string_view definitions =
+    R"("$defs":{"variable":{"type":"string","pattern":"\\$\\{.+\\}","description":"Text with ${NAME} or ${file:PATH}, which stand for the value of an environment variable and for what a file has."}},)"
+    "\n";
+
 auto is_number(std::string_view text) -> bool {
   return !text.empty() && std::ranges::all_of(text, is_digit);
 }
@@ -101,10 +118,11 @@ auto option_schema(option const& rule) -> std::string;
 auto members_schema(std::string_view path, std::string const& others = "false") -> std::string {
   std::string properties;
   std::string required;
+  bool const is_file = path.empty();  // another file may have what is required
   for (auto const* const rule : options_under(path)) {
     properties += properties.empty() ? "\n" : ",\n";
     properties += json(rule->key()) + ":" + option_schema(*rule);
-    if (rule->available == availability::required) {
+    if (rule->available == availability::required && !is_file) {
       required += (required.empty() ? "" : ",") + json(rule->key());
     }
   }
@@ -131,6 +149,9 @@ auto option_schema(option const& rule) -> std::string {
   if (!rule.words.empty()) {
     schemas.push_back(words_schema(rule.words));
   }
+  if (needs_variable(rule)) {
+    schemas.emplace_back(variable_schema);
+  }
   if (!options_under(rule.path).empty()) {
     // Of a choice, all other keys are names with values of the option.
     bool const has_names = rule.form == option_form::one_or_choice;
@@ -149,7 +170,8 @@ auto option_schema(option const& rule) -> std::string {
       break;
     case option_form::one_or_choice: break;
     case option_form::one_or_shares:
-      whole = any_of({whole, map_of(R"({"type":"integer","minimum":0})")});
+      whole = any_of({whole, map_of(R"({"anyOf":[{"type":"integer","minimum":0},)" +
+                                    std::string(variable_schema) + "]}")});
       break;
     case option_form::patterns: whole = any_of({whole, map_of(whole)}); break;
   }
@@ -227,7 +249,7 @@ auto config_json_schema() -> std::string {
          "\n"
          R"("title":"Configuration of Tidegate",)"
          "\n" +
-         members_schema("") + "}\n";
+         std::string(definitions) + members_schema("") + "}\n";
 }
 
 auto config_reference() -> std::string {
@@ -248,6 +270,14 @@ auto config_reference() -> std::string {
       "errors and never ignored. Paths of files are relative to the folder of the configuration. "
       "Anchors and\n"
       "aliases are allowed, merge keys and tags are not.\n"
+      "\n"
+      "In a value, `${NAME}` stands for an environment variable and `${file:PATH}` for the text of "
+      "a "
+      "file without\n"
+      "its last newline; `$${` is a plain `${`. `tidegate check`, the log and the admin API show "
+      "what is written,\n"
+      "never the value. See [Variables and included "
+      "files](../guide/gateway.md#variables-and-included-files).\n"
       "\n"
       "In the names below, `[]` stands for an entry of a list and `NAME` for a name that you "
       "choose. A duration\n"

@@ -14,9 +14,9 @@ namespace tidegate::gateway {
 
 namespace {
 
-auto place_of(YAML::Mark const& mark) -> yaml_place {
-  return {static_cast<std::size_t>(std::max(mark.line, 0)) + 1,
-          static_cast<std::size_t>(std::max(mark.column, 0)) + 1};
+auto place_of(YAML::Mark const& mark, std::uint32_t file) -> yaml_place {
+  return {static_cast<std::uint32_t>(std::max(mark.line, 0)) + 1,
+          static_cast<std::uint32_t>(std::max(mark.column, 0)) + 1, file};
 }
 
 /// Thrown through yaml-cpp, which has no other way to stop, and caught in `read_yaml`.
@@ -51,18 +51,21 @@ auto size_of_quoted(std::string_view text) -> std::size_t {
 /// behind it, a quote is likely to be missing.
 struct long_quote {
   yaml_place begin;
-  std::size_t end_line = 0;
+  std::uint32_t end_line = 0;
 };
 
 class tree_builder final : public YAML::EventHandler {
  public:
-  tree_builder(yaml_document& document, std::string_view text) : document_(document), text_(text) {}
+  tree_builder(yaml_document& document, std::string_view text, std::uint32_t file)
+      : document_(document), text_(text), file_(file) {}
+
+  [[nodiscard]] auto root() const -> yaml_node* { return root_; }
 
   [[nodiscard]] auto last_long_quote() const -> long_quote const& { return last_long_quote_; }
 
   void OnDocumentStart(YAML::Mark const& mark) override {
-    if (document_.root != nullptr) {
-      refuse(place_of(mark), "a configuration is one document; remove what follows ---");
+    if (root_ != nullptr) {
+      refuse(place_at(mark), "a configuration is one document; remove what follows ---");
     }
   }
   void OnDocumentEnd() override {}
@@ -89,9 +92,9 @@ class tree_builder final : public YAML::EventHandler {
   void OnAlias(YAML::Mark const& mark, YAML::anchor_t anchor) override {
     auto const found = anchors_.find(anchor);
     if (found == anchors_.end()) {
-      refuse(place_of(mark), "an alias cannot stand inside of what it names");
+      refuse(place_at(mark), "an alias cannot stand inside of what it names");
     }
-    count(found->second.size, place_of(mark));
+    count(found->second.size, place_at(mark));
     add(*found->second.node);
   }
 
@@ -111,7 +114,7 @@ class tree_builder final : public YAML::EventHandler {
 
  private:
   struct anchored {
-    yaml_node const* node;
+    yaml_node* node;
     std::size_t size;  // how many nodes, with all that aliases repeat
   };
   struct opened {
@@ -121,9 +124,13 @@ class tree_builder final : public YAML::EventHandler {
     yaml_node const* key = nullptr;
   };
 
-  static void refuse_tag(YAML::Mark const& mark, std::string const& tag) {
+  [[nodiscard]] auto place_at(YAML::Mark const& mark) const -> yaml_place {
+    return place_of(mark, file_);
+  }
+
+  void refuse_tag(YAML::Mark const& mark, std::string const& tag) const {
     if (!tag.empty() && tag != "?" && tag != "!") {
-      refuse(place_of(mark), "tags such as !!str are not taken");
+      refuse(place_at(mark), "tags such as !!str are not taken");
     }
   }
 
@@ -138,27 +145,27 @@ class tree_builder final : public YAML::EventHandler {
     }
     auto const size = size_of_quoted(rest);
     if (size == npos) {
-      throw quote_not_closed{place_of(mark)};
+      throw quote_not_closed{place_at(mark)};
     }
     auto const lines = std::ranges::count(rest.substr(0, size), '\n');
     if (lines > 0) {
-      last_long_quote_ = {place_of(mark), place_of(mark).line + static_cast<std::size_t>(lines)};
+      last_long_quote_ = {place_at(mark), place_at(mark).line + static_cast<std::uint32_t>(lines)};
     }
   }
 
   void count(std::size_t nodes, yaml_place place) {
-    count_ += nodes;
-    if (count_ > yaml_nodes_max) {
+    document_.visited += nodes;
+    if (document_.visited > yaml_nodes_max) {
       refuse(place, "too much: at most " + std::to_string(yaml_nodes_max) +
                         " values, with all that aliases repeat");
     }
   }
 
   auto make(yaml_kind kind, YAML::Mark const& mark, YAML::anchor_t anchor) -> yaml_node& {
-    count(1, place_of(mark));
+    count(1, place_at(mark));
     auto& node = document_.nodes.emplace_back();
     node.kind = kind;
-    node.place = place_of(mark);
+    node.place = place_at(mark);
     if (anchor != 0) {
       anchors_[anchor] = {&node, 1};
     }
@@ -170,21 +177,21 @@ class tree_builder final : public YAML::EventHandler {
       refuse(node.place,
              "nested too deeply: at most " + std::to_string(yaml_depth_max) + " levels");
     }
-    open_.push_back({&node, anchor, count_ - 1});
+    open_.push_back({&node, anchor, document_.visited - 1});
   }
 
   void close() {
     auto const done = open_.back();
     open_.pop_back();
     if (done.anchor != 0) {
-      anchors_[done.anchor] = {done.node, count_ - done.count_before};
+      anchors_[done.anchor] = {done.node, document_.visited - done.count_before};
     }
     add(*done.node);
   }
 
-  void add(yaml_node const& node) {
+  void add(yaml_node& node) {
     if (open_.empty()) {
-      document_.root = &node;
+      root_ = &node;
       return;
     }
     auto& parent = open_.back();
@@ -197,6 +204,7 @@ class tree_builder final : public YAML::EventHandler {
       if (node.text == "<<" && !node.quoted) {
         refuse(node.place, "merge keys are not taken; an alias may stand for a whole value");
       }
+      node.is_key = true;
       parent.key = &node;
     } else {
       parent.node->members.push_back({parent.key, &node});
@@ -206,29 +214,20 @@ class tree_builder final : public YAML::EventHandler {
 
   yaml_document& document_;
   std::string_view text_;
+  std::uint32_t file_;
+  yaml_node* root_ = nullptr;
   long_quote last_long_quote_;
   std::map<YAML::anchor_t, anchored> anchors_;
   std::vector<opened> open_;
-  std::size_t count_ = 0;
 };
 
-/// yaml-cpp guesses UTF-16 and UTF-32 and lets broken UTF-8 pass, so what cannot be UTF-8 text is
-/// refused before it looks.
-auto first_strange_byte(std::string_view text) -> std::size_t {
-  auto const at = std::find_if(text.begin(), text.end(), [](char c) {
-    auto const byte = static_cast<unsigned char>(c);
-    return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f || byte == 0xc0 ||
-           byte == 0xc1 || byte > 0xf4;
-  });
-  return static_cast<std::size_t>(at - text.begin());
-}
-
-auto place_at(std::string_view text, std::size_t offset) -> yaml_place {
+auto place_at(std::string_view text, std::size_t offset, std::uint32_t file) -> yaml_place {
   auto const before = text.substr(0, offset);
   auto const lines = std::count(before.begin(), before.end(), '\n');
   auto const newline = before.rfind('\n');
-  return {static_cast<std::size_t>(lines) + 1,
-          offset - (newline == std::string_view::npos ? 0 : newline + 1) + 1};
+  auto const begin = newline == std::string_view::npos ? 0 : newline + 1;
+  return {static_cast<std::uint32_t>(lines) + 1, static_cast<std::uint32_t>(offset - begin) + 1,
+          file};
 }
 
 /// The line of a fault, or the last one before it that is not empty.
@@ -275,6 +274,10 @@ auto in_plain_words(std::string_view fault, std::string_view line, std::size_t c
     return "the indentation does not fit the lines above: what belongs together begins in the same "
            "column";
   }
+  bool const is_in_flow = fault == END_OF_MAP_FLOW || fault == END_OF_SEQ_FLOW || fault == FLOW_END;
+  if (is_in_flow && line.contains("${")) {
+    return "a value with ${...} must be in quotes between { and } and between [ and ]";
+  }
   if (fault == END_OF_MAP_FLOW) {
     return "a } or a comma is missing";
   }
@@ -292,9 +295,21 @@ auto in_plain_words(std::string_view fault, std::string_view line, std::size_t c
 
 }  // namespace
 
-auto read_yaml(std::string_view text) -> result<yaml_document, yaml_fault> {
-  if (auto const strange = first_strange_byte(text); strange != text.size()) {
-    return failure(yaml_fault{place_at(text, strange),
+/// yaml-cpp guesses UTF-16 and UTF-32 and lets broken UTF-8 pass, so what cannot be UTF-8 text is
+/// refused before it looks.
+auto first_strange_octet(std::string_view text) -> std::size_t {
+  auto const at = std::find_if(text.begin(), text.end(), [](char c) {
+    auto const byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f || byte == 0xc0 ||
+           byte == 0xc1 || byte > 0xf4;
+  });
+  return static_cast<std::size_t>(at - text.begin());
+}
+
+auto read_yaml(std::string_view text, yaml_document& document, std::uint32_t file)
+    -> result<yaml_node*, yaml_fault> {
+  if (auto const strange = first_strange_octet(text); strange != text.size()) {
+    return failure(yaml_fault{place_at(text, strange, file),
                               "a control character, or not UTF-8 (expected text in UTF-8)"});
   }
   auto const no_yaml = [text](yaml_place place, std::string const& what) {
@@ -305,8 +320,7 @@ auto read_yaml(std::string_view text) -> result<yaml_document, yaml_fault> {
                                          std::string(shown) +
                                          (shown.size() < line.size() ? "..." : "") + "\""});
   };
-  yaml_document document;
-  tree_builder builder(document, text);
+  tree_builder builder(document, text, file);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
@@ -317,7 +331,7 @@ auto read_yaml(std::string_view text) -> result<yaml_document, yaml_fault> {
   } catch (quote_not_closed const& stopped) {
     return no_yaml(stopped.place, "a quote that begins here is not closed");
   } catch (YAML::Exception const& error) {
-    auto const place = place_of(error.mark);
+    auto const place = place_of(error.mark, file);
     if (auto const& quote = builder.last_long_quote(); quote.end_line == place.line) {
       return no_yaml(quote.begin,
                      "a quote that begins here is not closed in its line, but by the next one, in "
@@ -326,10 +340,12 @@ auto read_yaml(std::string_view text) -> result<yaml_document, yaml_fault> {
     }
     return no_yaml(place, in_plain_words(error.msg, line_at(text, place.line), place.column));
   }
-  if (document.root == nullptr) {
-    document.root = &document.nodes.emplace_back();
+  if (builder.root() != nullptr) {
+    return builder.root();
   }
-  return document;
+  auto& empty = document.nodes.emplace_back();
+  empty.place.file = file;
+  return &empty;
 }
 
 }  // namespace tidegate::gateway

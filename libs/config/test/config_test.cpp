@@ -536,10 +536,10 @@ auto const fault_rows = std::vector<fault_row>{
     {"no_anchor", "a: *x\n", {"1:4: this is not YAML: a value that begins with * must be in"}},
     {"a_variable",
      with("upstreams: {a: '${API_URL}'}\n"),
-     {"2:16: \"${API_URL}\": variables are not replaced by their values in this version"}},
+     {"2:16: \"${API_URL}\": the environment variable is not set"}},
     {"a_variable_of_a_file",
      with("data: x${file:secret}y\n"),
-     {"2:7: \"${file:secret}\": variables are not replaced"}},
+     {"2:7: \"${file:secret}\": cannot read the file: no files are read here"}},
     {"a_control_character", "a: b\nc: \x01\n", {"2:4: a control character"}},
     {"utf_16", std::string("\xff\xfe", 2), {"1:1: a control character, or not UTF-8"}},
     {"an_octet_of_zero", std::string("a: \0", 4), {"1:4: a control character"}},
@@ -599,12 +599,21 @@ auto const fault_rows = std::vector<fault_row>{
       "3:9: routes: empty list"}},
     // ---- values that YAML 1.1 would take for something else ----
     {"on",
-     with("fields: {legacy: on}\n"),
-     {"2:18: legacy: invalid boolean \"on\" (expected true or false"}},
-    {"yes", with("fields: {legacy: yes}\n"), {"2:18: legacy: invalid boolean \"yes\""}},
+     with("listen: {redirect-to-https: on}\n"),
+     {"2:29: redirect-to-https: invalid boolean \"on\" (expected true or false"}},
+    {"yes",
+     with("listen: {redirect-to-https: yes}\n"),
+     {"2:29: redirect-to-https: invalid boolean \"yes\""}},
     {"true_in_quotes",
-     with("fields: {legacy: \"true\"}\n"),
-     {"2:18: legacy: invalid boolean \"true\": it is in quotes (expected true or false"}},
+     with("listen: {redirect-to-https: \"true\"}\n"),
+     {"2:29: redirect-to-https: invalid boolean \"true\": it is in quotes (expected true or "
+      "false"}},
+    {"an_unknown_family_of_legacy_fields",
+     with("fields: {legacy: [x, y]}\n"),
+     {"2:22: legacy: unknown value \"y\" (expected false, true, x or triple"}},
+    {"legacy_fields_and_none",
+     with("fields: {legacy: [x, false]}\n"),
+     {"2:22: legacy: \"false\" in a list (expected x and triple)"}},
     {"hexadecimal", with("workers: 0x10\n"), {"2:10: workers: invalid number \"0x10\""}},
     {"underscores", with("workers: 1_000\n"), {"2:10: workers: invalid number \"1_000\""}},
     {"octal", with("workers: 010\n"), {"2:10: workers: invalid number \"010\""}},
@@ -869,10 +878,35 @@ auto const fault_rows = std::vector<fault_row>{
       "or concurrent-requests"}},
     {"an_unknown_algorithm",
      with_policy("quota: 1, window: 1s, algorithm: leaky"),
-     {"3:40: algorithm: unknown value \"leaky\" (expected fixed, sliding or gcra"}},
+     {"3:40: algorithm: unknown value \"leaky\" (expected fixed, sliding, gcra or log"}},
     {"a_burst_that_nothing_uses",
      with_policy("quota: 1, window: 1s, burst: 5"),
      {"3:29: burst: only with algorithm: gcra"}},
+    {"a_log_of_more_than_it_keeps",
+     with_policy("quota: 10001, window: 1m, algorithm: log"),
+     {"3:14: with algorithm: log the quota must be at most 10000"}},
+    {"a_calendar_that_slides",
+     with_policy("quota: 1, window: {calendar: day}"),
+     {"3:25: window: a calendar is only for algorithm: fixed"}},
+    {"an_unknown_calendar",
+     with_policy("quota: 1, window: {calendar: year}, algorithm: fixed"),
+     {"3:36: calendar: unknown value \"year\" (expected hour, day, week or month"}},
+    {"a_calendar_without_a_unit",
+     with_policy("quota: 1, window: {time-zone: UTC}, algorithm: fixed"),
+     {"3:25: \"calendar\" is missing"}},
+    {"an_unknown_time_zone",
+     with_policy("quota: 1, window: {calendar: day, time-zone: Europe/Nowhere}, algorithm: fixed"),
+     {"3:52: time-zone: unknown time zone \"Europe/Nowhere\""}},
+    {"a_time_zone_outside_of_its_folder",
+     with_policy(
+         "quota: 1, window: {calendar: day, time-zone: ../../etc/passwd}, algorithm: fixed"),
+     {"3:52: time-zone: unknown time zone \"../../etc/passwd\""}},
+    {"a_folder_of_time_zones",
+     with_policy("quota: 1, window: {calendar: day, time-zone: Europe}, algorithm: fixed"),
+     {"3:52: time-zone: unknown time zone \"Europe\""}},
+    {"a_lease_of_a_calendar",
+     with_policy("quota: 1, window: {calendar: day}, algorithm: fixed, counting: lease"),
+     {"3:70: counting: \"lease\" does not work with a calendar (expected exact"}},
     {"a_burst_for_centuries",
      with_policy("quota: 1, window: 366d, algorithm: gcra, burst: 1000"),
      {"3:55: the burst must be at least 1 and drain within ten years"}},
@@ -1002,6 +1036,9 @@ auto const fault_rows = std::vector<fault_row>{
     {"a_lease_of_what_drains",
      with_policy("quota: 1, window: 1s, algorithm: gcra, counting: lease"),
      {"3:56: counting: \"lease\" does not work with algorithm: gcra (expected exact"}},
+    {"a_lease_of_a_log",
+     with_policy("quota: 1, window: 1s, algorithm: log, counting: lease"),
+     {"3:55: counting: \"lease\" does not work with algorithm: log (expected exact"}},
     // ---- scim ----
     {"scim_at_one_path",
      "routes: [{match: {path: /scim}, service: scim}]\n",
@@ -1132,7 +1169,7 @@ TEST(gateway_config, checks_costs_against_the_burst_and_only_for_requests) {
 
 TEST(gateway_config, is_bounded_in_size_depth_and_aliases) {
   EXPECT_THAT(faults(std::string(config_octets_max + 1, ' ')),
-              ElementsAre("1:1: the file is larger than 1MiB"));
+              ElementsAre("1:1: the file is larger than 64MiB"));
   EXPECT_THAT(faults(std::string(40, '[') + std::string(40, ']')),
               ElementsAre(HasSubstr("1:33: nested too deeply")));
   EXPECT_EQ(faults(std::string(100'000, '[')).size(), 1U);
@@ -1145,7 +1182,7 @@ TEST(gateway_config, is_bounded_in_size_depth_and_aliases) {
     }
     bomb += "]\n";
   }
-  EXPECT_THAT(faults(bomb), ElementsAre(HasSubstr("too much: at most 100000 values")));
+  EXPECT_THAT(faults(bomb), ElementsAre(HasSubstr("too much: at most 2000000 values")));
 }
 
 TEST(gateway_config, reads_how_servers_are_chosen_and_looked_after) {

@@ -294,6 +294,17 @@ TEST(config_quota_choice, says_what_is_wrong) {
   }
 }
 
+TEST(config_quota_choice, goes_with_a_log_and_with_windows_of_the_calendar) {
+  auto const found =
+      faults(with_quota("quota: {by: plan, a: 10001, default: 1}, window: 1m, algorithm: log"));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_THAT(found[0], HasSubstr("10000"));
+  auto const monthly = parsed(with_quota(
+      "quota: {by: plan, a: 5, default: 1}, window: {calendar: month}, algorithm: fixed"));
+  EXPECT_TRUE(monthly.policies[0].calendar);
+  EXPECT_EQ(monthly.policies[0].choice->policy_with(monthly.policies[0].policy, 5).quota(), 5);
+}
+
 TEST(config_quota_choice, warns_of_a_cost_that_some_plan_can_never_pay) {
   auto const policy = "quota: {by: plan, free: 3, pro: 50, default: 10}, window: 1m";
   auto const made = parsed(with_quota(policy, ", \"POST /a\": 5"));

@@ -120,7 +120,8 @@ TEST(gateway_config_effective, has_every_option_that_a_file_gives) {
   // new.
   std::set<std::string> seen;
   for (auto const& each : options_of(
-           "policies: {p: {quota: 1, window: 1s}}\nupstreams: {u: {servers: ['http://a'], "
+           "policies: {p: {quota: 1, window: {calendar: day}, algorithm: fixed}}\nupstreams: {u: "
+           "{servers: ['http://a'], "
            "health: {path: /}}}\n"
            "routes: [{match: {path: /a}, redirect: {to: /b}}, {match: {path: /c}, respond: {}}, "
            "{match: {path: /**}, service: scim, idempotency: {mode: required}, "

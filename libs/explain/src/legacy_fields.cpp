@@ -11,7 +11,9 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <system_error>
+#include <vector>
 
 namespace tidegate::TIDEGATE_ABI::explain {
 
@@ -34,7 +36,8 @@ struct legacy_name {
 }
 
 [[nodiscard]] auto read_name(std::string_view text) -> std::optional<legacy_name> {
-  constexpr std::array<std::string_view, 3> families{"x-ratelimit-", "x-rate-limit-", "ratelimit-"};
+  constexpr std::array<std::string_view, 4> families{"x-ratelimit-", "x-rate-limit-", "ratelimit-",
+                                                     "beta-ratelimit-"};
   constexpr std::array<std::string_view, 3> parts{"limit", "remaining", "reset"};
   for (auto const family : families) {
     if (!begins_with(text, family)) {
@@ -53,7 +56,8 @@ struct legacy_name {
 /// RateLimit-Limit, -Remaining and -Reset are of drafts up to 06, where a reset is in seconds from
 /// now. The others are of no specification.
 [[nodiscard]] auto is_of_a_draft(std::string_view family) -> bool {
-  return equal_ignoring_case(family, "ratelimit-");
+  return equal_ignoring_case(family, "ratelimit-") ||
+         equal_ignoring_case(family, "beta-ratelimit-");
 }
 
 /// A reset as it is taken, for people.
@@ -272,12 +276,13 @@ auto is_legacy_name(std::string_view name) -> bool {
 void explain_legacy(message_view const& message, sys_seconds now, told_limits const& told,
                     told_waits& waits, report& out) {
   std::string_view family;
-  auto const read = ratelimit::read_legacy(message.fields, now);
-  for (auto const& line : message.fields) {
+  // Those of vendors are explained apart.
+  std::vector<http::field_view> lines;
+  std::ranges::copy_if(message.fields, std::back_inserter(lines),
+                       [](auto const& line) { return is_legacy_name(line.name); });
+  auto const read = ratelimit::read_legacy(lines, now);
+  for (auto const& line : lines) {
     auto const name = read_name(line.name);
-    if (!name) {
-      continue;
-    }
     family = family.empty() ? name->family : family;
     if (name->part == "reset") {
       judge_reset(line, *name, read, message, now, waits, out);

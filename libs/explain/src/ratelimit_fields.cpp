@@ -379,8 +379,12 @@ void judge_message(message_view const& message, told_limits const& told, report&
 
 auto explain_ratelimit(message_view const& message, report& out) -> told_limits {
   told_limits told;
-  auto const limit_lines = lines_of(message, ratelimit::name_of(field_kind::limit));
-  auto const policy_lines = lines_of(message, ratelimit::name_of(field_kind::policy));
+  auto limit_lines = lines_of(message, ratelimit::name_of(field_kind::limit));
+  auto policy_lines = lines_of(message, ratelimit::name_of(field_kind::policy));
+  if (limit_lines.empty() && policy_lines.empty()) {  // of a server that tries them out
+    limit_lines = lines_of(message, "Beta-RateLimit");
+    policy_lines = lines_of(message, "Beta-RateLimit-Policy");
+  }
   told.is_there = !limit_lines.empty();
   if (!limit_lines.empty()) {
     if (auto limits = ratelimit::read_limits(limit_lines)) {

@@ -130,6 +130,7 @@ void explain_companions(message_view const& message, report& out) {
     auto const name = lower_case(line.name);
     bool const is_about_limits = name.contains("ratelimit") || name.contains("rate-limit");
     if (!is_about_limits || name == "ratelimit" || name == "ratelimit-policy" ||
+        name == "beta-ratelimit" || name == "beta-ratelimit-policy" ||
         name == "stripe-rate-limited-reason" || name.starts_with(anthropic) ||
         is_legacy_name(name)) {
       continue;

@@ -55,6 +55,16 @@ auto broken(std::vector<std::string> const& lines, std::optional<int> status = s
 
 // ── what fields mean ──
 
+TEST(explain_fields, reads_fields_that_a_server_tries_out_where_the_others_are_missing) {
+  EXPECT_EQ(said({R"(Beta-RateLimit: "burst";r=38;t=12)",
+                  R"(Beta-RateLimit-Policy: "burst";q=100;w=60)"}),
+            said({R"(RateLimit: "burst";r=38;t=12)", R"(RateLimit-Policy: "burst";q=100;w=60)"}));
+  EXPECT_EQ(said({R"(Beta-RateLimit: "burst";r=1;t=1)", R"(RateLimit: "burst";r=38;t=12)"}),
+            said({R"(RateLimit: "burst";r=38;t=12)"}));
+  EXPECT_EQ(said({"Beta-RateLimit-Limit: 10", "Beta-RateLimit-Remaining: 3"}),
+            said({"RateLimit-Limit: 10", "RateLimit-Remaining: 3"}));
+}
+
 TEST(explain_fields, puts_a_limit_and_its_policy_together) {
   EXPECT_THAT(said({R"(RateLimit: "burst";r=38;t=12)", R"(RateLimit-Policy: "burst";q=100;w=60)"}),
               ElementsAre(R"("burst": 38 of 100 requests left in this minute, resets in 12 s; )"

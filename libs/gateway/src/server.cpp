@@ -72,7 +72,7 @@ auto server::load() const -> result<config, reload_refusal> {
     return failure(reload_refusal{std::move(loaded.error()), {}});
   }
   if (auto const possible = refusal_of(*loaded); !possible) {
-    return failure(reload_refusal{{}, possible.error()});
+    return failure(reload_refusal{{}, loaded->hidden.hide(possible.error())});
   }
   return *std::move(loaded);
 }
@@ -81,8 +81,9 @@ auto server::preview_reload() -> reload_outcome {
   std::lock_guard const lock(reload_mutex_);
   TIDEGATE_TRY(auto next, load());
   auto changes = changes_of(current().effective, next, open_stores_of(*data_));
+  auto const hidden = next.hidden;
   if (auto const possible = data_->preview(std::move(next)); !possible) {
-    return failure(reload_refusal{{}, possible.error()});
+    return failure(reload_refusal{{}, hidden.hide(possible.error())});
   }
   return changes;
 }
@@ -95,8 +96,9 @@ auto server::reload() -> reload_outcome {
       options_.events->warning(to_string(warning));
     }
     auto changes = changes_of(current().effective, next, open_stores_of(*data_));
+    auto const hidden = next.hidden;
     if (auto const applied = apply(std::move(next)); !applied) {
-      return failure(reload_refusal{{}, applied.error()});
+      return failure(reload_refusal{{}, hidden.hide(applied.error())});
     }
     return changes;
   }();

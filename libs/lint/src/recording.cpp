@@ -29,11 +29,21 @@ auto seen::field(std::string_view name) const noexcept -> std::string_view {
 }
 
 auto seen::fields(std::string_view name) const -> std::vector<std::string_view> {
-  std::vector<std::string_view> values;
-  for (auto const& line : lines) {
-    if (equal_ignoring_case(line.name, name)) {
-      values.push_back(line.value);
+  auto const all = [this](std::string_view wanted) {
+    std::vector<std::string_view> values;
+    for (auto const& line : lines) {
+      if (equal_ignoring_case(line.name, wanted)) {
+        values.push_back(line.value);
+      }
     }
+    return values;
+  };
+  auto values = all(name);
+  // A server that tries the fields out has another name for them.
+  bool const is_of_a_draft =
+      equal_ignoring_case(name, "ratelimit") || equal_ignoring_case(name, "ratelimit-policy");
+  if (values.empty() && is_of_a_draft) {
+    values = all("beta-" + std::string(name));
   }
   return values;
 }

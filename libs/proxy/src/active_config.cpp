@@ -82,8 +82,11 @@ auto made_here_by(fields_config const& settings) -> wire::field_set {
   if (settings.ratelimit) {
     made |= {ratelimit, ratelimit_policy};
   }
-  if (settings.legacy) {
+  if (settings.legacy_x) {
     made |= {x_ratelimit_limit, x_ratelimit_remaining, x_ratelimit_reset};
+  }
+  if (settings.legacy_triple) {
+    made |= {ratelimit_limit, ratelimit_remaining, ratelimit_reset};
   }
   return made;
 }
@@ -129,6 +132,7 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
         out.has_own_quotas ||
         (policy.choice && policy.choice->by.kind == ratelimit::partition_source_kind::attribute &&
          settings.auth);
+    out.has_calendar = out.has_calendar || policy.calendar.has_value();
     out.watches_abuse = out.watches_abuse || policy.abuse.has_value();
     if (!policy.shadow) {
       out.tells_paths_apart = out.tells_paths_apart || has_path(policy.partition.sources());

@@ -131,10 +131,13 @@ TEST_F(proxy_active_config, writes_fields_in_place_of_those_of_an_upstream) {
     std::string limits;
     bool ratelimit;
     bool legacy;
+    bool triple = false;
   };
   for (auto const& each : {
            row{"by default", "", "p", true, false},
            row{"with legacy fields", "fields: {legacy: true}\n", "p", true, true},
+           row{"with the triple", "fields: {legacy: triple}\n", "p", true, false, true},
+           row{"with all", "fields: {legacy: [x, triple]}\n", "p", true, true, true},
            row{"none", "fields: {ratelimit: none}\n", "p", false, false},
            row{"no policy", "fields: {legacy: true}\n", "", false, false},
        }) {
@@ -145,6 +148,9 @@ TEST_F(proxy_active_config, writes_fields_in_place_of_those_of_an_upstream) {
     EXPECT_EQ(made_here.contains(known_field::x_ratelimit_limit), each.legacy) << each.name;
     EXPECT_EQ(made_here.contains(known_field::x_ratelimit_remaining), each.legacy) << each.name;
     EXPECT_EQ(made_here.contains(known_field::x_ratelimit_reset), each.legacy) << each.name;
+    EXPECT_EQ(made_here.contains(known_field::ratelimit_limit), each.triple) << each.name;
+    EXPECT_EQ(made_here.contains(known_field::ratelimit_remaining), each.triple) << each.name;
+    EXPECT_EQ(made_here.contains(known_field::ratelimit_reset), each.triple) << each.name;
   }
 }
 

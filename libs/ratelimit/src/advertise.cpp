@@ -45,6 +45,19 @@ constexpr std::int64_t second = 1'000'000'000;
   return std::max(outcome.retry, nanoseconds(1));
 }
 
+/// The limiter's reset. With gcra it is until all is there, while a unit comes back in a part of
+/// the window. Of a policy that is violated it is never later than when the request would be
+/// admitted.
+[[nodiscard]] auto time_until_more(policy_outcome const& outcome) noexcept -> nanoseconds {
+  auto const& p = *outcome.policy;
+  auto time = outcome.left.reset;
+  if (p.algorithm() == algorithm::gcra && p.quota() > 0) {
+    auto const one = (nanoseconds(p.window()).count() - 1) / p.quota() + 1;
+    time = std::min(time, nanoseconds(one));
+  }
+  return outcome.violated ? std::min(time, retry_of(outcome)) : time;
+}
+
 /// Lowers `remaining`, or makes `reset` later, until `most` is not exceeded.
 void cap(rate const& most, std::int64_t& remaining, nanoseconds& reset) noexcept {
   reset = std::max(reset, nanoseconds(second));
@@ -99,11 +112,24 @@ auto advertise(policy_outcome const& outcome, std::uint64_t randomness) noexcept
   if (is_concurrent(outcome)) {
     return {remaining, std::nullopt, outcome.partition_key};
   }
-  auto reset = outcome.violated ? retry_of(outcome) : outcome.left.reset;
+  auto const rules = rules_of(outcome.version);
+  if (rules.omits_full_reset && !outcome.violated &&
+      outcome.left.remaining >= outcome.policy->cost_max()) {
+    return {remaining, std::nullopt, outcome.partition_key};
+  }
+  auto const retry = retry_of(outcome);
+  auto reset = rules.reset_is_for_more ? time_until_more(outcome)
+               : outcome.violated      ? retry
+                                       : outcome.left.reset;
   if (how.max_rate.has_value()) {
     cap(*how.max_rate, remaining, reset);
   }
-  return {remaining, jittered(reset, how.jitter, randomness), outcome.partition_key};
+  service_limit_view told{remaining, jittered(reset, how.jitter, randomness),
+                          outcome.partition_key};
+  if (rules.reset_is_for_more && outcome.violated) {
+    told.retry = std::max(jittered(retry, how.jitter, randomness), *told.reset);
+  }
+  return told;
 }
 
 auto advertise(std::span<policy_outcome const> outcomes, std::uint64_t randomness,
@@ -115,7 +141,8 @@ auto advertise(std::span<policy_outcome const> outcomes, std::uint64_t randomnes
     views[i] = advertise(outcome, randomness);
     if (outcome.violated) {
       auto const jitter = outcome.options != nullptr ? outcome.options->jitter : nanoseconds(0);
-      auto const wait = views[i].reset.has_value()
+      auto const wait = views[i].retry.has_value() ? *views[i].retry
+                        : views[i].reset.has_value()
                             ? *views[i].reset
                             : jittered(std::chrono::seconds(1), jitter, randomness);
       retry_after = std::max(retry_after.value_or(wait), wait);

@@ -6,7 +6,7 @@ namespace tidegate::TIDEGATE_ABI::ratelimit {
 namespace {
 
 [[nodiscard]] auto message(field_error const& error) noexcept -> std::string_view {
-  bool const older = error.version == draft::draft_07;
+  bool const older = !rules_of(error.version).has_names;
   switch (error.rule) {
     case field_rule::syntax: return sf::message(error.syntax.fault);
     case field_rule::no_items: return "the List must not be empty";
@@ -38,7 +38,7 @@ namespace {
 }  // namespace
 
 auto name_of(draft version) noexcept -> std::string_view {
-  return version == draft::draft_07 ? "draft-07" : "draft-09";
+  return rules_of(version).name;
 }
 
 auto name_of(field_kind kind) noexcept -> std::string_view {
@@ -69,7 +69,7 @@ auto quota_unit_named(std::string_view name) noexcept -> quota_unit {
 }
 
 auto section_of(field_error const& error) noexcept -> std::string_view {
-  bool const older = error.version == draft::draft_07;
+  bool const older = !rules_of(error.version).has_names;
   bool const policy = error.field == field_kind::policy;
   switch (error.rule) {
     case field_rule::syntax: return "4.2";
@@ -99,7 +99,7 @@ auto section_of(field_error const& error) noexcept -> std::string_view {
 
 auto to_string(field_error const& error) -> std::string {
   std::string text(name_of(error.field));
-  bool const dictionary = error.field == field_kind::limit && error.version == draft::draft_07;
+  bool const dictionary = error.field == field_kind::limit && !rules_of(error.version).has_names;
   if (error.rule == field_rule::syntax) {
     text.append(": ").append(sf::to_string(error.syntax)).append(" (RFC 8941");
   } else {

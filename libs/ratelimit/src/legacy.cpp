@@ -190,9 +190,31 @@ struct legacy_name {
   return true;
 }
 
+constexpr std::array<std::string_view, 4> families{"x-ratelimit-", "x-rate-limit-", "ratelimit-",
+                                                   "beta-ratelimit-"};
+constexpr std::array<std::string_view, 3> parts{"limit", "remaining", "reset"};
+
+/// `anthropic-ratelimit-requests-remaining`, where the part stands behind the name of the limit.
+[[nodiscard]] auto read_reversed_name(std::string_view text) -> std::optional<legacy_name> {
+  legacy_name name{.family = families.size(), .part = part::limit, .hint = {}, .name = {}};
+  if (!take_prefix(text, "anthropic-ratelimit-")) {
+    return std::nullopt;
+  }
+  name.name.assign(text);
+  std::transform(name.name.begin(), name.name.end(), name.name.begin(), to_lower);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (take_suffix(name.name, parts[i]) && !name.name.empty()) {
+      name.part = static_cast<part>(i);
+      return name;
+    }
+  }
+  return std::nullopt;
+}
+
 [[nodiscard]] auto read_name(std::string_view text) -> std::optional<legacy_name> {
-  constexpr std::array<std::string_view, 3> families{"x-ratelimit-", "x-rate-limit-", "ratelimit-"};
-  constexpr std::array<std::string_view, 3> parts{"limit", "remaining", "reset"};
+  if (auto reversed = read_reversed_name(text)) {
+    return reversed;
+  }
   auto take_one = [&text](auto const& prefixes) {
     return static_cast<std::size_t>(
         std::find_if(prefixes.begin(), prefixes.end(),

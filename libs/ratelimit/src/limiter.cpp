@@ -21,6 +21,18 @@ __extension__ using int128 = __int128;
 
 using detail::saturating_add;
 
+// ---- fixed, by the calendar ----
+
+/// A bucket is of the window whose end is nearest to its own: the clock that says when windows
+/// begin may have been set a little. It is kept when it is of a later one.
+auto decider::calendar_now(bucket const& b) const noexcept -> bucket {
+  auto const into = b.time - p.begin_;
+  if (b.time == 0 || into <= p.window_ / 2) {
+    return {};
+  }
+  return {into - p.window_ <= p.window_ / 2 ? p.begin_ + p.window_ : b.time, b.used, 0};
+}
+
 // ---- sliding ----
 
 /// How far into a window `previous` weighs so little that `room` units are above it.
@@ -148,6 +160,47 @@ auto decider::gcra_expires(bucket const& b) const noexcept -> std::int64_t {
   return saturating_add(b.time, static_cast<std::int64_t>(std::min(drained, int128(far))));
 }
 
+// ---- log ----
+
+namespace {
+
+[[nodiscard]] auto log_now(bucket const& b, std::int64_t now, std::int64_t window) noexcept
+    -> bucket {
+  return b.used == 0 || now - b.time >= window ? bucket{} : bucket{b.time, b.used, 0};
+}
+
+}  // namespace
+
+auto decider::log_left(bucket const& b) const noexcept -> service {
+  auto const reset = b.used == 0 ? p.window_ : std::min(b.time - now + p.window_, p.window_);
+  return {std::max<std::int64_t>(p.quota_ - b.used, 0), std::chrono::nanoseconds(reset)};
+}
+
+auto decider::log(bucket& b, std::int64_t cost) const noexcept -> verdict {
+  auto next = log_now(b, now, p.window_);
+  if (cost > p.quota_ - next.used) {
+    auto const wait = cost > p.quota_ ? p.window_ : next.time - now + p.window_;
+    return {false, log_left(next), std::chrono::nanoseconds(wait)};
+  }
+  if (cost > 0) {
+    next = {next.used == 0 ? now : std::max(next.time, now), next.used + cost, 0};
+  }
+  b = next;
+  return {true, log_left(next), {}};
+}
+
+auto decider::settle_log(bucket b, std::int64_t admitted_at, std::int64_t units) const noexcept
+    -> bucket {
+  b = log_now(b, now, p.window_);
+  if (units > 0) {
+    return {b.used == 0 ? now : std::max(b.time, now), saturating_add(b.used, units), 0};
+  }
+  if (admitted_at > now - p.window_) {
+    b.used = std::max<std::int64_t>(b.used + units, 0);
+  }
+  return b.used == 0 ? bucket{} : b;
+}
+
 // ---- concurrent requests ----
 
 auto decider::concurrent(bucket& b, std::int64_t cost) const noexcept -> verdict {
@@ -172,6 +225,7 @@ auto decider::look(bucket const& b) const noexcept -> service {
       auto const moved = sliding_now(b);
       return sliding_left(moved, sliding_room(moved));
     }
+    case algorithm::log: return log_left(log_now(b, now, p.window_));
     case algorithm::gcra: break;
   }
   return gcra_left(gcra_now(b));
@@ -182,7 +236,7 @@ auto decider::settle_windows(bucket b, std::int64_t admitted_at, std::int64_t un
   b = two_windows ? sliding_now(b) : fixed_now(b);
   if (units >= 0) {
     if (b.time == 0) {
-      b.time = now + p.window_;
+      b.time = fixed_end();
     }
     b.used = saturating_add(b.used, units);
     return b;
@@ -209,6 +263,9 @@ auto decider::settle(bucket const& b, std::int64_t admitted_at, std::int64_t uni
   }
   if (p.algorithm_ == algorithm::gcra) {
     return settle_gcra(b, units);
+  }
+  if (p.algorithm_ == algorithm::log) {
+    return settle_log(b, admitted_at, units);
   }
   return settle_windows(b, admitted_at, units, p.algorithm_ == algorithm::sliding);
 }

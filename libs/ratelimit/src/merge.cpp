@@ -399,7 +399,7 @@ auto merge_fields(origin_fields const& origin, std::span<quota_policy_view const
 
   auto our_policies =
       own_items([&](std::string& text) { append_policies(text, policies, limits, version); });
-  if (version == draft::draft_07) {
+  if (!rules_of(version).has_names) {
     sf::serialize(older_policies(our_policies, their_policies), policy_out);
     append_older_limit(limit_out, find_expiring_limit(policies, limits), their_policies,
                        their_limits);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace tidegate::TIDEGATE_ABI::ratelimit {
 
@@ -55,11 +56,17 @@ namespace {
 
 paced_fields::paced_fields(std::span<http::field_view const> fields) {
   bool has_age = false;
+  few_views beta_limits;  // of a server that tries the fields out; they count where the others lack
+  few_views beta_policies;
   for (auto const& [name, value] : fields) {
     if (equal_ignoring_case(name, "ratelimit")) {
       limits.push_back(value);
     } else if (equal_ignoring_case(name, "ratelimit-policy")) {
       policies.push_back(value);
+    } else if (equal_ignoring_case(name, "beta-ratelimit")) {
+      beta_limits.push_back(value);
+    } else if (equal_ignoring_case(name, "beta-ratelimit-policy")) {
+      beta_policies.push_back(value);
     } else if (equal_ignoring_case(name, "retry-after")) {
       retry_after.push_back(value);
     } else if (equal_ignoring_case(name, "date")) {
@@ -71,6 +78,10 @@ paced_fields::paced_fields(std::span<http::field_view const> fields) {
       has_age = true;
       from_cache = value.find_first_not_of('0') != std::string_view::npos;
     }
+  }
+  if (limits.get().empty() && policies.get().empty()) {
+    limits = std::move(beta_limits);
+    policies = std::move(beta_policies);
   }
 }
 

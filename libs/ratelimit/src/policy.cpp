@@ -19,11 +19,14 @@ constexpr auto drain_max = std::chrono::nanoseconds(std::chrono::days(3653));
 auto message(policy_fault fault) noexcept -> std::string_view {
   switch (fault) {
     case policy_fault::quota_out_of_range: return "the quota must be 0 to 999999999999999";
+    case policy_fault::log_quota_too_large:
+      return "with algorithm: log the quota must be at most 10000";
     case policy_fault::window_out_of_range: return "the window must be 1 second to 366 days";
     case policy_fault::window_not_allowed: return "concurrent requests have no window";
     case policy_fault::unit_not_allowed:
       return "the unit must be requests, content-bytes or concurrent-requests";
     case policy_fault::burst_not_allowed: return "only gcra has a burst";
+    case policy_fault::calendar_not_allowed: return "only fixed has windows of a calendar";
     case policy_fault::burst_out_of_range:
       return "the burst must be at least 1 and drain within ten years";
   }
@@ -44,11 +47,19 @@ auto policy::make(policy_settings const& settings) -> result<policy, policy_faul
   if (!concurrent && (settings.window < std::chrono::seconds(1) || settings.window > window_max)) {
     return failure(policy_fault::window_out_of_range);
   }
+  if (settings.algorithm == ratelimit::algorithm::log && !concurrent &&
+      settings.quota > log_quota_max) {
+    return failure(policy_fault::log_quota_too_large);
+  }
   bool const gcra = settings.algorithm == ratelimit::algorithm::gcra && !concurrent;
   if (settings.burst.has_value() && !gcra) {
     return failure(policy_fault::burst_not_allowed);
   }
+  if (settings.is_calendar && (concurrent || settings.algorithm != ratelimit::algorithm::fixed)) {
+    return failure(policy_fault::calendar_not_allowed);
+  }
   policy made;
+  made.is_calendar_ = settings.is_calendar;
   made.quota_ = settings.quota;
   made.window_ = std::chrono::nanoseconds(settings.window).count();
   made.unit_ = settings.unit;
@@ -76,9 +87,23 @@ auto policy::reduced(double capacity) const noexcept -> policy {
   return less;
 }
 
+auto policy::in_window(instant begin, std::chrono::sys_seconds wall_begin,
+                       std::chrono::seconds length) const noexcept -> policy {
+  policy made = *this;
+  made.begin_ = begin.time_since_epoch().count();
+  made.wall_begin_ = wall_begin.time_since_epoch().count();
+  made.window_ = std::chrono::nanoseconds(length).count();
+  made.has_begin_ = is_calendar_;
+  return made;
+}
+
 auto policy::with_quota(std::int64_t quota) const -> result<policy, policy_fault> {
   if (quota < 0 || quota > quota_max) {
     return failure(policy_fault::quota_out_of_range);
+  }
+  if (algorithm_ == ratelimit::algorithm::log && unit_ != quota_unit::concurrent_requests &&
+      quota > log_quota_max) {
+    return failure(policy_fault::log_quota_too_large);
   }
   policy other = *this;
   other.quota_ = quota;

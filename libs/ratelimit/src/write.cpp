@@ -181,7 +181,7 @@ void append_policies(std::string& out, std::span<quota_policy_view const> polici
   assert(policies.size() == limits.size());
   writer writer(out);
   for (std::size_t i = 0; i < policies.size(); ++i) {
-    if (version == draft::draft_09) {
+    if (rules_of(version).has_names) {
       write_policy(writer, policies[i]);
       append_partition_key(out, limits[i]);
     } else if (is_shown_in_older(policies, i)) {
@@ -193,7 +193,7 @@ void append_policies(std::string& out, std::span<quota_policy_view const> polici
 void append_limits(std::string& out, std::span<quota_policy_view const> policies,
                    std::span<service_limit_view const> limits, draft version) {
   assert(policies.size() == limits.size());
-  if (version == draft::draft_09) {
+  if (rules_of(version).has_names) {
     writer writer(out);
     for (std::size_t i = 0; i < policies.size(); ++i) {
       writer.item(policies[i].name);
@@ -246,7 +246,7 @@ prepared_fields::prepared_fields(std::span<quota_policy_view const> policies, dr
   for (std::size_t i = 0; i < policies.size(); ++i) {
     part part;
     part.window = window_of(policies[i]);
-    if (version == draft::draft_09) {
+    if (rules_of(version).has_names) {
       write_policy(writer, policies[i]);
       if (i != 0) {
         limit_text_.append(", ");
@@ -265,7 +265,7 @@ prepared_fields::prepared_fields(std::span<quota_policy_view const> policies, dr
     part.limit_end = limit_text_.size();
     parts_.push_back(part);
   }
-  if (version == draft::draft_09 && !parts_.empty()) {
+  if (rules_of(version).has_names && !parts_.empty()) {
     lines_text_.append(policies_name).append(policy_text_).append(line_end);
     lines_text_.append(limits_name).append(limit_text_, 0, parts_[0].limit_end);
   }
@@ -276,7 +276,7 @@ void prepared_fields::append_policies(std::string& out,
   assert(limits.size() == parts_.size());
   // The text is copied up to each place where a partition key goes in; without any in one piece.
   std::size_t copied = 0;
-  if (version_ == draft::draft_09) {
+  if (rules_of(version_).has_names) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       if (limits[i].partition_key) {
         out.append(policy_text_.data() + copied, parts_[i].policy_end - copied);
@@ -295,7 +295,7 @@ void prepared_fields::append_limits(std::string& out,
     auto const begin = i == 0 ? 0 : parts_[i - 1].limit_end;
     out.append(limit_text_.data() + begin, parts_[i].limit_end - begin);
   };
-  if (version_ == draft::draft_09) {
+  if (rules_of(version_).has_names) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       append_before_remaining(i);
       append_rest_of_limit(out, limits[i]);

@@ -303,5 +303,51 @@ TEST(ratelimit_advertise, is_written_with_the_same_moment_in_both_fields) {
   EXPECT_EQ(retry_after, "5");
 }
 
+TEST(ratelimit_advertise, says_in_draft_10_when_more_is_there_and_apart_when_the_request_fits) {
+  auto const sliding = policy::make({10, 60s}).value();
+  auto const tell = [](policy const& p, service left, std::chrono::nanoseconds retry,
+                       bool violated) {
+    return advertise(policy_outcome{.policy = &p,
+                                    .left = left,
+                                    .retry = retry,
+                                    .violated = violated,
+                                    .version = draft::draft_10},
+                     0);
+  };
+  auto const refused = tell(sliding, {3, 20s}, 50s, true);
+  EXPECT_EQ(refused.reset, 20s);
+  EXPECT_EQ(refused.retry, 50s);
+  EXPECT_EQ(tell(sliding, {3, 20s}, 5s, true).reset, 5s) << "never later than Retry-After";
+  EXPECT_EQ(tell(sliding, {3, 20s}, 0s, false).reset, 20s);
+  EXPECT_EQ(tell(sliding, {3, 20s}, 0s, false).retry, std::nullopt);
+  EXPECT_EQ(tell(sliding, {10, 60s}, 0s, false).reset, std::nullopt) << "nothing more can come";
+  auto const gcra = policy::make({60, 60s, quota_unit::requests, algorithm::gcra, 5}).value();
+  EXPECT_EQ(tell(gcra, {3, 2s}, 0s, false).reset, 1s) << "a unit comes back in a second";
+  EXPECT_EQ(tell(gcra, {5, 0s}, 0s, false).reset, std::nullopt);
+  std::array<policy_outcome, 1> const outcomes{policy_outcome{.policy = &sliding,
+                                                              .left = {3, 20s},
+                                                              .retry = 50s,
+                                                              .violated = true,
+                                                              .version = draft::draft_10}};
+  std::array<service_limit_view, 1> views;
+  EXPECT_EQ(advertise(outcomes, 0, views), 50s);
+}
+
+TEST(ratelimit_advertise, never_says_in_draft_10_a_reset_later_than_retry_after) {
+  auto const most = rate::make(1, 40s).value();
+  advertisement const how{.max_rate = most, .jitter = 7s};
+  auto const p = policy::make({10, 60s}).value();
+  for (auto const random : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    auto const told = advertise(policy_outcome{.policy = &p,
+                                               .left = {3, 20s},
+                                               .retry = 30s,
+                                               .violated = true,
+                                               .options = &how,
+                                               .version = draft::draft_10},
+                                random);
+    EXPECT_GE(*told.retry, *told.reset);
+  }
+}
+
 }  // namespace
 }  // namespace tidegate::TIDEGATE_ABI::ratelimit

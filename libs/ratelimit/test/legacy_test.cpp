@@ -389,5 +389,64 @@ TEST(ratelimit_legacy, looks_at_so_many_names_and_items_and_no_more) {
   EXPECT_EQ(read_legacy(lines{{"X-RateLimit-Remaining", items}}, now), legacy_fields());
 }
 
+TEST(ratelimit_legacy, reads_what_services_send) {
+  auto const moment = [](std::chrono::sys_seconds at) {
+    return std::to_string(at.time_since_epoch().count());
+  };
+  // GitHub
+  EXPECT_EQ(read_legacy(lines{{"x-ratelimit-limit", "60"},
+                              {"x-ratelimit-remaining", "59"},
+                              {"x-ratelimit-used", "1"},
+                              {"x-ratelimit-resource", "core"},
+                              {"x-ratelimit-reset", moment(now + std::chrono::seconds(1800))}},
+                        now)
+                .limits,
+            std::vector{limit_of("", 60, 59, 1800)});
+  // OpenAI
+  EXPECT_EQ(
+      read_legacy(lines{{"x-ratelimit-limit-requests", "60"},
+                        {"x-ratelimit-limit-tokens", "150000"},
+                        {"x-ratelimit-remaining-requests", "59"},
+                        {"x-ratelimit-remaining-tokens", "149984"},
+                        {"x-ratelimit-reset-requests", "1s"},
+                        {"x-ratelimit-reset-tokens", "6m0s"}},
+                  now)
+          .limits,
+      (std::vector{limit_of("requests", 60, 59, 1), limit_of("tokens", 150'000, 149'984, 360)}));
+  // Discord
+  EXPECT_EQ(read_legacy(lines{{"X-RateLimit-Limit", "5"},
+                              {"X-RateLimit-Remaining", "0"},
+                              {"X-RateLimit-Reset", "1470173023"},
+                              {"X-RateLimit-Reset-After", "1.2"},
+                              {"X-RateLimit-Bucket", "abcd1234"}},
+                        now)
+                .limits,
+            std::vector{limit_of("", 5, 0, 2)});
+  // Anthropic
+  EXPECT_EQ(
+      read_legacy(lines{{"anthropic-ratelimit-requests-limit", "50"},
+                        {"Anthropic-RateLimit-Requests-Remaining", "49"},
+                        {"anthropic-ratelimit-input-tokens-limit", "40000"},
+                        {"anthropic-ratelimit-input-tokens-remaining", "0"},
+                        {"anthropic-ratelimit-unified-status", "allowed"},
+                        {"anthropic-ratelimit-limit", "1"}},
+                  now)
+          .limits,
+      (std::vector{limit_of("requests", 50, 49, {}), limit_of("input-tokens", 40'000, 0, {})}));
+  // draft-06, and a server that tries it out
+  EXPECT_EQ(read_legacy(lines{{"RateLimit-Limit", "100, 100;w=60"},
+                              {"RateLimit-Remaining", "7"},
+                              {"RateLimit-Reset", "12"}},
+                        now)
+                .limits,
+            std::vector{limit_of("", 100, 7, 12)});
+  EXPECT_EQ(read_legacy(lines{{"Beta-RateLimit-Limit", "100"},
+                              {"Beta-RateLimit-Remaining", "7"},
+                              {"Beta-RateLimit-Reset", "12"}},
+                        now)
+                .limits,
+            std::vector{limit_of("", 100, 7, 12)});
+}
+
 }  // namespace
 }  // namespace tidegate::TIDEGATE_ABI::ratelimit

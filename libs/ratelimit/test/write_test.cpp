@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include <limits>
 #include <string>
 #include <vector>
@@ -264,6 +266,24 @@ TEST(ratelimit_write, allocates_nothing_when_there_is_room) {
     EXPECT_EQ(test::allocations(), before);
     EXPECT_EQ(policy, expected.policy + expected.policy);
   }
+}
+
+TEST(ratelimit_write, has_a_row_for_each_draft) {
+  EXPECT_EQ(name_of(draft::draft_07), "draft-07");
+  EXPECT_EQ(name_of(draft::draft_09), "draft-09");
+  EXPECT_EQ(name_of(draft::draft_10), "draft-10");
+  std::array<quota_policy_view, 1> const policies{{{"p", 5, "requests", std::chrono::seconds(60)}}};
+  std::array<service_limit_view, 1> const limits{{{5, std::nullopt}}};
+  std::string policy;
+  std::string limit;
+  append_policies(policy, policies, limits, draft::draft_10);
+  append_limits(limit, policies, limits, draft::draft_10);
+  EXPECT_EQ(policy, R"("p";q=5;w=60)");
+  EXPECT_EQ(limit, R"("p";r=5)");
+  prepared_fields const prepared(policies, draft::draft_10);
+  std::string lines;
+  prepared.append_lines(lines, limits);
+  EXPECT_EQ(lines, "RateLimit-Policy: \"p\";q=5;w=60\r\nRateLimit: \"p\";r=5\r\n");
 }
 
 }  // namespace

@@ -63,6 +63,10 @@ auto make_rules() -> std::vector<rule> {
       {make(6, 30s, requests, fixed), true, failures_come_back},
       {make(8, 30s, requests, sliding), true, failures_come_back},
       {make(7, 13s, requests, gcra), true, failures_come_back},
+      {make(12, 30s, requests, log)},
+      {make(9'000, 20s, content_bytes, log), true, actual_size_counts},
+      {make(8, 30s, requests, log), true, failures_come_back},
+      {make(3, 7s, requests, log), false},
   };
 }
 
@@ -78,6 +82,7 @@ class model {
     switch (p_->algorithm()) {
       case algorithm::fixed: return fixed_room(now);
       case algorithm::sliding: return sliding_room(now);
+      case algorithm::log: return log_room(now);
       case algorithm::gcra: break;
     }
     return gcra_room(now);
@@ -94,6 +99,9 @@ class model {
     static_cast<void>(room(now));
     if (history_.empty()) {
       return;  // what it was spent from no longer counts
+    }
+    if (p_->algorithm() == algorithm::log && admitted_at <= now - window_) {
+      return;
     }
     // A level has no windows: what comes back does so now.
     history_.push_back({is_gcra() ? now : admitted_at, -units});
@@ -145,6 +153,16 @@ class model {
     }
     auto const counted = int128(before) * (window_ - 1 - (now - begin_)) / window_;
     return p_->quota() - current - static_cast<std::int64_t>(counted);
+  }
+
+  /// Each unit counts for a window.
+  auto log_room(std::int64_t now) -> std::int64_t {
+    std::erase_if(history_, [&](event const& e) { return e.time <= now - window_; });
+    std::int64_t used = 0;
+    for (auto const& e : history_) {
+      used += e.units;
+    }
+    return p_->quota() - used;
   }
 
   /// Each unit drains in window / quota; the level is kept in fractions of a unit, window to one.
@@ -343,7 +361,11 @@ TEST(store_quota_table_oracle, agrees_in_a_million_decisions_with_failures_that_
 }
 
 TEST(store_quota_table_oracle, agrees_in_a_million_decisions_on_every_policy_shadow_ones_too) {
-  traffic({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 5).run();
+  traffic({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, 5).run();
+}
+
+TEST(store_quota_table_oracle, agrees_in_a_million_decisions_on_logs) {
+  traffic({12, 13, 14, 15}, 6).run();
 }
 
 }  // namespace

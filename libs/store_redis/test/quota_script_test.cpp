@@ -3,11 +3,9 @@
 // The scripts, run by a real server at times that the test chooses, against the limiters in memory:
 // every number of every answer has to be the same.
 #include "quotas/quota_script.hpp"
-#include "protocol/connection.hpp"
-#include "support/redis_server.hpp"
+#include "script_server.hpp"
 #include "support/sanitized.hpp"
 
-#include <tidegate/engine/loop.hpp>
 #include <tidegate/ratelimit/limiter.hpp>
 #include <tidegate/store_quota/quota_table.hpp>
 
@@ -17,7 +15,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <random>
 #include <span>
@@ -45,69 +42,6 @@ constexpr microseconds always(std::int64_t{1} << 52);
 
 auto at(std::int64_t us) -> instant {
   return instant(microseconds(us));
-}
-
-/// Sends commands to a server of its own, and waits for what they answer.
-class server {
- public:
-  using numbers = std::vector<std::int64_t>;
-
-  /// The script under the name that the server knows it by.
-  auto load(std::string const& script) -> std::string {
-    return asked({"SCRIPT", "LOAD", script}).text;
-  }
-  auto time() -> std::int64_t {
-    auto const now = asked({"TIME"});
-    return std::stoll(now.items.at(0).text) * 1'000'000 + std::stoll(now.items.at(1).text);
-  }
-  auto asked(std::vector<std::string> const& words) -> resp_value {
-    resp_value got;
-    send(words, [&](resp_value value) { got = std::move(value); });
-    wait();
-    EXPECT_FALSE(got.is_error()) << got.text;
-    return got;
-  }
-  /// Whether the server answers so with an error.
-  auto error(std::vector<std::string> const& words) -> bool {
-    bool got = false;
-    send(words, [&](resp_value const& value) { got = value.is_error(); });
-    wait();
-    return got;
-  }
-  void send(std::vector<std::string> const& words, std::move_only_function<void(resp_value)> then) {
-    command sent;
-    for (auto const& word : words) {
-      sent.add(word);
-    }
-    ++waiting_;
-    connection_.send(sent, [this, then = std::move(then)](answer got) mutable {
-      --waiting_;
-      ASSERT_TRUE(got.has_value()) << got.error().text;
-      then(*std::move(got));
-    });
-  }
-  void wait() {
-    while (waiting_ > 0) {
-      loop_->turn(10ms);
-    }
-  }
-
- private:
-  test::redis_server server_;
-  std::unique_ptr<engine::loop> loop_ = *engine::loop::make();
-  connection connection_{*loop_, {.server = {"127.0.0.1", server_.port()}, .command_timeout = 30s}};
-  int waiting_ = 0;
-};
-
-auto numbers_of(resp_value const& value) -> server::numbers {
-  server::numbers numbers;
-  if (value.is_integer()) {
-    numbers.push_back(value.integer);
-  }
-  for (auto const& item : value.items) {
-    numbers.push_back(item.is_integer() ? item.integer : -1);
-  }
-  return numbers;
 }
 
 /// Chooses what a run does.
@@ -177,7 +111,7 @@ struct kept {
 
 class run {
  public:
-  run(server& redis, std::uint64_t seed, std::int64_t begin, bool steady)
+  run(script_server& redis, std::uint64_t seed, std::int64_t begin, bool steady)
       : redis_(redis), choose_(seed), begin_(begin), now_(begin) {
     if (steady) {
       table_.emplace(store::quota_table::options{.partitions_max = 1'000, .randomness = {}});
@@ -426,7 +360,7 @@ class run {
     });
   }
 
-  server& redis_;
+  script_server& redis_;
   chooser choose_;
   std::int64_t begin_;
   std::int64_t now_;
@@ -449,7 +383,7 @@ class store_redis_quota_script : public testing::Test {
   }
 
   static void runs(bool steady) {
-    server redis;
+    script_server redis;
     // Ahead of the server's clock, so that it lets no bucket expire.
     auto const begin = redis.time() + 86'400'000'000;
     int admitted = 0;
@@ -476,7 +410,7 @@ TEST_F(store_redis_quota_script, decides_as_the_table_in_memory_does) {
 /// Concurrent requests of one partition, with as many gateways as a test names.
 class slots {
  public:
-  slots(server& redis, std::int64_t quota)
+  slots(script_server& redis, std::int64_t quota)
       : redis_(redis),
         limits_(*policy::make({quota, 0s, quota_unit::concurrent_requests, algorithm::fixed, {}})) {
   }
@@ -501,20 +435,20 @@ class slots {
     return charge_argument(limits_, cost, true, gateway, 10s);
   }
   auto asked(std::string const& script, std::vector<std::string> const& arguments)
-      -> server::numbers {
+      -> script_server::numbers {
     std::vector<std::string> words{"EVAL", script, "1", "slots"};
     words.insert(words.end(), arguments.begin(), arguments.end());
     words.push_back(std::to_string(base_ + now));
     return numbers_of(redis_.asked(words));
   }
 
-  server& redis_;
+  script_server& redis_;
   policy limits_;
   std::int64_t base_ = redis_.time();
 };
 
 TEST_F(store_redis_quota_script, gives_back_the_slots_of_a_gateway_that_is_not_heard_of) {
-  server redis;
+  script_server redis;
   slots of(redis, 10);
   EXPECT_TRUE(of.spend("dies", 4));
   of.now += 5'000'000;
@@ -532,7 +466,7 @@ TEST_F(store_redis_quota_script, gives_back_the_slots_of_a_gateway_that_is_not_h
 }
 
 TEST_F(store_redis_quota_script, believes_a_gateway_for_as_long_as_it_says_that_it_lives) {
-  server redis;
+  script_server redis;
   slots of(redis, 10);
   EXPECT_TRUE(of.spend("a", 4));
   for (int i = 0; i < 5; ++i) {
@@ -554,19 +488,19 @@ TEST_F(store_redis_quota_script, believes_a_gateway_for_as_long_as_it_says_that_
 }
 
 TEST_F(store_redis_quota_script, lets_nothing_outlive_its_use) {
-  server redis;
+  script_server redis;
   slots of(redis, 10);
   EXPECT_TRUE(of.spend("a", 4));
   auto const lives = redis.asked({"PTTL", "slots"}).integer;
   EXPECT_GT(lives, 1'000'000);  // the test's time is ahead of the server's
   EXPECT_LE(lives, 1'010'001);
-  for (auto const kind : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {
+  for (auto const kind : {algorithm::fixed, algorithm::sliding, algorithm::gcra, algorithm::log}) {
     auto const p = *policy::make({10, 10s, quota_unit::requests, kind, {}});
     redis.asked({"EVAL", spend_script(), "1", "bucket", "\1", charge_argument(p, 5, true, "", 0s)});
     auto const expires = redis.asked({"PTTL", "bucket"}).integer;
-    auto const most = kind == algorithm::fixed     ? 10'001
-                      : kind == algorithm::sliding ? 20'001
-                                                   : 5'001;
+    auto const most = kind == algorithm::fixed || kind == algorithm::log ? 10'001
+                      : kind == algorithm::sliding                       ? 20'001
+                                                                         : 5'001;
     EXPECT_LE(expires, most);
     EXPECT_GT(expires, most - 1'000);
     redis.asked({"DEL", "bucket"});
@@ -574,7 +508,7 @@ TEST_F(store_redis_quota_script, lets_nothing_outlive_its_use) {
 }
 
 TEST_F(store_redis_quota_script, takes_no_numbers_that_it_did_not_write) {
-  server redis;
+  script_server redis;
   for (auto const* const numbers :
        {"0/0, 1, 1", "1/0, 1, 1", "-1, 1, 1", "0, 1e300, 0", "0, 1/0, 1", "1, -1, 0",
         "1, 2^51 + 1, 0", "1, 1, 1e300", "1, 1, -1/0", "1, 1, 2^52", "1, 1, 0/0", "1, 1, 1, 1000",
@@ -595,8 +529,24 @@ TEST_F(store_redis_quota_script, takes_no_numbers_that_it_did_not_write) {
   }
 }
 
+TEST_F(store_redis_quota_script, takes_no_log_that_it_did_not_write) {
+  script_server redis;
+  auto const p = *policy::make({10, 60s, quota_unit::requests, algorithm::log, {}});
+  auto const argument = charge_argument(p, 1, true, "", 0s);
+  for (auto const* const write :
+       {"redis.call('SET', KEYS[1], 'x')", "redis.call('RPUSH', KEYS[1], 'x', 'y')",
+        "redis.call('RPUSH', KEYS[1], '1', 'y')", "redis.call('RPUSH', KEYS[1], 'nan', '1234567')",
+        "redis.call('RPUSH', KEYS[1], '-1', '1234567')", "redis.call('RPUSH', KEYS[1], '1', '')",
+        "redis.call('RPUSH', KEYS[1], '1e300', '12345671234567')"}) {
+    redis.asked({"EVAL", std::string(write) + " return 1", "1", "log"});
+    EXPECT_TRUE(redis.error({"EVAL", spend_script(), "1", "log", "\1", argument})) << write;
+    EXPECT_TRUE(redis.error({"EVAL", settle_script(), "1", "log", argument, "0"})) << write;
+    redis.asked({"DEL", "log"});
+  }
+}
+
 TEST_F(store_redis_quota_script, counts_the_gateways_with_a_heartbeat) {
-  server redis;
+  script_server redis;
   auto const count_after = [&](std::string const& name, std::int64_t at) {
     return numbers_of(redis.asked({"EVAL", gateways_script(), "1", "gateways", name, "6000000",
                                    std::to_string(at)}))

@@ -279,7 +279,7 @@ TEST_F(store_redis_quota_store, spends_all_charges_of_a_request_or_none) {
 TEST_F(store_redis_quota_store, gives_back_what_is_settled) {
   redis_server const redis;
   auto const quotas = open(on(), url_of(redis), {.gateway = "a", .refusals_believed = 1ms});
-  for (auto const kind : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {
+  for (auto const kind : {algorithm::fixed, algorithm::sliding, algorithm::gcra, algorithm::log}) {
     auto const one = limit(1, 3600s, kind);
     auto const partition = std::to_string(static_cast<int>(kind));
     auto const what = charge(one, partition, counting::exact, 1, static_cast<std::uint32_t>(kind));
@@ -305,7 +305,7 @@ TEST_F(store_redis_quota_store, forgets_what_a_partition_has_spent_here_and_in_r
     return made->has_value();
   };
   for (auto const how : {counting::exact, counting::lease}) {
-    for (auto const by : {algorithm::fixed, algorithm::sliding, algorithm::gcra}) {
+    for (auto const by : {algorithm::fixed, algorithm::sliding, algorithm::gcra, algorithm::log}) {
       auto const three = limit(3, 3600s, by);
       auto const partition =
           "p" + std::to_string(static_cast<int>(how)) + std::to_string(static_cast<int>(by));
@@ -525,15 +525,18 @@ TEST_F(store_redis_quota_store, counts_a_partition_exactly_that_is_seldom_used) 
             98);
 }
 
-TEST_F(store_redis_quota_store, counts_gcra_exactly_whatever_it_is_told) {
+TEST_F(store_redis_quota_store, counts_gcra_and_log_exactly_whatever_it_is_told) {
   redis_server const redis;
   auto const quotas = open(on(), url_of(redis));
-  auto const p = limit(10, 3600s, algorithm::gcra);
-  for (int i = 0; i < 10; ++i) {
-    auto const got = spend(*quotas, charge(p, "p", counting::lease));
-    EXPECT_TRUE(got.admitted && !got.here);
+  for (auto const how : {algorithm::gcra, algorithm::log}) {
+    auto const p = limit(10, 3600s, how);
+    auto const what = charge(p, std::to_string(static_cast<int>(how)), counting::lease);
+    for (int i = 0; i < 10; ++i) {
+      auto const got = spend(*quotas, what);
+      EXPECT_TRUE(got.admitted && !got.here);
+    }
+    EXPECT_FALSE(spend(*quotas, what).admitted);
   }
-  EXPECT_FALSE(spend(*quotas, charge(p, "p", counting::lease)).admitted);
 }
 
 TEST_F(store_redis_quota_store, gives_back_a_slice_that_is_not_used) {
@@ -848,8 +851,11 @@ TEST_F(store_redis_quota_store, never_admits_more_than_the_quota_to_three_gatewa
 TEST_F(store_redis_quota_store, never_admits_more_than_the_quota_of_any_window) {
   redis_server const redis;
   constexpr std::int64_t quota = 1'000;
-  for (auto const kind : {algorithm::fixed, algorithm::sliding}) {
+  for (auto const kind : {algorithm::fixed, algorithm::sliding, algorithm::log}) {
     for (auto const how : {counting::exact, counting::lease}) {
+      if (kind == algorithm::log && how == counting::lease) {
+        continue;  // which it is not
+      }
       redis.cli("FLUSHALL");
       crowd of(url_of(redis), 3, 5);
       auto const p = limit(quota, 1s, kind);
@@ -861,7 +867,10 @@ TEST_F(store_redis_quota_store, never_admits_more_than_the_quota_of_any_window) 
       EXPECT_FALSE(got.is_over_time);
       EXPECT_LE(got.admitted, windows * quota);
       EXPECT_GE(got.admitted, 2 * quota);
-      print("windows of a second, " + std::string(kind == algorithm::fixed ? "fixed" : "sliding") +
+      print("windows of a second, " +
+                std::string(kind == algorithm::fixed     ? "fixed"
+                            : kind == algorithm::sliding ? "sliding"
+                                                         : "log") +
                 (how == counting::exact ? ", exact" : ", lease"),
             got);
     }

@@ -103,7 +103,14 @@ struct partition_api::partition_command {
   std::string partition;
   std::int64_t quota = 0;
   std::chrono::seconds lasts{0};
+  std::optional<ratelimit::policy> asked_by;  ///< while the store is asked
 
+  /// In the window that it is now, where windows are those of a calendar.
+  [[nodiscard]] auto at(ratelimit::policy const& by, instant now) const -> ratelimit::policy {
+    return policy->calendar ? ratelimit::in_window_of(by, *policy->calendar, now,
+                                                      std::chrono::system_clock::now())
+                            : by;
+  }
   [[nodiscard]] auto charge(ratelimit::policy const& by) const -> store::charge {
     return {&by, id, partition, 0, false};
   }
@@ -294,7 +301,8 @@ void partition_api::look_up(partition_command command, bool was_changed, admin_r
     auto const other = control_.overrides().find(command.id, command.partition, now);
     auto const usual = usual_policy_of(*control_.consumers(), *command.policy, command.partition);
     auto const by = usual.with_quota(other ? other->quota : usual.quota());
-    auto const left = control_.quota_table().look(command.charge(*by), now);
+    auto const current = command.at(*by, now);
+    auto const left = control_.quota_table().look(command.charge(current), now);
     if (was_changed) {
       control_.correct_hottest(command.policy->name, command.partition, left);
     }
@@ -304,12 +312,12 @@ void partition_api::look_up(partition_command command, bool was_changed, admin_r
   // Spending nothing tells what is left. It is asked exactly: slices that gateways took ahead count
   // as spent.
   auto const carried = std::make_shared<partition_command>(std::move(command));
-  auto const usual = std::make_shared<ratelimit::policy const>(
-      usual_policy_of(*control_.consumers(), *carried->policy, carried->partition));
-  store::shared_charge const asked{carried->charge(*usual), carried->policy->name,
+  carried->asked_by = carried->at(
+      usual_policy_of(*control_.consumers(), *carried->policy, carried->partition), now);
+  store::shared_charge const asked{carried->charge(*carried->asked_by), carried->policy->name,
                                    store::counting::exact};
   control_.quotas->spend({&asked, 1}, now,
-                         [this, carried, usual, was_changed,
+                         [this, carried, was_changed,
                           reply = std::move(reply)](store::spend_answer const& got) mutable {
                            if (!got && got.error().fault == store::store_fault::stopped) {
                              return;  // the gateway ends

@@ -8,6 +8,7 @@
 #include <array>
 #include <cassert>
 #include <chrono>
+#include <unordered_map>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -137,24 +138,40 @@ auto option::key() const -> std::string_view {
   return path.substr(path.rfind('.') + 1);
 }
 
-auto option_at(std::string_view path) -> option const& {
-  auto const rows = options();
-  auto const found = std::ranges::find(rows, path, &option::path);
-  assert(found != rows.end());
-  return *found;
-}
+namespace {
 
-auto options_under(std::string_view path) -> std::vector<option const*> {
-  std::vector<option const*> found;
-  for (auto const& row : options()) {
-    auto const dot = row.path.rfind('.');
-    auto const parent =
-        dot == std::string_view::npos ? std::string_view() : row.path.substr(0, dot);
-    if (parent == path) {
-      found.push_back(&row);
+/// The table by paths, since all that reads a file asks for them again and again.
+struct option_index {
+  std::unordered_map<std::string_view, option const*> by_path;
+  std::unordered_map<std::string_view, std::vector<option const*>> by_parent;
+
+  option_index() {
+    for (auto const& row : options()) {
+      auto const dot = row.path.rfind('.');
+      auto const parent =
+          dot == std::string_view::npos ? std::string_view() : row.path.substr(0, dot);
+      by_path.emplace(row.path, &row);
+      by_parent[parent].push_back(&row);
     }
   }
-  return found;
+};
+
+auto index() -> option_index const& {
+  static option_index const made;
+  return made;
+}
+
+}  // namespace
+
+auto option_at(std::string_view path) -> option const& {
+  auto const found = index().by_path.find(path);
+  assert(found != index().by_path.end());
+  return *found->second;
+}
+
+auto options_under(std::string_view path) -> std::span<option const* const> {
+  auto const found = index().by_parent.find(path);
+  return found == index().by_parent.end() ? std::span<option const* const>() : found->second;
 }
 
 auto options_formerly_under(std::string_view path) -> std::vector<option const*> {

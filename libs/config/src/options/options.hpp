@@ -101,7 +101,7 @@ struct option {
 [[nodiscard]] auto option_at(std::string_view path) -> option const&;
 
 /// The keys of the mapping at `path`, in the order of the table; "" is the file itself.
-[[nodiscard]] auto options_under(std::string_view path) -> std::vector<option const*>;
+[[nodiscard]] auto options_under(std::string_view path) -> std::span<option const* const>;
 
 /// The options that stood in the mapping at `path` before.
 [[nodiscard]] auto options_formerly_under(std::string_view path) -> std::vector<option const*>;

@@ -17,7 +17,7 @@ auto member_of(yaml_node& mapping, std::string_view key) -> yaml_node::member* {
 }
 
 auto is_in_former_place(yaml_node::member const& member) -> bool {
-  auto const rules = options_formerly_under(routes);
+  static auto const rules = options_formerly_under(routes);
   return std::ranges::find(rules, member.key->text, &option::key) != rules.end();
 }
 
@@ -54,8 +54,7 @@ void regroup(option_reader& in, yaml_document& document, yaml_node& route) {
         std::ranges::find_if(given, [&](auto const& other) { return other.key->text == key.text; });
     if (twice != given.end()) {
       in.fault(key.place, "duplicate key " + shown(key.text) + "; it is already in " +
-                              shown(group_key) + " in line " +
-                              std::to_string(twice->key->place.line));
+                              shown(group_key) + " in " + in.line_of(twice->key->place, key.place));
     } else if (group.kind == yaml_kind::mapping) {
       group.members.push_back(member);
       in.warn(key.place, shown(key.text) + " is deprecated here" +
@@ -66,15 +65,16 @@ void regroup(option_reader& in, yaml_document& document, yaml_node& route) {
 
 }  // namespace
 
-auto with_options_in_place(option_reader& in, yaml_document& document) -> yaml_node const& {
+auto with_options_in_place(option_reader& in, yaml_document& document, yaml_node const& given)
+    -> yaml_node const& {
   auto const has_former = [](yaml_node const* route) {
     return std::ranges::any_of(route->members, is_in_former_place);
   };
   // What the file says is not changed: the nodes on the way to a route are copies.
-  auto root = *document.root;
+  auto root = given;
   auto* const listed = member_of(root, routes);
   if (listed == nullptr || std::ranges::none_of(listed->value->items, has_former)) {
-    return *document.root;
+    return given;
   }
   auto& list = document.nodes.emplace_back(*listed->value);
   for (auto& item : list.items) {

@@ -4,7 +4,7 @@
 #include <tidegate/config/values.hpp>
 
 #include <filesystem>
-#include <map>
+#include <unordered_map>
 
 namespace tidegate::gateway {
 
@@ -76,48 +76,26 @@ auto keys_of(std::string_view path) -> std::string {
   return joined(keys, ", ");
 }
 
+option_reader::option_reader(std::span<std::string const> files,
+                             std::span<yaml_fault const> found_before)
+    : files_(files) {
+  for (auto const& [place, message] : found_before) {
+    faults_.push_back({files_[place.file], place.line, place.column, message});
+    refused_.insert(place);
+  }
+}
+
 void option_reader::fault(yaml_place place, std::string message) {
-  if (!with_variables_.contains(place)) {
-    faults_.push_back({file_name_, place.line, place.column, std::move(message)});
+  if (!refused_.contains(place)) {
+    faults_.push_back({files_[place.file], place.line, place.column, std::move(message)});
   }
 }
 
 void option_reader::warn(yaml_place place, std::string message) {
-  warnings_.push_back({file_name_, place.line, place.column, std::move(message)});
-}
-
-/// `${NAME}` is what people know from elsewhere. Taken as it stands it would be a strange value at
-/// best.
-void option_reader::refuse_variables(yaml_node const& node) {
-  switch (node.kind) {
-    case yaml_kind::null: break;
-    case yaml_kind::scalar: {
-      auto const begin = node.text.find("${");
-      auto const end = node.text.find('}', std::min(begin, node.text.size()));
-      if (end != std::string::npos) {
-        fault(node.place, shown(std::string_view(node.text).substr(begin, end + 1 - begin)) +
-                              ": variables are not replaced by their values in this version" +
-                              expected("the value itself"));
-        with_variables_.insert(node.place);
-      }
-      break;
-    }
-    case yaml_kind::sequence:
-      for (auto const* const item : node.items) {
-        refuse_variables(*item);
-      }
-      break;
-    case yaml_kind::mapping:
-      for (auto const& [key, value] : node.members) {
-        refuse_variables(*key);
-        refuse_variables(*value);
-      }
-      break;
-  }
+  warnings_.push_back({files_[place.file], place.line, place.column, std::move(message)});
 }
 
 auto option_reader::open_root(yaml_node const& root) -> section {
-  refuse_variables(root);
   if (root.kind != yaml_kind::null) {
     return open(root, "");
   }
@@ -153,7 +131,7 @@ auto option_reader::open_at(section const& parent, std::string_view key) -> sect
 }
 
 void option_reader::check_key(yaml_node const& key, std::string_view parent,
-                              std::vector<option const*> const& rules) {
+                              std::span<option const* const> rules) {
   auto const found = std::find_if(rules.begin(), rules.end(),
                                   [&](option const* rule) { return rule->key() == key.text; });
   if (found != rules.end() ? (*found)->available == availability::later
@@ -177,17 +155,17 @@ void option_reader::check_key(yaml_node const& key, std::string_view parent,
 }
 
 void option_reader::check_repetitions(yaml_node const& mapping, std::string_view kind) {
-  std::map<std::string_view, yaml_place> seen;
+  std::unordered_map<std::string_view, yaml_place> seen;
   for (auto const& [key, value] : mapping.members) {
     auto const [at, first] = seen.try_emplace(key->text, key->place);
     if (!first) {
       fault(key->place, "duplicate " + std::string(kind) + " " + shown(key->text) +
-                            "; it is already in line " + std::to_string(at->second.line));
+                            "; it is already in " + line_of(at->second, key->place));
     }
   }
 }
 
-void option_reader::check_required(section const& opened, std::vector<option const*> const& rules) {
+void option_reader::check_required(section const& opened, std::span<option const* const> rules) {
   for (auto const* const rule : rules) {
     if (rule->available == availability::required && !opened.has(rule->key())) {
       fault(opened.place, shown(rule->key()) + " is missing" +
@@ -251,14 +229,14 @@ auto option_reader::is_value_to_read(option const& rule, yaml_node const& node) 
   }
   for (auto const later : split_words(rule.later)) {
     if (node.text.starts_with(later)) {
-      return refuse(shown(node.text) + std::string(not_available));
+      return refuse(shown(written_text(node)) + std::string(not_available));
     }
   }
   return rule.type == option_type::choice || !is_word(rule, node.text);
 }
 
 auto option_reader::beside_file(std::string_view path) const -> std::string {
-  return (std::filesystem::path(file_name_).parent_path() / path).lexically_normal().string();
+  return (std::filesystem::path(files_.front()).parent_path() / path).lexically_normal().string();
 }
 
 }  // namespace tidegate::gateway

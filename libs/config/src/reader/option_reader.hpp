@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -58,10 +59,16 @@ template <class Value>
 /// the default, so that an operator sees all of them at once.
 class option_reader {
  public:
-  explicit option_reader(std::string_view file_name) : file_name_(file_name) {}
+  /// `files` are the names of those that places have by number, the main one first. Where faults
+  /// were found before the options are read, nothing else is said.
+  option_reader(std::span<std::string const> files, std::span<yaml_fault const> found_before);
 
   void fault(yaml_place place, std::string message);
   void warn(yaml_place place, std::string message);
+  /// `line 5` for a message about `here`.
+  [[nodiscard]] auto line_of(yaml_place place, yaml_place here) const -> std::string {
+    return line_shown(place, here, files_);
+  }
   [[nodiscard]] auto fault_count() const -> std::size_t { return faults_.size(); }
   [[nodiscard]] auto take_faults() -> std::vector<config_fault> { return std::move(faults_); }
   [[nodiscard]] auto take_warnings() -> std::vector<config_fault> { return std::move(warnings_); }
@@ -98,10 +105,14 @@ class option_reader {
     if (!is_value_to_read(rule, node)) {
       return std::nullopt;
     }
-    auto value = read(rule, {node.text, node.quoted});
+    // Between { and } a variable has to be in quotes, also where it stands for a number.
+    auto value = read(rule, {node.text, node.quoted && node.written == nullptr});
     if (!value) {
-      fault(node.place,
-            std::string(rule.key()) + ": " + value.error() + expected(allowed_values(rule)));
+      // What is wrong may show a value that is a secret.
+      fault(node.place, std::string(rule.key()) + ": " +
+                            (node.written == nullptr ? value.error()
+                                                     : "invalid value of " + shown(*node.written)) +
+                            expected(allowed_values(rule)));
       return std::nullopt;
     }
     return in_place(rule, *std::move(value));
@@ -224,16 +235,15 @@ class option_reader {
     return value;
   }
 
-  void refuse_variables(yaml_node const& node);
   void check_key(yaml_node const& key, std::string_view parent,
-                 std::vector<option const*> const& rules);
-  void check_required(section const& opened, std::vector<option const*> const& rules);
+                 std::span<option const* const> rules);
+  void check_required(section const& opened, std::span<option const* const> rules);
   [[nodiscard]] auto is_value_to_read(option const& rule, yaml_node const& node) -> bool;
 
-  std::string file_name_;
+  std::span<std::string const> files_;
   std::vector<config_fault> faults_;
   std::vector<config_fault> warnings_;
-  std::set<yaml_place> with_variables_;  // nothing else is said of these
+  std::set<yaml_place> refused_;  // nothing else is said of these
 };
 
 }  // namespace tidegate::gateway

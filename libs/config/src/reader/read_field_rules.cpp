@@ -129,14 +129,14 @@ class rules_reader {
         made.remove.push_back(*std::move(name));
       }
     }
-    if (lines_.size() > rules_max) {
+    if (places_.size() > rules_max) {
       in_.fault(from_.place, "too many headers" + expected("at most " + std::to_string(rules_max)));
     }
     return made;
   }
 
   [[nodiscard]] auto names(std::string_view name) const -> bool {
-    return lines_.contains(lower(name));
+    return places_.contains(lower(name));
   }
 
  private:
@@ -149,10 +149,10 @@ class rules_reader {
   /// Whether the name may stand there.
   auto take_name(std::string_view name, yaml_place place, std::string_view key, std::uint8_t kind)
       -> bool {
-    auto const [first, fresh] = lines_.try_emplace(lower(name), place.line);
+    auto const [first, fresh] = places_.try_emplace(lower(name), place);
     if (!fresh) {
       in_.fault(place, std::string(key) + ": duplicate header " + shown(name) +
-                           "; it is already in line " + std::to_string(first->second));
+                           "; it is already in " + in_.line_of(first->second, place));
       return false;
     }
     if (auto const reason = reason_against(name, kind, has_cors_); !reason.empty()) {
@@ -195,11 +195,13 @@ class rules_reader {
   section const& from_;
   bool is_request_;
   bool has_cors_;
-  std::map<std::string, std::size_t> lines_;  // of the names, in lower case
+  std::map<std::string, yaml_place> places_;  // of the names, in lower case
 };
 
-/// The headers that the OWASP REST Security Cheat Sheet lists for every response of an API.
-/// X-Frame-Options is for browsers that do not know `frame-ancestors`.
+/// What the OWASP REST Security Cheat Sheet lists for every response of an API, and of its list for
+/// responses that could be taken for HTML, `default-src` and Referrer-Policy. The other two for
+/// every response are Content-Type, which only a service knows, and Strict-Transport-Security,
+/// which is `hsts`. X-Frame-Options is for browsers that do not know `frame-ancestors`.
 constexpr auto api_preset = std::to_array<std::pair<char const*, char const*>>({
     {"Cache-Control", "no-store"},
     {"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"},

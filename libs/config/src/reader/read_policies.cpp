@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/config/values.hpp>
 #include "reader/parts.hpp"
+#include "reader/time_zones.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -17,23 +18,80 @@ void check_units(option_reader& in, section const& from, ratelimit::quota_unit u
     if (unit != ratelimit::quota_unit::content_bytes && given != nullptr &&
         parse_size(given->value->text) && !parse_count(given->value->text)) {
       in.fault(given->value->place,
-               std::string(key) + ": " + shown(given->value->text) +
+               std::string(key) + ": " + shown(written_text(*given->value)) +
                    " is a size, which is only for unit: content-bytes (expected a number)");
     }
   }
 }
 
+/// `window: {calendar: ..., time-zone: ...}`; nothing when it is a duration, and after a fault.
+auto read_calendar(option_reader& in, section const& from)
+    -> std::optional<ratelimit::calendar_rule> {
+  auto const* const given = from.find("window");
+  if (given == nullptr || given->value->kind != yaml_kind::mapping) {
+    return std::nullopt;
+  }
+  auto const window = in.open(*given->value, "policies.window");
+  auto const unit = in.take(window, "calendar", read_choice);
+  auto const zone_name = in.take(window, "time-zone", read_name);
+  if (!unit || !zone_name) {
+    return std::nullopt;
+  }
+  auto zone = load_time_zone(*zone_name);
+  if (!zone) {
+    in.fault(window.place_of("time-zone"), "time-zone: " + zone.error());
+    return std::nullopt;
+  }
+  return ratelimit::calendar_rule{*ratelimit::calendar_unit_named(*unit), *zone_name,
+                                  *std::move(zone)};
+}
+
+/// The policy of these settings, or that of the default where there are several quotas.
+auto make_limit(option_reader& in, section const& from, ratelimit::policy_settings settings,
+                std::optional<chosen_quota> chosen, std::optional<quota_choice>& choice)
+    -> std::optional<ratelimit::policy> {
+  if (chosen) {  // each of them has the burst, which the smallest may not fit
+    settings.quota = chosen->choice.smallest(chosen->otherwise);
+    chosen->choice.burst = settings.burst;
+  }
+  // What is left are bounds that depend on several values.
+  auto const policy = ratelimit::policy::make(settings);
+  auto const largest =
+      policy && chosen ? policy->with_quota(chosen->choice.largest(chosen->otherwise)) : policy;
+  if (!largest) {
+    bool const is_log = largest.error() == ratelimit::policy_fault::log_quota_too_large;
+    in.fault(from.place_of(is_log ? "quota" : "burst"),
+             std::string(ratelimit::message(largest.error())));
+    return std::nullopt;
+  }
+  if (!chosen) {
+    return *policy;
+  }
+  choice = std::move(chosen->choice);
+  return choice->policy_with(*policy, chosen->otherwise);
+}
+
 /// Quota, window, unit, algorithm and burst, which depend on each other.
-auto read_limit(option_reader& in, section const& from, std::optional<quota_choice>& choice)
+auto read_limit(option_reader& in, section const& from, std::optional<quota_choice>& choice,
+                std::optional<ratelimit::calendar_rule>& calendar)
     -> std::optional<ratelimit::policy> {
   ratelimit::policy_settings settings;
   auto const unit = in.take(from, "unit", read_choice);
   auto const algorithm = in.take(from, "algorithm", read_choice);
   auto chosen = read_quota_choice(
       in, from, unit ? ratelimit::quota_unit_named(*unit) : ratelimit::quota_unit());
-  std::int64_t const otherwise = chosen ? chosen->otherwise : 0;
-  auto const plain = from.has_mapping("quota") ? std::nullopt : in.take(from, "quota", read_quota);
-  auto const window = in.take(from, "window", read_duration);
+  bool const is_plain = !from.has_mapping("quota");
+  auto const plain = is_plain ? in.take(from, "quota", read_quota).value_or(-1) : -1;
+  auto const* const given_window = from.find("window");
+  bool const is_calendar =
+      given_window != nullptr && given_window->value->kind == yaml_kind::mapping;
+  calendar = read_calendar(in, from);
+  std::optional<std::chrono::nanoseconds> window;
+  if (!is_calendar) {
+    window = in.take(from, "window", read_duration);
+  } else if (calendar) {
+    window = ratelimit::usual_length(calendar->unit);
+  }
   settings.burst = in.take(from, "burst", read_quota);
   if (!unit || !algorithm || from.node == nullptr) {
     return std::nullopt;
@@ -41,6 +99,7 @@ auto read_limit(option_reader& in, section const& from, std::optional<quota_choi
   settings.unit = ratelimit::quota_unit_named(*unit);
   settings.algorithm = *algorithm == "fixed"  ? ratelimit::algorithm::fixed
                        : *algorithm == "gcra" ? ratelimit::algorithm::gcra
+                       : *algorithm == "log"  ? ratelimit::algorithm::log
                                               : ratelimit::algorithm::sliding;
   check_units(in, from, settings.unit);
   bool const concurrent = settings.unit == ratelimit::quota_unit::concurrent_requests;
@@ -55,39 +114,31 @@ auto read_limit(option_reader& in, section const& from, std::optional<quota_choi
   } else if (window && *window % std::chrono::seconds(1) != std::chrono::nanoseconds(0)) {
     in.fault(from.place_of("window"), "window: must be whole seconds (expected e.g. 10s)");
   }
+  if (!concurrent && is_calendar && settings.algorithm != ratelimit::algorithm::fixed) {
+    in.fault(from.place_of("window"),
+             "window: a calendar is only for algorithm: fixed (expected a duration, e.g. 1d)");
+    return std::nullopt;
+  }
+  settings.is_calendar = is_calendar;
   if (!concurrent && settings.burst && settings.algorithm != ratelimit::algorithm::gcra) {
     in.fault(from.find("burst")->key->place, "burst: only with algorithm: gcra");
     settings.burst = std::nullopt;
   }
-  if ((!plain && !chosen) || (concurrent ? settings.burst.has_value() : !window)) {
+  if ((plain < 0 && !chosen) ||
+      (concurrent ? settings.burst.has_value() || is_calendar : !window)) {
     return std::nullopt;
   }
-  if (chosen) {
-    // Each quota has the burst; the largest is the first that it may not fit.
-    settings.quota = chosen->choice.smallest(chosen->otherwise);
-    chosen->choice.burst = settings.burst;
-  } else {
-    settings.quota = plain.value_or(0);
-  }
+  settings.quota = plain;
   settings.window = concurrent ? std::chrono::seconds(0)
                                : std::chrono::duration_cast<std::chrono::seconds>(*window);
-  auto const policy = ratelimit::policy::make(settings);
-  if (!policy) {
-    // What is left are bounds that depend on several values.
-    in.fault(from.place_of("burst"), std::string(ratelimit::message(policy.error())));
-    return std::nullopt;
-  }
-  if (chosen) {
-    choice = std::move(chosen->choice);
-    return choice->policy_with(*policy, otherwise);
-  }
-  return *policy;
+  return make_limit(in, from, settings, std::move(chosen), choice);
 }
 
 auto read_policy(option_reader& in, section const& from, std::string_view name)
     -> std::optional<policy_config> {
   std::optional<quota_choice> choice;
-  auto const policy = read_limit(in, from, choice);
+  std::optional<ratelimit::calendar_rule> calendar;
+  auto const policy = read_limit(in, from, choice, calendar);
   auto const form = in.take(from, "partition-key", read_choice);
   auto sources = read_sources(in, from, "partition");
   if (auto const secret = std::ranges::find_if(sources, ratelimit::is_credential);
@@ -103,6 +154,7 @@ auto read_policy(option_reader& in, section const& from, std::string_view name)
       .policy = policy ? *policy
                        : *ratelimit::policy::make(
                              {.quota = 1, .window = std::chrono::seconds(1), .burst = {}}),
+      .calendar = std::move(calendar),
       .choice = std::move(choice),
       .partition = ratelimit::partition_rule(std::move(sources),
                                              form == "hashed"  ? partition_key_form::hashed
@@ -115,12 +167,19 @@ auto read_policy(option_reader& in, section const& from, std::string_view name)
   if (!policy) {
     return std::nullopt;
   }
-  // What was taken ahead drains before it is used: more than the burst could come at once.
-  if (made.counting == store::counting::lease &&
-      policy->algorithm() == ratelimit::algorithm::gcra &&
-      policy->unit() != ratelimit::quota_unit::concurrent_requests) {
+  if (made.counting == store::counting::lease && made.calendar) {
     in.fault(from.place_of("counting"),
-             "counting: \"lease\" does not work with algorithm: gcra (expected exact)");
+             "counting: \"lease\" does not work with a calendar (expected exact)");
+  }
+  // What was taken ahead drains before it is used: more than the burst could come at once. Of a log
+  // it would be used later than the log says.
+  bool const is_gcra = policy->algorithm() == ratelimit::algorithm::gcra;
+  if (made.counting == store::counting::lease &&
+      (is_gcra || policy->algorithm() == ratelimit::algorithm::log) &&
+      policy->unit() != ratelimit::quota_unit::concurrent_requests) {
+    in.fault(from.place_of("counting"), "counting: \"lease\" does not work with algorithm: " +
+                                            std::string(is_gcra ? "gcra" : "log") +
+                                            " (expected exact)");
   }
   return made;
 }
@@ -137,7 +196,7 @@ auto read_sources(option_reader& in, section const& from, std::string const& key
   for (auto const* const item : in.items_at(from, key)) {
     auto source = in.take_node(rule, *item, read_source);
     if (source && std::find(sources.begin(), sources.end(), *source) != sources.end()) {
-      in.fault(item->place, key + ": duplicate " + shown(item->text));
+      in.fault(item->place, key + ": duplicate " + shown(written_text(*item)));
     } else if (sources.size() == sources_max) {
       in.fault(item->place,
                key + ": too many sources" + expected("at most " + std::to_string(sources_max)));

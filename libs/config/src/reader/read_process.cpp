@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -114,6 +115,8 @@ void read_listeners(option_reader& in, section const& top, config& made) {
 auto read_tokens(option_reader& in, section const& from, std::string const& key,
                  std::string_view when_empty) -> std::vector<bearer_token> {
   std::vector<bearer_token> tokens;
+  std::set<std::string> names;
+  std::map<sha256_digest, std::string> digests;
   auto const items = in.items_at(from, key);
   if (from.has_empty_list(key)) {
     in.fault(from.place_of(key), key + ": " + std::string(when_empty));
@@ -127,13 +130,11 @@ auto read_tokens(option_reader& in, section const& from, std::string const& key,
       continue;
     }
     token.digest = *digest;
-    for (auto const& other : tokens) {
-      if (other.name == token.name) {
-        in.fault(each.place_of("name"), "name: duplicate " + shown(token.name));
-      }
-      if (other.digest == token.digest) {
-        in.fault(each.place_of("sha256"), "sha256: same token as " + shown(other.name));
-      }
+    if (!names.insert(token.name).second) {
+      in.fault(each.place_of("name"), "name: duplicate " + shown(token.name));
+    }
+    if (auto const [other, fresh] = digests.try_emplace(token.digest, token.name); !fresh) {
+      in.fault(each.place_of("sha256"), "sha256: same token as " + shown(other->second));
     }
     tokens.push_back(std::move(token));
   }
@@ -179,7 +180,24 @@ void read_admin(option_reader& in, section const& top, config& made) {
   made.admin = admin_config{*address, std::move(tokens)};
 }
 
+/// `fields.legacy`: false, or one or both of the families.
+void read_legacy_fields(option_reader& in, section const& from, fields_config& fields) {
+  if (from.find("legacy") == nullptr) {
+    return;
+  }
+  auto const items = in.items_at(from, "legacy");
+  for (auto const* const item : items) {
+    auto const family = in.take_node(from.rule("legacy"), *item, read_choice);
+    if (family == "false" && items.size() > 1) {
+      in.fault(item->place, "legacy: \"false\" in a list (expected x and triple)");
+    }
+    fields.legacy_x = fields.legacy_x || family == "true" || family == "x";
+    fields.legacy_triple = fields.legacy_triple || family == "triple";
+  }
+}
+
 void read_process(option_reader& in, section const& top, config& made) {
+  read_legacy_fields(in, top.under("fields"), made.fields);
   if (made.secrets.empty()) {
     made.secrets = (std::filesystem::path(made.data) / "secrets.key").string();
   }

@@ -2,7 +2,7 @@
 //
 // `quota: {by: plan, …}` of a policy.
 #include <tidegate/config/values.hpp>
-#include "reader/auth_scalars.hpp"
+#include "reader/auth/auth_scalars.hpp"
 #include "reader/parts.hpp"
 
 #include <algorithm>

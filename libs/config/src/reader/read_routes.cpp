@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/config/values.hpp>
+#include "reader/cover_index.hpp"
 #include "reader/parts.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -57,20 +60,65 @@ auto smallest_cost_of(policy_config const& limit) -> std::int64_t {
       .cost_max();
 }
 
+void take_written(yaml_node const& given, std::string& text) {
+  text = given.written == nullptr ? std::move(text) : *given.written;
+}
+
+void forget_values(section const& given, std::vector<value_match>& values) {
+  for (auto& value : values) {
+    auto const is_hidden = [&](yaml_node::member const& member) {
+      return member.value->written != nullptr && equal_ignoring_case(member.key->text, value.name);
+    };
+    if (given.node != nullptr && std::ranges::any_of(given.node->members, is_hidden)) {
+      value.value.reset();
+    }
+  }
+}
+
+/// The match as the file has it, without what came through variables: names are in logs and
+/// metrics.
+auto without_values(section const& from, request_match match) -> request_match {
+  if (auto const* const path = from.find("path")) {
+    take_written(*path->value, match.path);
+  }
+  if (auto const* const host = from.find("host")) {
+    take_written(*host->value, match.host);
+  }
+  if (auto const* const methods = from.find("methods")) {
+    auto const& items = methods->value->items;
+    for (std::size_t i = 0; i < std::min(items.size(), match.methods.size()); ++i) {
+      take_written(*items[i], match.methods[i]);
+    }
+  }
+  forget_values(from.under("headers"), match.headers);
+  forget_values(from.under("query"), match.query);
+  return match;
+}
+
 auto resolve(option_reader& in, std::string_view kind, name_table const& known,
              yaml_node const& reference) -> std::optional<std::size_t> {
   auto const found = known.find(reference.text);
   if (found != known.end()) {
     return found->second;
   }
+  constexpr std::size_t compared_max = 1000;
+  constexpr std::size_t listed_max = 20;
   std::vector<std::string_view> candidates;
   for (auto const& [name, position] : known) {
+    if (candidates.size() == compared_max) {
+      break;
+    }
     candidates.push_back(name);
   }
-  in.fault(reference.place, "unknown " + std::string(kind) + " " + shown(reference.text) +
-                                did_you_mean(reference.text, candidates) +
-                                (candidates.empty() ? "; the file defines none"
-                                                    : expected(joined(candidates, ", "))));
+  auto const meant = did_you_mean(written_text(reference), candidates);
+  if (candidates.size() > listed_max) {
+    candidates.resize(listed_max);
+    candidates.emplace_back("...");
+  }
+  in.fault(
+      reference.place,
+      "unknown " + std::string(kind) + " " + shown(written_text(reference)) + meant +
+          (candidates.empty() ? "; the file defines none" : expected(joined(candidates, ", "))));
   return std::nullopt;
 }
 
@@ -85,7 +133,7 @@ void read_split(option_reader& in, option const& rule, yaml_node const& given,
     auto const share = is_scalar ? parse_count(member.value->text).value_or(-1) : -1;
     if (share < 0 || share > share_max) {
       in.fault(member.value->place, std::string(rule.key()) + ": invalid share " +
-                                        shown(member.value->text) +
+                                        shown(written_text(*member.value)) +
                                         expected("a number, 0 to " + std::to_string(share_max)));
     }
     sum += std::max<std::int64_t>(share, 0);
@@ -163,7 +211,7 @@ void check_told_apart(option_reader& in, yaml_node const& item, config const& ma
     });
     if (are_alike || by_attribute(limit) || by_attribute(other)) {
       in.fault(item.place,
-               "limits: " + shown(item.text) + (are_alike ? " has" : " may have") +
+               "limits: " + shown(written_text(item)) + (are_alike ? " has" : " may have") +
                    " the same quota as " + shown(other.name) +
                    ", which clients cannot tell apart in draft-07 (expected different quotas, or "
                    "fields: {ratelimit: draft-09})");
@@ -180,7 +228,7 @@ void read_limits(option_reader& in, section const& from, name_table const& polic
       continue;
     }
     if (!seen.insert(item->text).second) {
-      in.fault(item->place, "limits: duplicate " + shown(item->text));
+      in.fault(item->place, "limits: duplicate " + shown(written_text(*item)));
       continue;
     }
     if (seen.size() > limits_max) {
@@ -195,7 +243,7 @@ void read_limits(option_reader& in, section const& from, name_table const& polic
     auto const& limit = made.policies[*position];
     check_principal(in, item->place, "limits", limit.partition.sources(), route);
     if (limit.choice && !route.auth) {
-      in.warn(item->place, "limits: " + shown(item->text) + " has its quota by " +
+      in.warn(item->place, "limits: " + shown(written_text(*item)) + " has its quota by " +
                                to_string(limit.choice->by) +
                                ", and the route has no \"auth\": every request gets the default");
     }
@@ -214,12 +262,12 @@ auto read_cost(option_reader& in, option const& rule, yaml_node const& node, con
   for (auto const position : route.limits) {
     auto const& limit = made.policies[position];
     if (limit.policy.unit() == ratelimit::quota_unit::requests && cost > largest_cost_of(limit)) {
-      in.fault(node.place, "cost: " + std::to_string(cost) + " is more than policy " +
+      in.fault(node.place, "cost: " + written_text(node) + " is more than policy " +
                                shown(limit.name) + " can ever admit (expected at most " +
                                std::to_string(largest_cost_of(limit)) + ")");
     } else if (limit.policy.unit() == ratelimit::quota_unit::requests && limit.choice &&
                cost > smallest_cost_of(limit)) {
-      in.warn(node.place, "cost: " + std::to_string(cost) + " is more than policy " +
+      in.warn(node.place, "cost: " + written_text(node) + " is more than policy " +
                               shown(limit.name) + " can ever admit for some callers (" +
                               std::to_string(smallest_cost_of(limit)) + ")");
     }
@@ -288,7 +336,7 @@ auto read_route(option_reader& in, section const& from, known_names const& known
   in.fill(from, route);
   read_match(in, from.under("match"), route.match);
   if (route.name.empty()) {
-    route.name = name_of(route.match);
+    route.name = name_of(without_values(from.under("match"), route.match));
   }
   read_target(in, from, known.upstreams, route);
   if (from.has("auth")) {
@@ -306,24 +354,19 @@ auto read_route(option_reader& in, section const& from, known_names const& known
 }
 
 /// The first that matches takes a request, so that a narrow route behind a wide one, or behind
-/// several that take its methods one by one, gets none. `lines` are those of the routes in `made`.
-void warn_of_shadow(option_reader& in, config const& made, std::span<std::size_t const> lines,
-                    route_config const& route, yaml_place place) {
-  auto const taker_of = [&](request_match const& match) -> std::optional<std::size_t> {
-    auto const found = std::ranges::find_if(
-        made.routes, [&](route_config const& wide) { return covers(wide.match, match); });
-    return found != made.routes.end()
-               ? std::optional(static_cast<std::size_t>(found - made.routes.begin()))
-               : std::nullopt;
-  };
+/// several that take its methods one by one, gets none. `places` are those of the routes in
+/// `made`.
+void warn_of_shadow(option_reader& in, config const& made, cover_index const& before,
+                    std::span<yaml_place const> places, route_config const& route,
+                    yaml_place place) {
   std::vector<std::size_t> takers;
-  if (auto const whole = taker_of(route.match)) {
+  if (auto const whole = before.find(route.match)) {
     takers.push_back(*whole);
   } else {
     auto part = route.match;
     for (auto const& method : route.match.methods) {
       part.methods = {method};
-      auto const taker = taker_of(part);
+      auto const taker = before.find(part);
       if (!taker) {
         return;
       }
@@ -337,28 +380,44 @@ void warn_of_shadow(option_reader& in, config const& made, std::span<std::size_t
   }
   std::string names;
   for (auto const taker : takers) {
-    names += (names.empty() ? "" : " and ") + shown(made.routes[taker].name) + " in line " +
-             std::to_string(lines[taker]);
+    names += (names.empty() ? "" : " and ") + shown(made.routes[taker].name) + " in " +
+             in.line_of(places[taker], place);
   }
   in.warn(place, "never reached: the route" + std::string(takers.size() == 1 ? " " : "s ") + names +
                      (takers.size() == 1 ? " takes" : " take") +
                      " all of its requests; the first match wins, so put the narrower one first");
 }
 
+/// `first` has the name of `route` already; `line` is where.
+void refuse_name(option_reader& in, section const& from, route_config const& first,
+                 route_config const& route, std::string const& line) {
+  if (auto const* const given = from.find("name")) {
+    in.fault(given->value->place, "name: the route" + line + " has the same name, " +
+                                      shown(written_text(*given->value)));
+  } else if (first.match == route.match) {
+    in.fault(from.place, "never reached: the route" + line + " has the same match");
+  } else {
+    in.fault(from.place,
+             "\"name\" is missing: the route" + line + " is called " + shown(route.name) + " too");
+  }
+}
+
 /// Policies that no route has.
-void warn_of_unused(option_reader& in, section const& top, config const& made) {
+void warn_of_unused(option_reader& in, section const& top, name_table const& policies,
+                    config const& made) {
   auto const* const given = top.find("policies");
   if (given == nullptr) {
     return;
   }
+  std::vector<bool> is_used(made.policies.size());
+  for (auto const& route : made.routes) {
+    for (auto const position : route.limits) {
+      is_used[position] = true;
+    }
+  }
   for (auto const& member : given->value->members) {
-    auto const is_it = [&](std::size_t position) {
-      return made.policies[position].name == member.key->text;
-    };
-    bool const is_used = std::ranges::any_of(made.routes, [&](route_config const& route) {
-      return std::ranges::any_of(route.limits, is_it);
-    });
-    if (!is_used) {
+    auto const known = policies.find(member.key->text);
+    if (known != policies.end() && known->second && !is_used[*known->second]) {
       in.warn(member.key->place, "policy " + shown(member.key->text) + " is not used by any route");
     }
   }
@@ -371,32 +430,29 @@ void read_routes(option_reader& in, section const& top, known_names const& known
   if (top.has_empty_list("routes")) {
     in.fault(top.place_of("routes"), "routes: empty list (expected at least one route)");
   }
-  std::map<std::string, std::size_t> lines_by_name;
-  std::vector<std::size_t> lines;
+  std::unordered_map<std::string, std::size_t> positions;  // by name
+  std::vector<yaml_place> places;
+  cover_index before(made.routes);
+  places.reserve(items.size());
+  made.routes.reserve(items.size());
   for (auto const* const item : items) {
     auto const from = in.open(*item, "routes");
     if (from.node == nullptr) {
       continue;
     }
     auto route = read_route(in, from, known, made);
-    auto const [first, fresh] = lines_by_name.try_emplace(route.name, item->place.line);
+    auto const [first, fresh] = positions.try_emplace(route.name, made.routes.size());
     if (!fresh) {
-      auto const line = " in line " + std::to_string(first->second);
-      bool const is_given = from.has("name");
-      bool const is_same =
-          std::ranges::find(made.routes, route.match, &route_config::match) != made.routes.end();
-      in.fault(is_given ? from.place_of("name") : item->place,
-               is_given  ? "name: the route" + line + " has the same name, " + shown(route.name)
-               : is_same ? "never reached: the route" + line + " has the same match"
-                         : "\"name\" is missing: the route" + line + " is called " +
-                               shown(route.name) + " too");
+      refuse_name(in, from, made.routes[first->second], route,
+                  " in " + in.line_of(places[first->second], item->place));
     } else {
-      warn_of_shadow(in, made, lines, route, item->place);
+      before.update();
+      warn_of_shadow(in, made, before, places, route, item->place);
     }
-    lines.push_back(item->place.line);
+    places.push_back(item->place);
     made.routes.push_back(std::move(route));
   }
-  warn_of_unused(in, top, made);
+  warn_of_unused(in, top, known.policies, made);
 }
 
 }  // namespace tidegate::gateway

@@ -47,9 +47,9 @@ void take_max_body(option_reader& in, section const& from, section const& group,
                    std::int64_t max_body, scim_config& made) {
   auto const& rule = group.rule("max-body");
   if (auto const* const given = group.find("max-body")) {
-    in.fault(from.find("max-body")->key->place,
-             "duplicate key \"max-body\"; it is already in \"scim\" in line " +
-                 std::to_string(given->key->place.line));
+    auto const place = from.find("max-body")->key->place;
+    in.fault(place, "duplicate key \"max-body\"; it is already in \"scim\" in " +
+                        in.line_of(given->key->place, place));
   } else if (max_body < rule.min || max_body > rule.max) {
     in.fault(from.place_of("max-body"),
              "max-body: out of range for \"service: scim\"" + expected(allowed_values(rule)));

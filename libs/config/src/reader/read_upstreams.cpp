@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 namespace tidegate::gateway {
@@ -24,6 +25,7 @@ auto read_server(option_reader& in, section const& from, yaml_node const& item)
 
 auto read_servers(option_reader& in, section const& from) -> std::vector<upstream_server> {
   std::vector<upstream_server> servers;
+  std::unordered_set<std::string> seen;
   auto const items = in.items_at(from, "servers");
   if (from.has_empty_list("servers")) {
     in.fault(from.place_of("servers"), "servers: empty list (expected at least one URL)");
@@ -33,10 +35,7 @@ auto read_servers(option_reader& in, section const& from) -> std::vector<upstrea
     if (!server) {
       continue;
     }
-    auto const same = [url = to_string(*server)](upstream_server const& other) {
-      return to_string(other) == url;
-    };
-    if (std::ranges::any_of(servers, same)) {
+    if (!seen.insert(to_string(*server)).second) {
       in.fault(item->place, "servers: duplicate " + shown(to_string(*server)));
     }
     servers.push_back(*std::move(server));

@@ -3,13 +3,21 @@
 
 #include <tidegate/base/nearest.hpp>
 
-#include <cstddef>
-
 namespace tidegate::gateway {
 
 auto shown(std::string_view text) -> std::string {
-  constexpr std::size_t shown_max = 60;
-  return "\"" + std::string(text.substr(0, shown_max)) + (text.size() > shown_max ? "...\"" : "\"");
+  return "\"" + std::string(text.substr(0, shown_octets_max)) +
+         (text.size() > shown_octets_max ? "...\"" : "\"");
+}
+
+auto place_shown(yaml_place place, std::span<std::string const> files) -> std::string {
+  return files[place.file] + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
+}
+
+auto line_shown(yaml_place place, yaml_place here, std::span<std::string const> files)
+    -> std::string {
+  return "line " + std::to_string(place.line) +
+         (place.file == here.file ? "" : " of " + files[place.file]);
 }
 
 auto expected(std::string_view text) -> std::string {

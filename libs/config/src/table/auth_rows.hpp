@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "reader/auth_scalars.hpp"
+#include "reader/auth/auth_scalars.hpp"
 #include "table/edge_rows.hpp"
 
 #include <array>

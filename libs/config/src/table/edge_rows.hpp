@@ -112,8 +112,10 @@ inline constexpr auto edge_rows = std::to_array<option>({
         "The methods that pages may use. A preflight for another one gets 403."),
     field<&cors_config::headers>(
         "routes.cors.headers",
-        header_name().one_or_list().left_out("Authorization, Content-Type, Idempotency-Key, Prefer "
-                                             "and the API key header of the route"),
+        header_name().one_or_list().left_out(
+            "Authorization, Content-Type, Idempotency-Key, Prefer, "
+            "the API key header of the route and the headers of "
+            "its match"),
         "The request headers that pages may set. A preflight for another one gets 403."),
     field<&cors_config::expose>(
         "routes.cors.expose", header_name().one_or_list().left_out("no more"),
@@ -154,7 +156,8 @@ inline constexpr auto edge_rows = std::to_array<option>({
     field<&route_config::hsts>(
         "routes.response.hsts", duration("", 0, 3660 * day).left_out("off"),
         "Tell browsers to use only HTTPS for this host for so long, in whole seconds "
-        "(Strict-Transport-Security: max-age). Sent over HTTPS only. `0s` ends it."),
+        "(Strict-Transport-Security: max-age). Sent over HTTPS only, in the place of that of the "
+        "upstream, which is removed over HTTP. `0s` ends it."),
 });
 
 }  // namespace tables

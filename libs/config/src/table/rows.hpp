@@ -87,6 +87,8 @@ inline constexpr text_kind<option_type::section, nullptr> mapping;
 inline constexpr text_kind<option_type::boolean, read_boolean> boolean{"true or false"};
 inline constexpr text_kind<option_type::file, read_file> file{
     "a path, relative to the folder of the configuration"};
+inline constexpr text_kind<option_type::file, read_file> file_pattern{
+    "a path, e.g. limits.yaml, routes.d/*.yaml"};
 inline constexpr text_kind<option_type::digest, read_digest> digest{
     "64 lower-case hexadecimal digits", "^[0-9a-f]{64}$"};
 
@@ -126,6 +128,8 @@ inline constexpr std::string_view name_pattern = "^[!-~]([ -~]*[!-~])?$";
 inline constexpr text_kind<text, read_name> name{"a name of printable ASCII characters",
                                                  name_pattern};
 inline constexpr text_kind<text, read_name> policy_name{"the name of a policy", name_pattern};
+inline constexpr text_kind<text, read_name> time_zone{"a time zone, e.g. Europe/Berlin",
+                                                      "^[A-Za-z0-9_+/-]+$"};
 inline constexpr text_kind<text, read_name> upstream_name{"the name of an upstream", name_pattern};
 
 /// The words, with `|` between, are in the order of the enumeration, or of false and true.

@@ -148,14 +148,23 @@ constexpr auto rows_until_choice = std::to_array<option>({
 constexpr auto rows_until_routes = std::to_array<option>({
     row("policies.window", duration("", second, 366 * day).left_out("required"),
         "The time after which the quota is available again, in whole seconds. Required, except for "
-        "`unit: concurrent-requests`, which has no window."),
+        "`unit: concurrent-requests`, which has no window. With `algorithm: fixed` also a mapping: "
+        "windows by the calendar, which begin for all clients at once."),
+    row("policies.window.calendar", choice("", "hour|day|week|month").required(),
+        "The quota is available again with every full hour, at midnight, on Monday or on the first "
+        "of the month. Where clocks are changed, windows are shorter or longer; `w` of the "
+        "RateLimit-Policy header is the length of the current one."),
+    row("policies.window.time-zone", time_zone("UTC"),
+        "Whose calendar: a name of the time zone database of the system."),
     row("policies.unit", choice("requests", "requests|content-bytes|concurrent-requests"),
         "What is counted. `requests`: requests, each with its `cost`. `content-bytes`: the bodies "
         "of requests and responses, in bytes. `concurrent-requests`: requests in flight."),
-    row("policies.algorithm", choice("sliding", "fixed|sliding|gcra"),
+    row("policies.algorithm", choice("sliding", "fixed|sliding|gcra|log"),
         "How quota comes back. `sliding`: gradually, as the window before fades out. `fixed`: all "
         "at once, at the end of a window that begins with the first request. `gcra`: at an even "
-        "pace, with bursts up to `burst`. Not for `unit: concurrent-requests`."),
+        "pace, with bursts up to `burst`. `log`: each unit a window after it was used, so that no "
+        "window of any start has more than the quota, which is at most 10000. Not for `unit: "
+        "concurrent-requests`."),
     row("policies.burst", quota("", 1, fifteen_digits).left_out("the quota"),
         "With `algorithm: gcra`: how many units may be used at once. Lower it to protect a server "
         "from bursts."),
@@ -198,7 +207,7 @@ constexpr auto rows_until_routes = std::to_array<option>({
         "policies.counting", choice("exact", "exact|lease"),
         "With quotas in Redis. `exact`: ask Redis for every request. `lease`: take a share of the "
         "quota ahead and decide locally, which is faster. Neither admits more than the quota. "
-        "`gcra` needs `exact`."),
+        "`gcra` and `log` need `exact`."),
     field<&policy_config::on_store_failure>(
         "policies.on-store-failure", choice("local", "local|allow|deny"),
         "What happens while Redis does not answer. `local`: count in this process. `allow`: admit "
@@ -267,13 +276,15 @@ constexpr auto rows_to_the_end = std::to_array<option>({
 
     field<&config::fields>("fields", mapping(), "The headers about quotas in responses."),
     field<&fields_config::ratelimit>(
-        "fields.ratelimit", choice("draft-09", "draft-09|draft-07|none"),
-        "The version of RateLimit and RateLimit-Policy. `draft-09` is the newer form, `draft-07` "
-        "the one that older clients know, `none` sends neither. With `draft-07` the policies of a "
-        "route need different quotas."),
-    field<&fields_config::legacy>(
-        "fields.legacy", boolean("false"),
-        "Also send X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset."),
+        "fields.ratelimit", choice("draft-09", "draft-09|draft-07|draft-10|none"),
+        "The version of RateLimit and RateLimit-Policy. `draft-09` is the newer form; `draft-10` "
+        "is written the same, but `t` is the time until more quota is there, and only Retry-After "
+        "says when the request fits. `draft-07` is what older clients know, `none` sends neither. "
+        "With `draft-07` the policies of a route need different quotas."),
+    row("fields.legacy", choice("false", "false|true|x|triple").one_or_list(),
+        "Also send the numbers of the policy that is closest to its limit in other headers. `x` or "
+        "`true`: X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. `triple`: the "
+        "same without X-, as in draft-06."),
 
     field<&config::drain_delay>(
         "drain-delay", duration("0s", 0, hour),
@@ -355,7 +366,12 @@ constexpr auto rows_to_the_end = std::to_array<option>({
 constexpr auto last_rows = std::to_array<option>({
     later("tracing", "Traces by OpenTelemetry."),
     later("request-id", "A name for each request."),
-    later("include", "More files."),
+    row("include", file_pattern().one_or_list().left_out("no other files"),
+        "Other files that belong to this configuration, with the same top-level keys: a path, or "
+        "one with `*`, `?` and `[...]` for several, in the order of their names. Lists go behind "
+        "those of this file and mappings are merged; a name or an option that is there twice is an "
+        "error. Paths are relative to the folder of the main file. Included files may include "
+        "others, at most 8 deep."),
 });
 
 template <std::size_t... Sizes>

@@ -19,7 +19,8 @@ inline constexpr auto upstream_rows = std::to_array<option>({
     row("upstreams.servers", url().list().required(),
         "The servers: URLs, or mappings with a weight. Each address of a host name is a server, "
         "and "
-        "they share its weight. The path of a URL is put before the path of each request."),
+        "they share its weight. The path of a URL is put before the path of each request; one that "
+        "servers may take for a path above it, such as `/..%2Fadmin`, gets 400."),
     row("upstreams.servers.url", url().required(), "The URL of the server."),
     field<&upstream_server::weight>(
         "upstreams.servers.weight", integer("1", 0, 1000),

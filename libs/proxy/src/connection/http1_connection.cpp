@@ -178,6 +178,7 @@ auto http1_connection::take_head(std::string_view& bytes) -> bool {
   client_closes_ = !request.keep_alive();
   keep_alive_ = !client_closes_ && !worker_.shared.drain.draining.load(std::memory_order_relaxed);
   response_done_ = false;
+  head_sent_ = false;
   chunks_ = false;
   body_ = wire::body_decoder(request.body());
   body_octets_ = 0;
@@ -258,6 +259,11 @@ void http1_connection::respond_to_malformed(int status) {
   if (exchange_) {
     exchange_->abandon(status);
     worker_.exchanges->recycle(std::move(exchange_));
+    if (head_sent_) {  // what we would say were part of that response
+      flush();
+      close();
+      return;
+    }
   } else if (worker_.log != nullptr) {
     worker_.log_malformed(from_.peer, protocol(), status);
   }

@@ -18,9 +18,12 @@ auto http1_writer::is_above_high_watermark() const -> bool {
          octets > worker_.share_of_buffers(unsent_octets_min, unsent_octets_max);
 }
 
-void http1_writer::send_interim(wire::response_head const& head) {
+void http1_writer::send_interim(wire::response_head const& head, dropped_fields const& drop) {
   if (minor_version_ == 1) {
-    wire::append_response_head(worker_.to_client, head, {});
+    wire::response_forwarding how;
+    how.drop = drop.known;
+    how.drop_names = drop.names;
+    wire::append_response_head(worker_.to_client, head, how);
     flush();
   }
 }
@@ -55,12 +58,14 @@ void http1_writer::send_head(wire::response_head const& head, dropped_fields con
     how.connection = wire::connection_option::keep_alive;
   }
   how.field_lines = field_lines;
+  head_sent_ = true;
   wire::append_response_head(worker_.to_client, head, how);
 }
 
 void http1_writer::send_own_head(int status, std::string_view field_lines,
                                  std::optional<std::uint64_t> length) {
   auto& out = worker_.to_client;
+  head_sent_ = true;
   wire::append_status_line(out, status);
   out.append(field_lines);
   if (status == 204 || status == 304) {

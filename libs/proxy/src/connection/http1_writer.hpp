@@ -39,7 +39,7 @@ class http1_writer : protected engine::timer, protected client_stream {
   ~http1_writer() override = default;
 
   // For the exchange.
-  void send_interim(wire::response_head const& head) override;
+  void send_interim(wire::response_head const& head, dropped_fields const& drop) override;
   void send_head(wire::response_head const& head, dropped_fields const& drop,
                  std::string_view field_lines) override;
   void send_own_head(int status, std::string_view field_lines,
@@ -79,6 +79,7 @@ class http1_writer : protected engine::timer, protected client_stream {
   std::uint8_t minor_version_ = 1;
   bool keep_alive_ = true;
   bool is_head_request_ = false;
+  bool head_sent_ = false;  // of a response that goes on
   bool chunks_ = false;     // the body is framed here
   bool finishing_ = false;  // in a tunnel: nothing is sent but what waits
   bool may_skip_ = false;   // the rest of the body is worth reading for the sake of the connection

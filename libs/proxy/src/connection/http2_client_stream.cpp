@@ -171,8 +171,9 @@ auto http2_client_stream::waits_for_content() const -> bool {
          !(exchange_ && exchange_->is_above_high_watermark());
 }
 
-void http2_client_stream::send_interim(wire::response_head const& head) {
-  auto const lines = lines_of(connection_.worker_.http2_text, head, {}, {});
+void http2_client_stream::send_interim(wire::response_head const& head,
+                                       dropped_fields const& drop) {
+  auto const lines = lines_of(connection_.worker_.http2_text, head, drop, {});
   connection_.session_.send_interim(*stream_, head.status(), lines);
   connection_.write_soon();
 }

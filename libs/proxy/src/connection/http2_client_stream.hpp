@@ -77,7 +77,7 @@ class http2_client_stream final : public client_stream {
 
   // For the exchange.
 
-  void send_interim(wire::response_head const& head) override;
+  void send_interim(wire::response_head const& head, dropped_fields const& drop) override;
   void send_head(wire::response_head const& head, dropped_fields const& drop,
                  std::string_view field_lines) override;
   void send_own_head(int status, std::string_view field_lines,

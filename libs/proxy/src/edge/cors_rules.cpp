@@ -86,6 +86,9 @@ void add_sources(std::vector<std::string>& names,
       add_name(names, place.name);
     }
   }
+  for (auto const& wanted : settings.match.headers) {
+    add_name(names, wanted.name);
+  }
   for (auto const position : settings.limits) {
     add_sources(names, all.policies[position].partition.sources());
   }
@@ -121,8 +124,11 @@ auto exposed_names(route_config const& settings, config const& all) -> std::vect
   if (is_limited && all.fields.ratelimit) {
     add_names(names, {"RateLimit", "RateLimit-Policy"});
   }
-  if (is_limited && all.fields.legacy) {
+  if (is_limited && all.fields.legacy_x) {
     add_names(names, {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"});
+  }
+  if (is_limited && all.fields.legacy_triple) {
+    add_names(names, {"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"});
   }
   if (!settings.limits.empty() || has_upstream || is_scim) {
     add_name(names, "Retry-After");

@@ -96,14 +96,14 @@ void exchange::advance(phase from) {
   switch (from) {
     case phase::select:
       said = select_route(context_, *config_, worker_.path, texts());
+      if (context_.route != nullptr && context_.route_settings().edge) [[unlikely]] {
+        note_scheme(context_, worker_.lines);
+        if (said == step::next) {
+          said = enter_edge(context_, worker_.lines, texts());
+        }
+      }
       if (said != step::next) {
         break;
-      }
-      if (context_.route_settings().edge) [[unlikely]] {
-        said = enter_edge(context_, worker_.lines, texts());
-        if (said != step::next) {
-          break;
-        }
       }
       if (!context_.route->split.empty()) [[unlikely]] {
         context_.route = &context_.route->chosen_by(worker_.random());
@@ -480,7 +480,7 @@ void exchange::send_continue() {
   constexpr std::string_view interim = "HTTP/1.1 100 Continue\r\n\r\n";
   if (wire::parse_response_head(interim, 0, {}, context_.method, worker_.response).state ==
       wire::head_state::complete) {
-    client_->send_interim(worker_.response);
+    client_->send_interim(worker_.response, {});
   }
 }
 

@@ -21,17 +21,6 @@ namespace {
 using namespace std::chrono_literals;
 using wire::known_field;
 
-/// What is not sent on of the fields of an upstream, besides `known`.
-[[nodiscard]] auto dropped_of(request_context const& context, wire::field_set known)
-    -> dropped_fields {
-  auto const* const edge = edge_of(context);
-  if (edge == nullptr) [[likely]] {
-    return {known};
-  }
-  auto const& edits = edge->response_to(context.terms.is_https);
-  return {known | edits.dropped(), edits.dropped_names()};
-}
-
 /// `Trailer` of a response without the names of those that do not go on.
 void append_trailer_names(std::string& lines, std::span<std::string_view const> values) {
   std::string names;

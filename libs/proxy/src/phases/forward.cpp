@@ -3,6 +3,7 @@
 
 #include "phases/exchange.hpp"
 #include "request/forwarded_head.hpp"
+#include "request/reply_edits.hpp"
 
 namespace tidegate::gateway {
 
@@ -247,7 +248,9 @@ auto forward_phase::answer_timeout(std::chrono::nanoseconds of_upstream) const
 }
 
 void forward_phase::upstream_interim(wire::response_head const& head) {
-  owner_.client()->send_interim(head);
+  auto const& context = owner_.context();
+  owner_.client()->send_interim(head,
+                                dropped_of(context, context.route_settings().fields_made_anew));
 }
 
 void forward_phase::upstream_head(wire::response_head const& head) {

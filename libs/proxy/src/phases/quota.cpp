@@ -3,6 +3,7 @@
 
 #include "observe/access_log_line.hpp"
 #include "request/caller.hpp"
+#include "services/wall_clock.hpp"
 
 #include <tidegate/proxy/partition_key.hpp>
 
@@ -43,6 +44,17 @@ void use_own_quotas(request_context const& context, std::span<store::charge> cha
         policy.choice->quota_for(attribute_of(context, policy.choice->by.name), usual);
     if (quota != usual) {
       others.use(charges[i], i, policy.choice->policy_with(policy.policy, quota));
+    }
+  }
+}
+
+/// Has windows of a calendar decided by the one that it is now.
+void use_calendars(std::span<limit const> limits, std::span<store::charge> charges,
+                   other_quotas& others, instant now) {
+  auto const wall = wall_clock_now();
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (auto const& rule = limits[i].policy->calendar) {
+      others.use(charges[i], i, ratelimit::in_window_of(*charges[i].policy, *rule, now, wall));
     }
   }
 }
@@ -98,6 +110,9 @@ auto quota_phase::find_charges(request_context const& context, quota_service& se
   }
   if (service.overrides.any()) [[unlikely]] {
     use_overrides(context, service, now);
+  }
+  if (context.route_settings().has_calendar) [[unlikely]] {
+    use_calendars(limits, charges_, others_, now);
   }
   find_costs(context);
   return true;
@@ -333,8 +348,9 @@ auto quota_phase::is_blocked(request_context& context, quota_service& service, i
   auto retry_after = 0ns;
   for (std::size_t i = 0, view = 0; i < limits.size(); ++i) {
     if (!limits[i].policy->shadow) {
-      auto const reset = fields_.views()[view++].reset.value_or(blocked[i]);
-      retry_after = blocked[i] > 0ns ? std::max(retry_after, reset) : retry_after;
+      auto const& told = fields_.views()[view++];
+      auto const wait = told.retry.value_or(told.reset.value_or(blocked[i]));
+      retry_after = blocked[i] > 0ns ? std::max(retry_after, wait) : retry_after;
     }
   }
   decision_ = "blocked";
@@ -381,10 +397,10 @@ void quota_phase::refuse_by_quota(request_context& context, quota_service& servi
     if (limits[i].policy->shadow) {
       continue;
     }
-    auto const reset = fields_.views()[view++].reset.value_or(1s);
+    auto const& told = fields_.views()[view++];
     if (!results_[i].decision.admitted) {
       refused_[refused_count_++] = i;
-      retry_after = std::max({retry_after, reset, 1ns});
+      retry_after = std::max({retry_after, told.retry.value_or(told.reset.value_or(1s)), 1ns});
     }
   }
   decision_ = "refused";
@@ -427,8 +443,9 @@ void quota_phase::refuse(request_context& context, ratelimit::problem_type type,
                          std::chrono::nanoseconds retry_after,
                          std::string_view content_head) const {
   // Where no policy says when to come back, Retry-After alone does (draft-09, section 6).
-  bool const is_a_reset = std::ranges::any_of(
-      fields_.views(), [&](auto const& view) { return view.reset == retry_after; });
+  bool const is_a_reset = std::ranges::any_of(fields_.views(), [&](auto const& view) {
+    return view.reset == retry_after || view.retry == retry_after;
+  });
   auto& reply = context.reply.emplace();
   reply.status = ratelimit::status_of(type);
   reply.reason = reason;

@@ -29,6 +29,29 @@ void append_line(std::string& out, std::string_view name, std::string_view value
   }
 }
 
+/// `RateLimit-Limit` and its relatives, of the policy that is closest to exhaustion, behind each of
+/// the beginnings that are wanted.
+void append_legacy(std::string& out, fields_config const& fields,
+                   std::span<ratelimit::quota_policy_view const> policies,
+                   std::span<ratelimit::service_limit_view const> limits) {
+  auto const closest = ratelimit::find_expiring_limit(policies, limits);
+  if (!closest) {
+    return;
+  }
+  auto const append = [&](std::string_view limit, std::string_view remaining,
+                          std::string_view reset) {
+    wire::append_field(out, limit, static_cast<std::uint64_t>(closest->limit));
+    wire::append_field(out, remaining, static_cast<std::uint64_t>(closest->remaining));
+    wire::append_field(out, reset, static_cast<std::uint64_t>(closest->reset));
+  };
+  if (fields.legacy_x) {
+    append("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
+  }
+  if (fields.legacy_triple) {
+    append("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset");
+  }
+}
+
 }  // namespace
 
 void quota_fields::make(request_context const& context, std::span<store::charge const> charges,
@@ -36,6 +59,7 @@ void quota_fields::make(request_context const& context, std::span<store::charge 
                         std::uint64_t random) {
   auto const& route = context.route_settings();
   std::span const limits = route.limits;
+  auto const version = context.active->config.fields.ratelimit.value_or(ratelimit::draft::draft_09);
   count_ = 0;
   // All keys first: then the text does not move any more.
   std::array<std::size_t, limits_max> key_ends;  // NOLINT: as many as there are limits
@@ -70,7 +94,8 @@ void quota_fields::make(request_context const& context, std::span<store::charge 
       left.remaining = std::min(left.remaining + charge.cost, charge.policy->cost_max());
     }
     views_[count_++] = ratelimit::advertise(
-        {charge.policy, left, decided.retry, !admitted && !decided.admitted, how, key}, random);
+        {charge.policy, left, decided.retry, !admitted && !decided.admitted, how, key, version},
+        random);
   }
 }
 
@@ -78,7 +103,7 @@ void quota_fields::append(std::string& out, request_context const& context,
                           appended_to const& response, worker_metrics& metrics,
                           std::vector<std::string_view>& lines) const {
   auto const& fields = context.active->config.fields;
-  bool const are_usual = fields.ratelimit && !fields.legacy && response.has_resets &&
+  bool const are_usual = fields.ratelimit && !fields.has_legacy() && response.has_resets &&
                          response.overridden.empty() && !has_limits(response.upstream) &&
                          !is_followed(response.status);
   if (!are_usual) [[unlikely]] {
@@ -99,7 +124,11 @@ void quota_fields::append_unusual(std::string& out, request_context const& conte
     changed = route.policies;
     for (std::size_t i = 0, shown = 0; i < route.limits.size(); ++i) {
       if (!route.limits[i].policy->shadow) {
-        changed[shown++].quota = response.overridden[i].policy->quota();
+        auto& view = changed[shown++];
+        view.quota = response.overridden[i].policy->quota();
+        if (view.window) {
+          view.window = response.overridden[i].policy->window();
+        }
       }
     }
     policies = changed;
@@ -117,13 +146,8 @@ void quota_fields::append_unusual(std::string& out, request_context const& conte
       route.fields.append_lines(out, views());
     }
   }
-  if (fields.legacy) {
-    if (auto const closest = ratelimit::find_expiring_limit(policies, views())) {
-      wire::append_field(out, "X-RateLimit-Limit", static_cast<std::uint64_t>(closest->limit));
-      wire::append_field(out, "X-RateLimit-Remaining",
-                         static_cast<std::uint64_t>(closest->remaining));
-      wire::append_field(out, "X-RateLimit-Reset", static_cast<std::uint64_t>(closest->reset));
-    }
+  if (fields.has_legacy()) {
+    append_legacy(out, fields, policies, views());
   }
 }
 
@@ -142,7 +166,7 @@ void quota_fields::append_merged(std::string& out, ratelimit::draft version,
       shown.push_back(views_[i]);
     }
   }
-  if (version == ratelimit::draft::draft_07) {
+  if (!ratelimit::rules_of(version).has_names) {
     // It has one limit, which is the lowest: no other is shown in its place.
     if (shown.size() < count_) {
       shown_policies.clear();

@@ -28,13 +28,16 @@ constexpr std::string_view well_known = "/.well-known/";
 /// The headers and the query of a request, for routes that ask for them.
 class head_details final : public request_details {
  public:
-  explicit head_details(wire::request_head const& head) : head_(head) {}
+  /// A preflight announces headers: it names those of the request that it is for, and not their
+  /// values (Fetch, section 3.3.2). It takes the route that one with the right values would take.
+  head_details(wire::request_head const& head, bool counts_announced)
+      : head_(head), counts_announced_(counts_announced) {}
 
   [[nodiscard]] auto has_header(value_match const& wanted) const noexcept -> bool override {
     bool const is_there = has_line(wanted.name, [&](std::string_view value) {
       return !wanted.value || value == *wanted.value;
     });
-    return is_there || (head_.method() == wire::method::options && will_have(wanted.name));
+    return is_there || (counts_announced_ && announces(wanted.name));
   }
   [[nodiscard]] auto has_parameter(value_match const& wanted) const noexcept -> bool override {
     auto query = head_.query();
@@ -49,30 +52,28 @@ class head_details final : public request_details {
       return equal_ignoring_case(line.name, name) && meets(line.value);
     });
   }
-  /// A preflight names the headers of the request that it is for, and not their values (Fetch,
-  /// section 3.3.2). It takes the route that one with the right values would take.
-  [[nodiscard]] auto will_have(std::string_view name) const noexcept -> bool {
-    return has_line("access-control-request-method", [](std::string_view) { return true; }) &&
-           has_line("access-control-request-headers", [&](std::string_view names) {
-             while (!names.empty()) {
-               if (equal_ignoring_case(http::take_element(names), name)) {
-                 return true;
-               }
-             }
-             return false;
-           });
+  [[nodiscard]] auto announces(std::string_view name) const noexcept -> bool {
+    std::size_t count = 0;
+    return has_line("access-control-request-headers", [&](std::string_view names) {
+      while (!names.empty() && count++ < requested_headers_max) {
+        if (equal_ignoring_case(http::take_element(names), name)) {
+          return true;
+        }
+      }
+      return false;
+    });
   }
 
   wire::request_head const& head_;
+  bool counts_announced_;
 };
 
 /// Whether a server could read the path as another one, whose route, cost or partition is another
 /// than that of `found`.
-[[nodiscard]] auto is_ambiguous(request_context const& context, std::optional<std::size_t> found,
-                                std::string_view method) -> bool {
+[[nodiscard]] auto is_ambiguous(request_context const& context, found_route const& by) -> bool {
   auto const& active = *context.active;
   auto const& request = *context.head;
-  auto const* const route = found ? &active.routes[*found] : nullptr;
+  auto const* const route = by.route ? &active.routes[*by.route] : nullptr;
   if (route != nullptr && route->tells_paths_apart) {
     // Escapes without need make no other partition, since its path is without them.
     std::string plain;
@@ -82,12 +83,13 @@ class head_details final : public request_details {
     }
   }
   auto const cost = [&](std::string_view path) {
-    return route == nullptr || route->limits.empty() ? 0 : route->costs.cost(method, path);
+    return route == nullptr || route->limits.empty() ? 0 : route->costs.cost(by.method, path);
   };
   auto const cost_here = cost(context.path);
-  head_details const details(request);
+  head_details const details(request, by.is_preflight);
   return http::find_other_reading(context.path, [&](std::string_view reading) {
-    return active.routes_by_request.find(method, request.authority(), reading, &details) != found ||
+    return active.routes_by_request.find(by.method, request.authority(), reading, &details) !=
+               by.route ||
            cost(reading) != cost_here;
   });
 }
@@ -188,12 +190,13 @@ auto select_route(request_context& context, worker_config const& config, std::st
     reply.field_lines = texts.lines;
     return answer(reply);
   }
-  head_details const details(request);
-  auto const [found, method, is_preflight] = find_route(context, [&](std::string_view by_method) {
+  auto const route_found = find_route(context, [&](std::string_view by_method, bool by_preflight) {
+    head_details const details(request, by_preflight);
     return active.routes_by_request.find(by_method, request.authority(), context.path, &details);
   });
+  auto const& [found, method, is_preflight] = route_found;
   if (active.config.http.refuses_ambiguous_paths && http::may_be_read_otherwise(context.path) &&
-      is_ambiguous(context, found, method)) {
+      is_ambiguous(context, route_found)) {
     return answer(
         problem_reply(texts, "path-ambiguous", 400, "Bad Request",
                       "The path of the request is ambiguous: servers differ in how they read "

@@ -29,8 +29,8 @@ struct response_end {
 /// Takes the response of one exchange.
 class response_sink {
  public:
-  /// Sends a 1xx response.
-  virtual void send_interim(wire::response_head const& head) = 0;
+  /// Sends a 1xx response without `drop`.
+  virtual void send_interim(wire::response_head const& head, dropped_fields const& drop) = 0;
   /// Sends the head of an upstream's response, with `field_lines` besides its own fields less
   /// `drop`.
   virtual void send_head(wire::response_head const& head, dropped_fields const& drop,

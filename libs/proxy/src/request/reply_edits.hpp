@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "request/client_stream.hpp"
 #include "request/request_context.hpp"
 
 #include <tidegate/proxy/route_edge.hpp>
@@ -21,6 +22,18 @@ namespace tidegate::gateway {
              ? nullptr
              : std::shared_ptr<field_edits const>(context.route_settings().edge,
                                                   &edge->response_to(context.terms.is_https));
+}
+
+/// What is not sent on of the fields of an upstream, besides `known`: of a 1xx too, to which
+/// nothing is added.
+[[nodiscard]] inline auto dropped_of(request_context const& context, wire::field_set known)
+    -> dropped_fields {
+  auto const* const edge = edge_of(context);
+  if (edge == nullptr) [[likely]] {
+    return {known};
+  }
+  auto const& edits = edge->response_to(context.terms.is_https);
+  return {known | edits.dropped(), edits.dropped_names()};
 }
 
 /// Where rules say Content-Type, or remove it, a line of the head says it, or nothing does.

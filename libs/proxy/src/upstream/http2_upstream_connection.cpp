@@ -20,9 +20,6 @@ constexpr int writes_max = 8;
 /// Heads and the like that wait for a server before it gets no more requests by that connection:
 /// those that were cancelled wait as well.
 constexpr std::size_t pending_octets_max = 1024 * 1024;
-constexpr std::size_t spare_streams_max = 64;
-/// Text that a stream may keep for the next request.
-constexpr std::size_t spare_octets_max = 4096;
 /// How long a connection is avoided by requests that it, or another one, has refused.
 constexpr auto refusal_is_remembered = 1s;
 
@@ -32,9 +29,31 @@ constexpr auto refusal_is_remembered = 1s;
   return limits;
 }
 
+/// How many streams there may be, as far as is known.
+[[nodiscard]] auto streams_max(wire::http2_client_session const& session, server_slot const& server)
+    -> std::size_t {
+  return session.has_settings() ? session.streams_max()
+                                : std::min(session.streams_max(), server.http2_streams_max);
+}
+
 /// Null when nothing waits for the response any more.
 [[nodiscard]] auto stream_of(wire::http2_stream const& on) -> http2_upstream_stream* {
   return static_cast<http2_upstream_stream*>(on.user);
+}
+
+[[nodiscard]] auto describe(upstream_failure why, upstream_config const& settings) -> std::string {
+  switch (why) {
+    case upstream_failure::connect_timeout:
+      return "no connection within " + format_duration(settings.connect_timeout) +
+             " (connect-timeout)";
+    case upstream_failure::malformed: return "its response is not valid HTTP/2";
+    case upstream_failure::timeout: return describe_timeout(settings.timeout);
+    case upstream_failure::idle:
+      return "nothing arrived for " + format_duration(settings.idle_timeout) +
+             " in the middle of a response, which was aborted (idle-timeout)";
+    case upstream_failure::refused_stream: return "it refused the request";
+    default: return "it closed the connection";
+  }
 }
 
 }  // namespace
@@ -60,7 +79,7 @@ void http2_upstream_connection::set_deadline(std::chrono::nanoseconds wait) {
 void http2_upstream_connection::count_waiting() {
   auto octets = out_.size() + session_.waiting_octets();
   for (auto const& each : streams_) {
-    if (auto const kept = each->kept_.size(); kept > spare_octets_max) {
+    if (auto const kept = each->kept_.size(); kept > spare_streams::kept_octets_max) {
       octets += kept;
     }
   }
@@ -71,12 +90,8 @@ void http2_upstream_connection::count_waiting() {
 
 auto http2_upstream_connection::has_room() const -> bool {
   return !use_.is_check && phase_ <= phase::open && session_.takes_requests() &&
-         streams_.size() < streams_max() && session_.pending_octets() <= pending_octets_max;
-}
-
-auto http2_upstream_connection::streams_max() const -> std::size_t {
-  return session_.has_settings() ? session_.streams_max()
-                                 : std::min(session_.streams_max(), server_->http2_streams_max);
+         streams_.size() < streams_max(session_, *server_) &&
+         session_.pending_octets() <= pending_octets_max;
 }
 
 auto http2_upstream_connection::has_refused() const -> bool {
@@ -84,12 +99,9 @@ auto http2_upstream_connection::has_refused() const -> bool {
 }
 
 auto http2_upstream_connection::add_stream() -> http2_upstream_stream& {
-  std::unique_ptr<http2_upstream_stream> made;
-  if (spare_.empty()) {
+  auto made = spare_.take();
+  if (made == nullptr) {
     made = std::make_unique<http2_upstream_stream>(*this, *server_);
-  } else {
-    made = std::move(spare_.back());
-    spare_.pop_back();
   }
   made->position_ = streams_.size();
   made->follows_others_ = use_.answered;
@@ -132,23 +144,8 @@ auto http2_upstream_connection::release(http2_upstream_stream& stream) -> upstre
   if (!use_.is_check) {
     pool_.limit_.has_room();
   }
-  done->keeps_ = true;
-  done->is_whole_ = false;
-  done->answered_ = false;
-  done->has_failed_ = false;
-  done->paused_ = false;
-  done->tunnel_ = {};
-  done->was_full_ = false;
-  done->body_ = {};
-  done->kept_.clear();
-  done->rest_.clear();
-  done->trailers_.clear();
-  if (spare_.size() < spare_streams_max && done->kept_.capacity() <= spare_octets_max) {
-    spare_.push_back(std::move(done));
-  } else {
-    done->kept_.shrink_to_fit();
-    retired_.push_back(std::move(done));
-  }
+  done->forget();
+  spare_.put(std::move(done));
   return user;
 }
 
@@ -313,15 +310,15 @@ void http2_upstream_connection::tell_waiting() {
       i = 0;  // what it leads to may have ended others
     }
   }
-}
-
-void http2_upstream_connection::fail_waiting() {
+  if (!session_.has_settings()) {
+    return;
+  }
   auto const why =
       session_.streams_max() > 0 ? upstream_failure::busy : upstream_failure::refused_stream;
   for (std::size_t i = 0; i < streams_.size() && phase_ == phase::open;) {
     if (auto& each = *streams_[i++]; !each.is_told_) {
       fail(each, why, {}, false);
-      i = 0;  // what it leads to may have ended others
+      i = 0;
     }
   }
 }
@@ -355,7 +352,6 @@ void http2_upstream_connection::read() {
       server_->http2_streams_max = std::max<std::size_t>(session_.streams_max(), 1);
       settle_unsent();
       tell_waiting();
-      fail_waiting();
     } else if (!session_.takes_requests()) {
       settle_unsent();
     }
@@ -401,7 +397,7 @@ void http2_upstream_connection::wake() {
 
 void http2_upstream_connection::turn_ends() {
   writes_soon_ = false;
-  retired_.clear();
+  spare_.drop_retired();
   if (has_refused_ && phase_ == phase::open) {
     settle_unsent();
   }
@@ -482,27 +478,12 @@ void http2_upstream_connection::resume_full() {
 
 // ---- ends ----
 
-auto http2_upstream_connection::describe(upstream_failure why) const -> std::string {
-  auto const& settings = *pool_.target().settings;
-  switch (why) {
-    case upstream_failure::connect_timeout:
-      return "no connection within " + format_duration(settings.connect_timeout) +
-             " (connect-timeout)";
-    case upstream_failure::malformed: return "its response is not valid HTTP/2";
-    case upstream_failure::timeout: return describe_timeout(settings.timeout);
-    case upstream_failure::idle:
-      return "nothing arrived for " + format_duration(settings.idle_timeout) +
-             " in the middle of a response, which was aborted (idle-timeout)";
-    case upstream_failure::refused_stream: return "it refused the request";
-    default: return "it closed the connection";
-  }
-}
-
 void http2_upstream_connection::fail(http2_upstream_stream& stream, upstream_failure why,
                                      std::string const& detail, bool counts) {
   if (counts && !use_.is_check) {
     try {
-      server_->note_failure(detail.empty() ? describe(why) : detail, worker_.loop.now());
+      server_->note_failure(detail.empty() ? describe(why, *pool_.target().settings) : detail,
+                            worker_.loop.now());
     } catch (std::bad_alloc const&) {  // its user has to know in any case
     }
   }
@@ -541,7 +522,8 @@ void http2_upstream_connection::fail_all(upstream_failure why, std::string const
       if (failure_for(*each) != upstream_failure::closed_unanswered && !each->tunnel_.is_open &&
           std::exchange(counts, false)) {
         try {
-          server_->note_failure(detail.empty() ? describe(why) : detail, worker_.loop.now());
+          server_->note_failure(detail.empty() ? describe(why, *pool_.target().settings) : detail,
+                                worker_.loop.now());
         } catch (std::bad_alloc const&) {
         }
       }

@@ -3,6 +3,7 @@
 
 #include "upstream/connection_limit.hpp"
 #include "upstream/http2_upstream_stream.hpp"
+#include "upstream/spare_streams.hpp"
 
 #include <tidegate/engine/loop.hpp>
 #include <tidegate/engine/transport.hpp>
@@ -74,12 +75,9 @@ class http2_upstream_connection final : public engine::watched,
   void wake();
   void resume_full();
   void settle_unsent();
-  /// How many streams there may be, as far as is known.
-  [[nodiscard]] auto streams_max() const -> std::size_t;
-  /// Lets requests go that wait for the connection, as many as the server takes.
+  /// Lets requests go that wait for the connection, as many as the server takes. Those that are
+  /// too many, once it has said so, have another connection chosen.
   void tell_waiting();
-  /// Those that are too many have another connection chosen.
-  void fail_waiting();
   /// What is given to clients goes by one buffer: before another one is given something, the last
   /// one is flushed.
   void switch_to(http2_upstream_stream* next);
@@ -90,7 +88,6 @@ class http2_upstream_connection final : public engine::watched,
             bool counts);
   /// The connection is of no use any more, and so are its requests.
   void fail_all(upstream_failure why, std::string const& detail);
-  [[nodiscard]] auto describe(upstream_failure why) const -> std::string;
   void set_deadline(std::chrono::nanoseconds wait);
   void count_waiting();
 
@@ -122,8 +119,7 @@ class http2_upstream_connection final : public engine::watched,
   std::size_t counted_ = 0;               // of what waits
   std::size_t told_ = 0;                  // of the streams: that they may send
   std::vector<std::unique_ptr<http2_upstream_stream>> streams_;
-  std::vector<std::unique_ptr<http2_upstream_stream>> spare_;
-  std::vector<std::unique_ptr<http2_upstream_stream>> retired_;  // until the end of the turn
+  spare_streams spare_;
 };
 
 }  // namespace tidegate::gateway

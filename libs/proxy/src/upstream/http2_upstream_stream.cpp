@@ -30,6 +30,20 @@ void http2_upstream_stream::set_deadline(std::chrono::nanoseconds wait) {
   set(loop.timers(), loop.now() + wait);
 }
 
+void http2_upstream_stream::forget() {
+  keeps_ = true;
+  is_whole_ = false;
+  answered_ = false;
+  has_failed_ = false;
+  paused_ = false;
+  tunnel_ = {};
+  was_full_ = false;
+  body_ = {};
+  kept_.clear();
+  rest_.clear();
+  trailers_.clear();
+}
+
 void http2_upstream_stream::start(upstream_user& user, wire::method method,
                                   std::string_view bytes) {
   user_ = &user;

@@ -36,6 +36,10 @@ class http2_upstream_stream final : public upstream_stream, private engine::time
 
  private:
   friend class http2_upstream_connection;
+  friend class spare_streams;
+
+  /// What it knows of the request that is over.
+  void forget();
 
   void expired() override;
   void set_deadline(std::chrono::nanoseconds wait);

@@ -30,7 +30,7 @@ namespace tidegate::gateway {
 /// Notes what an exchange sends: `whole 200`, `interim 100`, `head 200`, `end`, `cut`.
 class recorded_client final : public client_stream {
  public:
-  void send_interim(wire::response_head const& head) override {
+  void send_interim(wire::response_head const& head, dropped_fields const& /*drop*/) override {
     trace.push_back("interim " + std::to_string(head.status()));
   }
   void send_head(wire::response_head const& head, dropped_fields const& drop,

@@ -38,14 +38,18 @@ class phase_fixture {
   [[nodiscard]] auto ask(std::string_view head) -> request_context {
     head_text_ = head;
     EXPECT_EQ(wire::parse_request_head(head_text_, 0, {}, head_).state, wire::head_state::complete);
-    return {.head = &head_,
-            .path = head_.path(),
-            .from = &from,
-            .method = head_.method(),
-            .active = config.active.get(),
-            .route = &config.routes.front(),
-            .begun = now,
-            .admitted_at = now};
+    request_context context{.head = &head_,
+                            .path = head_.path(),
+                            .from = &from,
+                            .method = head_.method(),
+                            .active = config.active.get(),
+                            .route = &config.routes.front(),
+                            .begun = now,
+                            .admitted_at = now};
+    if (auto const& max_body = config.active->config.http.max_body) {
+      context.terms.body_octets_max = static_cast<std::uint64_t>(*max_body);
+    }
+    return context;
   }
   [[nodiscard]] auto get(std::string_view field_lines = "") -> request_context {
     return ask("GET /a HTTP/1.1\r\nHost: h\r\n" + std::string(field_lines) + "\r\n");

@@ -90,6 +90,11 @@ TEST_F(gateway_quota_fields, tell_of_less_while_the_upstream_has_less_capacity) 
 TEST_F(gateway_quota_fields, have_the_old_names_beside_them_where_they_are_wanted) {
   EXPECT_THAT(fields("fields: {legacy: true}\n", {}),
               HasSubstr("X-RateLimit-Limit: 5\r\nX-RateLimit-Remaining: 0\r\n"));
+  EXPECT_THAT(fields("fields: {legacy: triple}\n", {}),
+              HasSubstr("\r\nRateLimit-Limit: 5\r\nRateLimit-Remaining: 0\r\n"));
+  EXPECT_THAT(fields("fields: {legacy: [triple, x], ratelimit: none}\n", {}),
+              AllOf(HasSubstr("X-RateLimit-Limit: 5\r\n"),
+                    HasSubstr("\r\nRateLimit-Limit: 5\r\nRateLimit-Remaining: 0\r\n")));
   EXPECT_EQ(fields("fields: {ratelimit: none}\n", {}), "");
 }
 

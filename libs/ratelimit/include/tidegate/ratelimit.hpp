@@ -6,6 +6,7 @@
 
 #include <tidegate/ratelimit/abuse.hpp>
 #include <tidegate/ratelimit/advertise.hpp>
+#include <tidegate/ratelimit/calendar.hpp>
 #include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/ratelimit/known_limit.hpp>
 #include <tidegate/ratelimit/legacy.hpp>
@@ -17,4 +18,6 @@
 #include <tidegate/ratelimit/policy.hpp>
 #include <tidegate/ratelimit/problems.hpp>
 #include <tidegate/ratelimit/read.hpp>
+#include <tidegate/ratelimit/spent_log.hpp>
+#include <tidegate/ratelimit/time_zone.hpp>
 #include <tidegate/ratelimit/write.hpp>

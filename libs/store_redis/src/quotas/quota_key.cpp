@@ -16,30 +16,49 @@ namespace tidegate::store_redis {
 
 namespace {
 
-/// Tells concurrent requests from other units, beside the number of a policy.
-constexpr std::uint64_t held_unit = std::uint64_t{1} << 32;
+/// What is kept of a partition: beside the number of a policy in this process, and in its key.
+struct kept_form {
+  std::uint64_t bit;
+  std::string_view text;
+};
+
+auto form_of(ratelimit::policy const& policy) noexcept -> kept_form {
+  if (is_concurrent(policy)) {
+    return {std::uint64_t{1} << 32, "}:held:"};
+  }
+  if (policy.algorithm() == ratelimit::algorithm::log) {
+    return {std::uint64_t{1} << 33, "}:log:"};
+  }
+  if (policy.is_calendar()) {
+    return {std::uint64_t{1} << 34, "}:calendar:"};
+  }
+  return {0, "}:spent:"};
+}
 
 }  // namespace
 
 auto is_leased(store::shared_charge const& charge) noexcept -> bool {
+  // What is taken ahead would drain before it is spent, or be spent later than a log says; and when
+  // a window of the calendar ends is not for the store to say.
   auto const& policy = *charge.local.policy;
   return charge.mode == store::counting::lease &&
-         (is_concurrent(policy) || policy.algorithm() != ratelimit::algorithm::gcra);
+         (is_concurrent(policy) || policy.algorithm() == ratelimit::algorithm::fixed ||
+          policy.algorithm() == ratelimit::algorithm::sliding) &&
+         !policy.is_calendar();
 }
 
 auto key_of(store::shared_charge const& charge) -> std::string {
   auto const digest = sha256::of(charge.local.partition);
   std::string key = "tidegate:{";
   key += to_hex(std::span(digest).first(16));
-  key += is_concurrent(*charge.local.policy) ? "}:held:" : "}:spent:";
+  key += form_of(*charge.local.policy).text;
   key += charge.policy_name;
   return key;
 }
 
 auto id_of(store::hash_seed const& seed, store::charge const& charge) noexcept -> store::key_hash {
   // As a key in Redis: other units of the same policy are something else.
-  auto const unit = is_concurrent(*charge.policy) ? held_unit : 0;
-  return store::hash_key(seed, charge.policy_id ^ unit, charge.partition);
+  return store::hash_key(seed, charge.policy_id ^ form_of(*charge.policy).bit, charge.partition);
 }
 
 auto random_seed() -> store::hash_seed {

@@ -14,14 +14,15 @@ namespace tidegate::store_redis {
   return policy.unit() == ratelimit::quota_unit::concurrent_requests;
 }
 
-/// A slice of gcra could be spent later than its units were there, so that is counted exactly.
+/// A slice of gcra could be spent later than its units were there, so that is counted exactly; so
+/// are logs and calendars.
 [[nodiscard]] auto is_leased(store::shared_charge const& charge) noexcept -> bool;
 
 /// The key of a bucket in Redis.
 ///
 /// Partitions may be secrets, and of any length: keys have a digest. It is the hash tag, so that
-/// what a partition has lies in one slot. What is held is kept in another way than what was spent,
-/// so a policy whose unit changes has another key.
+/// what a partition has lies in one slot. What is held, spent, in a log or by the calendar is kept
+/// in different ways, so a policy that changes in that has another key.
 [[nodiscard]] auto key_of(store::shared_charge const& charge) -> std::string;
 
 /// The same in this process.

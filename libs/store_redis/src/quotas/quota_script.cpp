@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quotas/quota_script.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <cstring>
+#include "quotas/calendar_script.hpp"
+#include "quotas/log_script.hpp"
+
 #include <initializer_list>
 
 namespace tidegate::store_redis {
@@ -13,10 +13,9 @@ namespace {
 /// Times are in microseconds.
 constexpr std::string_view basics = R"lua(
 local floor, min, max = math.floor, math.min, math.max
-local pack, unpack = struct.pack, struct.unpack
-local call = redis.call
+local pack, unpack, call = struct.pack, struct.unpack, redis.call
 local exact, units_max = 2^53, 2^51
-local fixed, sliding, gcra, concurrent = 0, 1, 2, 3
+local fixed, sliding, gcra, concurrent, log, calendar = 0, 1, 2, 3, 4, 5
 
 local function time(given)
   if given then
@@ -301,7 +300,7 @@ local answer, size = {now}, 1
 local buckets, changed = {}, {}
 
 -- Decides about one charge; what its bucket becomes is kept aside with it.
-local function decide(b, kind, cost, quota, W, burst)
+local function decide(b, argument, kind, cost, quota, W, burst)
   local at, used, previous, more = b.at, b.used, b.previous, b.more
   if kind == concurrent then
     local left = max(quota - used, 0)
@@ -310,6 +309,19 @@ local function decide(b, kind, cost, quota, W, burst)
     end
     b.next_used = used + cost
     return 1, left - cost, 0, 0, 0
+  end
+  if kind == calendar then
+    return calendar_decide(b, argument, cost, quota, W)
+  end
+  if kind == log then
+    local key = b.key
+    if cost > quota - used then
+      local remaining, reset = log_left(key, quota, W, now, b, used)
+      return 0, remaining, reset, cost > quota and W or log_wait(key, now, W, b, used + cost - quota), 0
+    end
+    b.next_used, b.next_added = used + cost, b.added + cost
+    local remaining, reset = log_left(key, quota, W, now, b, used + cost)
+    return 1, remaining, reset, 0, 0
   end
   if kind == gcra then
     at, used, previous, more = gcra_now(quota, W, now, at, used, previous, more)
@@ -336,9 +348,7 @@ local function decide(b, kind, cost, quota, W, burst)
   local room = kind == fixed and quota - used or sliding_room(quota, W, at - now, used, previous)
   if cost > room then
     local remaining, reset, reset_ns = windows_left(kind, quota, W, now, at, used, previous, room)
-    if kind == fixed then
-      return 0, remaining, reset, reset, 0
-    end
+    if kind == fixed then return 0, remaining, reset, reset, 0 end
     local retry, retry_ns = sliding_wait(quota, W, at - now, used, previous, cost)
     return 0, remaining, reset, retry, reset_ns * 1000 + retry_ns
   end
@@ -365,12 +375,15 @@ for request = 1, #ARGV[1] do
       if kind == concurrent then
         b.used, b.look, b.last = held(KEYS[i], now)
         b.before = b.used
+      elseif kind == log then
+        b = log_read(KEYS[i], now, W)
+        b.key = KEYS[i]
       else
         b.at, b.used, b.previous, b.more = read(KEYS[i])
       end
       buckets[KEYS[i]] = b
     end
-    local a, remaining, reset, retry, ns = decide(b, kind, cost, quota, W, burst)
+    local a, remaining, reset, retry, ns = decide(b, ARGV[i + 1], kind, cost, quota, W, burst)
     if a == 0 and enforced == 1 then
       admitted = 0
     end
@@ -386,11 +399,12 @@ for request = 1, #ARGV[1] do
       -- Neither charged nor enforced, or one that refuses.
     elseif admitted == 1 then
       b.at, b.used, b.previous, b.more = b.next_at, b.next_used, b.next_previous, b.next_more
+      b.added = b.next_added
       changed[KEYS[i]] = ARGV[i + 1]
     else
       -- Not charged after all: say what is left as it stands.
       local kind, _, _, quota, W, burst = unpack('<BBdddd', ARGV[i + 1])
-      local _, remaining, reset, _, ns = decide(b, kind, 0, quota, W, burst)
+      local _, remaining, reset, _, ns = decide(b, ARGV[i + 1], kind, 0, quota, W, burst)
       answer[n + 2], answer[n + 3], answer[n + 5] = remaining, reset, ns - ns % 1000
     end
   end
@@ -403,6 +417,10 @@ for key, argument in pairs(changed) do
     hold(key, now, argument:sub(35), W, b.before, b.look, b.last, function(count)
       return count + b.used - b.before
     end)
+  elseif kind == log then
+    log_write(key, now, W, b)
+  elseif kind == calendar then
+    calendar_write(key, (unpack('<d', argument, 43)), b.at, b.used)
   else
     local expires = kind == gcra and gcra_expires(quota, W, now, b.at, b.used, b.previous, b.more)
       or windows_expires(kind, W, b.at, b.used, b.previous)
@@ -423,6 +441,17 @@ for i = 1, keys do
     hold(key, now, argument:sub(35), W, sum, look, last, function(count)
       return min(max(count + units, 0), units_max)
     end)
+  elseif kind == calendar then
+    calendar_settle(key, argument, units, W, admitted_at)
+  elseif kind == log then
+    local b = log_read(key, now, W)
+    if units >= 0 then
+      b.added = min(units, units_max - b.used)
+      b.used = b.used + b.added
+    elseif admitted_at > now - W then
+      log_give_back(key, b, admitted_at, -units)
+    end
+    log_write(key, now, W, b)
   elseif kind == gcra then
     local at, used, rest, rest_ns = gcra_now(quota, W, now, read(key))
     used = min(used + units, units_max)
@@ -538,23 +567,17 @@ auto joined(std::initializer_list<std::string_view> texts) -> std::string {
   return all;
 }
 
-/// A double is exact for all that gets here.
-void append(std::string& to, std::int64_t number) {
-  auto const bits = std::bit_cast<std::uint64_t>(static_cast<double>(number));
-  for (unsigned shift = 0; shift < 64; shift += 8) {
-    to += static_cast<char>(bits >> shift & 0xff);
-  }
-}
-
 }  // namespace
 
 auto spend_script() -> std::string const& {
-  static std::string const script = joined({basics, limiters, spend_text});
+  static std::string const script =
+      joined({basics, limiters, log_functions, calendar_functions, spend_text});
   return script;
 }
 
 auto settle_script() -> std::string const& {
-  static std::string const script = joined({basics, limiters, settle_text});
+  static std::string const script =
+      joined({basics, limiters, log_functions, calendar_functions, settle_text});
   return script;
 }
 
@@ -571,23 +594,6 @@ auto hold_script() -> std::string const& {
 auto gateways_script() -> std::string const& {
   static std::string const script(gateways_text);
   return script;
-}
-
-auto charge_argument(ratelimit::policy const& policy, std::int64_t cost, bool enforced,
-                     std::string_view holder, std::chrono::microseconds alive_for) -> std::string {
-  bool const concurrent = policy.unit() == ratelimit::quota_unit::concurrent_requests;
-  std::string argument;
-  argument.reserve(34 + (concurrent ? holder.size() : 0));
-  argument += static_cast<char>(concurrent ? 3 : static_cast<int>(policy.algorithm()));
-  argument += static_cast<char>(enforced ? 1 : 0);
-  append(argument, std::clamp(cost, -units_max, units_max));
-  append(argument, policy.quota());
-  append(argument, std::chrono::microseconds(concurrent ? alive_for : policy.window()).count());
-  append(argument, policy.burst());
-  if (concurrent) {
-    argument += holder;
-  }
-  return argument;
 }
 
 }  // namespace tidegate::store_redis

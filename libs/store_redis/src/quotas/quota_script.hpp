@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tidegate/base/instant.hpp>
 #include <tidegate/ratelimit/policy.hpp>
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 /// both are exact; products that may not be are divided digit by digit. Durations in answers are
 /// microseconds and, apart, what nanoseconds they have beyond. Buckets are three or four doubles;
 /// those of concurrent requests are hashes with a field for each holder, which counts until it has
-/// been silent for too long.
+/// been silent for too long; logs are lists of times.
 ///
 /// A client that writes the keys can have anything admitted, but what no script wrote is an error,
 /// never a script that does not end.
@@ -59,9 +60,14 @@ inline constexpr std::int64_t units_max = std::int64_t{1} << 51;
 
 /// A policy, a cost and whether the policy is enforced, as the scripts read it: 34 octets.
 /// For concurrent requests `holder` names whose they are, and `alive_for` says how long that is
-/// believed.
+/// believed. In a window of the calendar 16 octets more say when it began and what time it is: that
+/// is counted by the clock of the gateway, which knows the calendar.
 [[nodiscard]] auto charge_argument(ratelimit::policy const& policy, std::int64_t cost,
                                    bool enforced, std::string_view holder,
-                                   std::chrono::microseconds alive_for) -> std::string;
+                                   std::chrono::microseconds alive_for, instant now = {})
+    -> std::string;
+
+/// A moment by the clock that windows of the calendar are of, in microseconds.
+[[nodiscard]] auto wall_time(ratelimit::policy const& policy, instant at) noexcept -> std::int64_t;
 
 }  // namespace tidegate::store_redis

@@ -425,8 +425,9 @@ void quota_sender::undo(pending_charge& charge) {
         if (found != nullptr && found->is_concurrent()) {
           found->held -= charge.cost;
         }
-        state_.held.settle_in_store(charge.id, charge.key, charge.policy, -charge.cost,
-                                    charge.spent_at);
+        state_.held.settle_in_store(
+            charge.id, charge.key, charge.policy, -charge.cost,
+            charge.policy.has_window_begin() ? wall_time(charge.policy, now) : charge.spent_at);
       }
       break;
   }

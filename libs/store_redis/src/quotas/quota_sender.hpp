@@ -80,7 +80,7 @@ class quota_sender {
 
   [[nodiscard]] auto argument(ratelimit::policy const& policy, std::int64_t cost,
                               bool enforced = true) const -> std::string {
-    return charge_argument(policy, cost, enforced, holder_, options_.alive_for);
+    return charge_argument(policy, cost, enforced, holder_, options_.alive_for, loop_.now());
   }
   [[nodiscard]] auto lease_of(pending_charge const& charge) const noexcept -> lease* {
     return charge.has_lease ? state_.held.find(charge.id) : nullptr;

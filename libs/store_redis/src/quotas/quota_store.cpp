@@ -3,6 +3,7 @@
 
 #include "protocol/client.hpp"
 #include "quotas/quota_key.hpp"
+#include "quotas/quota_script.hpp"
 #include "quotas/quota_sender.hpp"
 
 #include <algorithm>
@@ -212,6 +213,9 @@ void redis_quotas::settle(shared_charge const& charge, instant admitted_at, inst
             (known != nullptr ? known->ahead : state_.offset.ahead);
   if (known != nullptr && admitted_at >= known->first_asked) {
     at = std::max(at, known->first_at);
+  }
+  if (charge.local.policy->has_window_begin()) {
+    at = wall_time(*charge.local.policy, admitted_at);
   }
   state_.held.settle_in_store(id, key_of(charge), *charge.local.policy, units, at);
 }

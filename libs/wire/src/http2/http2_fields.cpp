@@ -235,7 +235,7 @@ class field_encoder::spare_memory {
     }
     return spare.room_.data();
   }
-  static void give_back(void* memory, void* user) {
+  static void release(void* memory, void* user) {
     if (of(user).is_room(memory)) {
       of(user).is_taken_ = false;
     } else {
@@ -252,12 +252,12 @@ class field_encoder::spare_memory {
     auto* const more = std::malloc(octets);  // NOLINT
     if (more != nullptr) {
       std::memcpy(more, memory, std::min(octets, of(user).room_.size()));
-      give_back(memory, user);
+      release(memory, user);
     }
     return more;
   }
 
-  nghttp2_mem functions_{this, &take, &give_back, &take_zeroed, &take_again};
+  nghttp2_mem functions_{this, &take, &release, &take_zeroed, &take_again};
   alignas(std::max_align_t) std::array<std::byte, 64> room_{};
   bool is_taken_ = false;
 };

@@ -10,14 +10,17 @@
 #include <tidegate/base/sha256.hpp>
 #include <tidegate/config/consumers.hpp>
 #include <tidegate/config/edge.hpp>
+#include <tidegate/config/hidden_values.hpp>
 #include <tidegate/config/log_level.hpp>
 #include <tidegate/config/route.hpp>
+#include <tidegate/config/sources.hpp>
 #include <tidegate/http/ip_address.hpp>
 #include <tidegate/idempotency/fingerprint.hpp>
 #include <tidegate/idempotency/key.hpp>
 #include <tidegate/idempotency/policy.hpp>
 #include <tidegate/ratelimit/abuse.hpp>
 #include <tidegate/ratelimit/advertise.hpp>
+#include <tidegate/ratelimit/calendar.hpp>
 #include <tidegate/ratelimit/fields.hpp>
 #include <tidegate/ratelimit/partition.hpp>
 #include <tidegate/ratelimit/policy.hpp>
@@ -144,8 +147,9 @@ enum class store_failure : std::uint8_t { local, allow, deny };
 
 /// `policies.NAME`
 struct policy_config {
-  std::string name;                      ///< printable ASCII: clients see it
-  ratelimit::policy policy;              ///< quota, window, unit, algorithm, burst
+  std::string name;                                  ///< printable ASCII: clients see it
+  ratelimit::policy policy;                          ///< quota, window, unit, algorithm, burst
+  std::optional<ratelimit::calendar_rule> calendar;  ///< with `window: {calendar: ...}`
   std::optional<quota_choice> choice{};  ///< `quota: {by: …}`; the default is that of `policy`
   ratelimit::partition_rule partition;
   ratelimit::advertisement advertisement;  ///< `max-advertised-rate` and `jitter`
@@ -269,7 +273,9 @@ struct route_config {
 /// `fields`
 struct fields_config {
   std::optional<ratelimit::draft> ratelimit = ratelimit::draft::draft_09;  ///< missing for `none`
-  bool legacy = false;                                                     ///< X-RateLimit-* too
+  bool legacy_x = false;                                                   ///< X-RateLimit-* too
+  bool legacy_triple = false;  ///< RateLimit-Limit, -Remaining and -Reset, as in draft-06
+  [[nodiscard]] auto has_legacy() const noexcept -> bool { return legacy_x || legacy_triple; }
   auto operator==(fields_config const&) const -> bool = default;
 };
 
@@ -386,6 +392,7 @@ struct config {
   /// What is allowed and most likely not meant: a route that no request reaches, a policy of no
   /// route.
   std::vector<config_fault> warnings;
+  hidden_values hidden;  ///< what came through variables, for messages about the configuration
 };
 
 /// Where the option of that path in `effective` is written, for a fault about it; the beginning of
@@ -398,13 +405,19 @@ inline constexpr std::size_t sources_max = 16;
 /// So many tokens the admin address may have.
 inline constexpr std::size_t admin_tokens_max = 64;
 
-/// What is read at most of a configuration.
-inline constexpr std::size_t config_octets_max = 1024 * 1024;
+/// What is read at most of a configuration, with all that it includes.
+inline constexpr std::size_t config_octets_max = 64 * 1024 * 1024;
 
-/// Reads the YAML of a configuration. Reads no file: `file_name` is for the faults, and its folder
-/// is what relative paths in `text` are relative to.
+/// Reads the YAML of a configuration. Reads no file but through `sources`: `file_name` is for the
+/// faults, and its folder is what relative paths in all files are relative to.
 ///
-/// All faults are collected, in the order of the text, up to a hundred.
+/// All faults are collected, in the order of the files and of their text, up to a hundred. No value
+/// that came through a variable is in a message or in `effective`.
+[[nodiscard]] auto parse_config(std::string_view text, std::string_view file_name,
+                                config_sources const& sources)
+    -> result<config, std::vector<config_fault>>;
+
+/// The same without variables and files.
 [[nodiscard]] auto parse_config(std::string_view text, std::string_view file_name)
     -> result<config, std::vector<config_fault>>;
 

@@ -6,7 +6,7 @@
 #include <tidegate/config/config.hpp>
 
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 namespace tidegate::gateway {
@@ -16,9 +16,11 @@ namespace tidegate::gateway {
 /// are left out, unless the file has them. At most `effective_options_max`.
 ///
 /// An element of a list is called by its name or address, so that it keeps its path when others
-/// come before it. `file_name` is empty when the text stands for a command line.
+/// come before it. `files` are the names of files by number; the first is empty when the text
+/// stands for a command line. What came through a variable is shown as it is written.
 [[nodiscard]] auto effective_options(yaml_node const& root, config const& made,
-                                     std::string_view file_name) -> std::vector<effective_option>;
+                                     std::span<std::string const> files,
+                                     hidden_values const& hidden) -> std::vector<effective_option>;
 
 /// One option that another configuration changes.
 struct option_difference {

@@ -68,6 +68,7 @@ struct route {
   bool has_own_quotas = false;  ///< a caller may have one that only it has
   bool tells_keys = false;      ///< a policy has a partition key that clients see
   bool watches_abuse = false;   ///< a policy does
+  bool has_calendar = false;    ///< a policy has windows of a calendar
   /// The path is part of a partition or of the scope of keys: each spelling of it is another one.
   bool tells_paths_apart = false;
   /// Of the sources of `idempotency.scope`, for the digest by which an operator is shown who owns a

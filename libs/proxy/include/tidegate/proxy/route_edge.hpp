@@ -29,9 +29,10 @@ struct route_edge {
   std::optional<cors_rules> cors;
   std::optional<network_rules> networks;
   field_edits request;            ///< of what goes to the upstream
-  field_edits response;           ///< of every response of the route
+  field_edits response;           ///< of every response of the route, by http where it has hsts
   field_edits response_by_https;  ///< the same with Strict-Transport-Security
   bool has_hsts = false;          ///< so that it has to be known whether the client uses https
+  bool has_base_path = false;     ///< a server has a path, which no request must get out of
   std::optional<path_rewrite> rewrite;
   std::optional<redirect_location> redirect;
 

@@ -23,23 +23,24 @@ struct found_route {
   bool is_preflight = false;  ///< the route has `cors`, and answers it by that
 };
 
-/// `find` finds the route for a method. A preflight takes that of the method that it asks about;
-/// where that route has no `cors`, it is an OPTIONS like any other.
+/// `find` finds the route for a method, of the request itself or of the one that a preflight is
+/// for. A preflight takes the route of that one; where it has no `cors`, the preflight is an
+/// OPTIONS like any other.
 template <class Find>
 [[nodiscard]] auto find_route(request_context const& context, Find const& find) -> found_route {
   auto const method = context.head->method_text();
   if (!context.active->has_cors || context.method != wire::method::options) [[likely]] {
-    return {find(method), method};
+    return {find(method, false), method};
   }
   auto const wanted = requested_method_of(*context.head);
-  auto const taken = wanted ? find(*wanted) : std::nullopt;
+  auto const taken = wanted ? find(*wanted, true) : std::nullopt;
   auto const has_cors = [&](std::optional<std::size_t> position) {
     return position && context.active->config.routes[*position].cors.has_value();
   };
   if (has_cors(taken)) {
     return {taken, *wanted, true};
   }
-  auto const plain = find(method);
+  auto const plain = find(method, false);
   // A route that has `cors` must not answer for one that is not there.
   return {wanted && !taken && has_cors(plain) ? std::nullopt : plain, method};
 }

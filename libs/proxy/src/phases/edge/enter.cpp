@@ -13,11 +13,14 @@ auto path_refusal(reply_texts texts) -> local_reply {
                        "the name of another host, and this route makes another path of it.");
 }
 
+void note_scheme(request_context& context, std::vector<std::string_view>& lines) {
+  context.terms.is_https = context.route_settings().edge->has_hsts &&
+                           is_secure(*context.head, *context.from, *context.active, lines);
+}
+
 auto enter_edge(request_context& context, std::vector<std::string_view>& lines, reply_texts texts)
     -> step {
   auto const& edge = *context.route_settings().edge;
-  context.terms.is_https =
-      edge.has_hsts && is_secure(*context.head, *context.from, *context.active, lines);
   if (edge.networks &&
       !edge.networks->admits(find_client(*context.head, *context.from, *context.active, lines))) {
     context.reply = problem_reply(texts, "address-denied", 403, "Forbidden",
@@ -30,6 +33,9 @@ auto enter_edge(request_context& context, std::vector<std::string_view>& lines, 
       context.reply = path_refusal(texts);
       return step::answered;
     }
+  } else if (edge.has_base_path && may_have_dot_segments(context.path)) {
+    context.reply = path_refusal(texts);
+    return step::answered;
   }
   return step::next;
 }

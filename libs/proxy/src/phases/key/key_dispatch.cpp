@@ -3,6 +3,7 @@
 
 #include "phases/exchange.hpp"
 #include "request/forwarded_head.hpp"
+#include "request/reply_edits.hpp"
 
 #include <tidegate/base/fail_point.hpp>
 #include <tidegate/http/date.hpp>
@@ -204,7 +205,8 @@ void key_dispatch::upstream_interim(wire::response_head const& head) {
     // A client that does not take them loses some: the request runs whatever the client does.
     auto* const client = phase_.owner()->client();
     if (client != nullptr && !client->is_above_high_watermark()) {
-      client->send_interim(head);
+      client->send_interim(head,
+                           dropped_of(phase_.owner()->context(), route_.route->fields_made_anew));
     }
   }
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "phases/tunnel/held_charges.hpp"
 
+#include "services/wall_clock.hpp"
+
 namespace tidegate::gateway {
 
-void settle_charge(charge_stores stores, made_charge const& made, instant now, std::int64_t units) {
+namespace {
+
+void settle_in(charge_stores stores, made_charge const& made, instant now, std::int64_t units) {
   if (stores.shared == nullptr) {
     stores.table.settle(made.charge, made.result, made.admitted_at, now, units);
     return;
@@ -21,6 +25,21 @@ void settle_charge(charge_stores stores, made_charge const& made, instant now, s
     charge.policy = &share;
     stores.table.settle(charge, made.result, made.admitted_at, now, units);
   }
+}
+
+}  // namespace
+
+void settle_charge(charge_stores stores, made_charge const& made, instant now, std::int64_t units) {
+  auto const& rule = made.limit->policy->calendar;
+  if (!rule) {
+    settle_in(stores, made, now, units);
+    return;
+  }
+  // The window may be another one by now.
+  auto const current = ratelimit::in_window_of(*made.charge.policy, *rule, now, wall_clock_now());
+  auto settled = made;
+  settled.charge.policy = &current;
+  settle_in(stores, settled, now, units);
 }
 
 void held_charges::settle(charge_stores stores, std::uint64_t octets, instant now) const {

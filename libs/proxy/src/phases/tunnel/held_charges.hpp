@@ -23,7 +23,8 @@ struct made_charge {
 /// Gives back `-units` of a charge, or takes `units` more.
 void settle_charge(charge_stores stores, made_charge const& made, instant now, std::int64_t units);
 
-/// With other quotas than those of the policies, in the order of the limits.
+/// With other quotas than those of the policies, or in a window of the calendar, in the order of
+/// the limits.
 using overridden_policies = std::array<std::optional<ratelimit::policy>, limits_max>;
 
 /// The quotas that hold for one request in the place of those of its policies.

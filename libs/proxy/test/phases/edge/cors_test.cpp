@@ -28,6 +28,10 @@ constexpr std::string_view several_routes =
     "  - {name: own, match: {path: /own, methods: [OPTIONS]}, upstream: api}\n"
     "  - {name: any, match: {path: /any/**}, service: echo, cors: {origins: "
     "'https://app.example'}}\n"
+    "  - {name: second, match: {path: /v, headers: {X-Version: 2}}, service: echo, cors: {origins: "
+    "'*'}}\n"
+    "  - {name: hidden, match: {path: /v, headers: {X-Secret: s}}, service: echo}\n"
+    "  - {name: first, match: {path: /v}, service: echo, cors: {origins: '*'}}\n"
     "  - {name: open, match: {path: /open}, service: echo, cors: {origins: '*'}}\n";
 
 constexpr std::string_view vary =
@@ -135,6 +139,44 @@ TEST_F(proxy_cors, takes_a_preflight_of_a_call_of_grpc_for_no_call) {
   ASSERT_EQ(select_route(context_, with_.config, path_, with_.texts()), step::answered);
   EXPECT_EQ(reason(), "cors-preflight");
   EXPECT_EQ(context_.grpc, grpc_kind::none);
+}
+
+// A preflight has the names of the headers that the page will send, and not their values.
+TEST_F(proxy_cors, answers_a_preflight_by_the_route_of_the_headers_that_it_announces) {
+  constexpr std::string_view asks = "Access-Control-Request-Headers: ";
+  struct row {
+    std::string lines;
+    std::string_view route;
+  };
+  std::string far(asks);
+  for (int i = 0; i < 128; ++i) {
+    far += "a,";
+  }
+  for (auto const& [lines, expected] : std::vector<row>{
+           {"", "first"},
+           {std::string(asks) + "x-version\r\n", "second"},
+           {std::string(asks) + "a, b\r\n" + std::string(asks) + "c,X-Version\r\n", "second"},
+           {std::string(asks) + "x-versions\r\n", "first"},
+           {"X-Version: 2\r\n", "second"},
+           {"X-Version: 3\r\n", "first"},
+           {far + "x-version\r\n", "first"},  // behind the 128th name
+       }) {
+    ASSERT_EQ(preflight("/v", "GET", lines), step::answered) << lines;
+    EXPECT_EQ(route(), expected) << lines;
+  }
+}
+
+TEST_F(proxy_cors, takes_what_is_announced_for_there_only_where_it_answers) {
+  constexpr std::string_view secret = "Access-Control-Request-Headers: x-secret\r\n";
+  ASSERT_EQ(preflight("/v", "GET", std::string(secret)), step::next);
+  EXPECT_EQ(route(), "first");
+  ASSERT_EQ(preflight("/v", "GET", std::string(secret) + "X-Secret: s\r\n"), step::next);
+  EXPECT_EQ(route(), "hidden");
+  // Without Origin it is not a preflight.
+  ASSERT_EQ(select("OPTIONS /v HTTP/1.1\r\nHost: h\r\nAccess-Control-Request-Method: GET\r\n"
+                   "Access-Control-Request-Headers: x-version\r\n\r\n"),
+            step::next);
+  EXPECT_EQ(route(), "first");
 }
 
 TEST_F(proxy_cors, lets_an_options_go_on_that_is_not_a_preflight_of_a_route_with_cors) {

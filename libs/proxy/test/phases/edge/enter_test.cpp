@@ -92,6 +92,26 @@ TEST(proxy_enter, refuses_paths_that_would_lead_elsewhere) {
   }
 }
 
+TEST(proxy_enter, refuses_paths_that_could_leave_the_path_of_a_server) {
+  for (std::string_view const base : {"", "/base"}) {
+    phase_fixture with("upstreams: {api: \"http://127.0.0.1:1" + std::string(base) +
+                       "\"}\nroutes: [{match: {path: /**}, upstream: api, deny: [9.9.9.9]}]\n");
+    for (auto const* const path :
+         {"/..%2Fadmin", "/a/..%2F..%2Fadmin", "/..%5Cadmin", "/..;/admin", "/..;x=y"}) {
+      auto context = with.get();
+      context.path = path;
+      EXPECT_EQ(enter_edge(context, with.lines, with.texts()),
+                base.empty() ? step::next : step::answered)
+          << base << path;
+    }
+    for (auto const* const path : {"/", "/a%2Fb", "//a", "/...", "/a..;b"}) {
+      auto context = with.get();
+      context.path = path;
+      EXPECT_EQ(enter_edge(context, with.lines, with.texts()), step::next) << base << path;
+    }
+  }
+}
+
 TEST(proxy_enter, notes_https_where_responses_say_so) {
   struct row {
     std::string_view name, config, scheme, lines;
@@ -109,7 +129,7 @@ TEST(proxy_enter, notes_https_where_responses_say_so) {
     phase_fixture with(std::string(each.config) + route_with("response: {hsts: 365d}"));
     with.from = client_address(*http::parse_ip_address("192.0.2.1"), each.scheme);
     auto context = with.get(each.lines);
-    EXPECT_EQ(enter_edge(context, with.lines, with.texts()), step::next);
+    note_scheme(context, with.lines);
     EXPECT_EQ(context.terms.is_https, each.expected) << each.name;
   }
 }

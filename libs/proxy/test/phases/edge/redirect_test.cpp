@@ -92,7 +92,8 @@ TEST(proxy_redirect, finds_the_port_of_https) {
   settings.https_port = 8443;
   EXPECT_EQ(https_port_of(settings, {}), 8443);
   settings.https_port = 0;
-  settings.listen = {{.address = "127.0.0.1:80", .tls = {}}, {.address = "127.0.0.1:0", .tls = tls_files{}}};
+  settings.listen = {{.address = "127.0.0.1:80", .tls = {}},
+                     {.address = "127.0.0.1:0", .tls = tls_files{}}};
   std::vector<bound_listener> const listeners{bound("127.0.0.1:80", "127.0.0.1:80"),
                                               bound("127.0.0.1:0", "127.0.0.1:4433")};
   EXPECT_EQ(https_port_of(settings, listeners), 4433);

@@ -62,6 +62,7 @@ struct policy_outcome {
   bool violated = false;                   ///< it refuses the request
   advertisement const* options = nullptr;  ///< null: as it stands
   std::optional<std::string_view> partition_key = std::nullopt;
+  draft version = draft::draft_09;  ///< by which it is told
 };
 
 /// How `outcome` is told. Time only ever becomes later and units only ever fewer than the limiter
@@ -69,7 +70,8 @@ struct policy_outcome {
 /// `service_limit_view`.
 ///
 /// 1. `t` is the limiter's reset, or for a violated policy the time until the request would be
-///    admitted. Concurrent requests have none.
+///    admitted. Concurrent requests have none. In draft-10 it is until more is there, also for a
+///    violated policy, whose `retry` is the other time; and there is none while the quota is full.
 /// 2. `share` lowers `r`, rounded down; a share above 0 leaves one unit of what there is.
 /// 3. With `max_rate`, `t` is at least 1 and `r` at most what that rate gives in the whole seconds
 ///    of `t`. Where that is less than one unit though there is one, `r` is 1 and `t` the time it

@@ -16,11 +16,31 @@ namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// Which draft-ietf-httpapi-ratelimit-headers a field follows.
 enum class draft : std::uint8_t {
-  draft_09,  ///< Lists of named items; draft-10 keeps the syntax
+  draft_09,  ///< Lists of named items; what is read so may be draft-10's
   draft_07,  ///< a List of quotas, and the Dictionary limit, remaining, reset
+  draft_10,  ///< written as draft-09; `t` is the time until more is there
 };
 
-/// `draft-09`, `draft-07`.
+/// In what a draft differs from the others, for those who write by it.
+struct draft_rules {
+  std::string_view name;           ///< `draft-09`
+  bool has_names = true;           ///< Lists of named items, each with what it counts
+  bool reset_is_for_more = false;  ///< `t` is until more is there, else until a request fits
+  bool omits_full_reset = false;   ///< there is no `t` while the quota is full
+};
+
+/// The row of a draft.
+[[nodiscard]] constexpr auto rules_of(draft version) noexcept -> draft_rules {
+  switch (version) {
+    case draft::draft_07: return {.name = "draft-07", .has_names = false};
+    case draft::draft_10:
+      return {.name = "draft-10", .reset_is_for_more = true, .omits_full_reset = true};
+    case draft::draft_09: break;
+  }
+  return {.name = "draft-09"};
+}
+
+/// `draft-10`, `draft-09`, `draft-07`.
 [[nodiscard]] auto name_of(draft version) noexcept -> std::string_view;
 
 /// The two fields. Neither may stand in a trailer section.

@@ -77,9 +77,11 @@ struct legacy_fields {
   auto operator==(legacy_fields const&) const -> bool = default;
 };
 
-/// Reads all fields whose names begin with X-RateLimit-, X-Rate-Limit- or RateLimit- and go on with
-/// Limit, Remaining or Reset, in any case. Other lines may be among them and are not looked at.
+/// Reads all fields whose names begin with X-RateLimit-, X-Rate-Limit-, RateLimit- or
+/// Beta-RateLimit- and go on with Limit, Remaining or Reset, in any case. Other lines may be among
+/// them and are not looked at.
 ///
+/// - `anthropic-ratelimit-requests-limit` has the part at the end: `requests` is the limit's name.
 /// - What follows in the name makes a limit of its own, of that name in lower case: `minute` of
 ///   X-RateLimit-Remaining-Minute, `tokens` of x-ratelimit-remaining-tokens. If it ends in second,
 ///   minute, hour, day, week, month (30 days) or year (365 days), with a number before it or not

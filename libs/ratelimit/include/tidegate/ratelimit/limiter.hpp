@@ -15,8 +15,9 @@ namespace tidegate::TIDEGATE_ABI::ratelimit {
 
 /// The state of one partition under one policy. A bucket of zeros is one that was never used.
 struct bucket {
-  std::int64_t time = 0;      ///< fixed, sliding: end of the window; gcra: when the level was taken
-  std::int64_t used = 0;      ///< units in the window or held; gcra: the level
+  std::int64_t time = 0;  ///< fixed, sliding: end of the window; gcra: when the level was taken;
+                          ///< log: when the last unit was spent
+  std::int64_t used = 0;  ///< units in the window or held; gcra: the level
   std::int64_t previous = 0;  ///< sliding: units in the window before; gcra: window-ths of a unit
   auto operator==(bucket const&) const -> bool = default;
 };
@@ -25,6 +26,7 @@ struct bucket {
 struct service {
   std::int64_t remaining = 0;         ///< units that can be spent now
   std::chrono::nanoseconds reset{0};  ///< until there is more; never longer than the window
+  auto operator==(service const&) const -> bool = default;
 };
 
 /// The answer to "may this cost be spent now?".
@@ -41,10 +43,14 @@ struct decision : verdict {
 
 /// Spends `cost` units at `now` if they are there; a cost below 0 counts as 0.
 ///
-/// - `fixed`: a window starts with the first unit spent in it; at most the quota is admitted in it.
+/// - `fixed`: a window starts with the first unit spent in it, or by the calendar; at most the
+///   quota is admitted in it.
 /// - `sliding`: windows follow one another; what was spent in the one before counts in proportion
 ///   to how much of it is still less than a window ago, rounded down. That sum never exceeds the
-///   quota.
+///   quota. With an unlucky start up to twice the quota is spent within the length of a window.
+/// - `log`: at most the quota in any window. A bucket has room for one time: all that is in it
+///   counts as spent when the last of it was, so that it may admit less and never more. Keep a
+///   `spent_log` for exactly the quota.
 /// - `gcra`: in any span of time d at most burst + d * quota / window, and so at most burst at
 ///   once.
 /// - concurrent requests: at most the quota are held at a time, until `settle` gives them back.
@@ -110,11 +116,15 @@ struct decider {
   // ---- fixed ----
 
   [[nodiscard]] auto fixed_now(bucket const& b) const noexcept -> bucket {
+    if (p.has_begin_) [[unlikely]] {
+      return calendar_now(b);
+    }
     return now >= b.time ? bucket{} : b;
   }
 
   [[nodiscard]] auto fixed_left(bucket const& b) const noexcept -> service {
-    auto const reset = b.time == 0 ? p.window_ : std::min(b.time - now, p.window_);
+    auto const end = b.time == 0 ? fixed_end() : b.time;
+    auto const reset = std::clamp<std::int64_t>(end - now, 0, p.window_);
     return {std::max<std::int64_t>(p.quota_ - b.used, 0), std::chrono::nanoseconds(reset)};
   }
 
@@ -126,12 +136,18 @@ struct decider {
       return {false, left, left.reset};
     }
     if (next.time == 0 && cost > 0) {
-      next.time = now + p.window_;
+      next.time = fixed_end();
     }
     next.used += cost;
     b = next;
     return {true, fixed_left(next), {}};
   }
+
+  /// When the window ends that begins with a request of now.
+  [[nodiscard]] auto fixed_end() const noexcept -> std::int64_t {
+    return (p.has_begin_ ? p.begin_ : now) + p.window_;
+  }
+  [[nodiscard]] auto calendar_now(bucket const& b) const noexcept -> bucket;
 
   // ---- sliding ----
 
@@ -199,6 +215,13 @@ struct decider {
   [[nodiscard]] inline auto drains_to(bucket const& b, std::int64_t units) const noexcept
       -> std::int64_t;
 
+  // ---- log, of which a bucket knows one time ----
+
+  [[nodiscard]] auto log(bucket& b, std::int64_t cost) const noexcept -> verdict;
+  [[nodiscard]] inline auto log_left(bucket const& b) const noexcept -> service;
+  [[nodiscard]] inline auto settle_log(bucket b, std::int64_t admitted_at,
+                                       std::int64_t units) const noexcept -> bucket;
+
   // ---- concurrent requests ----
 
   [[nodiscard]] auto concurrent(bucket& b, std::int64_t cost) const noexcept -> verdict;
@@ -213,6 +236,7 @@ struct decider {
     switch (p.algorithm_) {
       case algorithm::fixed: return fixed(b, cost);
       case algorithm::sliding: return sliding(b, cost);
+      case algorithm::log: return log(b, cost);
       case algorithm::gcra: break;
     }
     return gcra(b, cost);
@@ -234,6 +258,7 @@ struct decider {
     switch (p.algorithm_) {
       case algorithm::fixed: return b.time;
       case algorithm::sliding: return b.time == 0 ? 0 : detail::saturating_add(b.time, p.window_);
+      case algorithm::log: return b.used == 0 ? 0 : detail::saturating_add(b.time, p.window_);
       case algorithm::gcra: break;
     }
     return gcra_expires(b);

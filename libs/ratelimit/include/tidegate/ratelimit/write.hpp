@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-/// Writing the two fields of either draft, and what goes with them: X-RateLimit-* and Retry-After.
+/// Writing the two fields by any draft, and what goes with them: X-RateLimit-* and Retry-After.
 /// All functions append a field value to the end of the caller's string and allocate nothing when
 /// it has room. Where there is nothing to say they append nothing: the field is left out.
 namespace tidegate::TIDEGATE_ABI::ratelimit {
@@ -43,10 +43,15 @@ struct quota_policy_view {
 ///   `append_retry_after`. The same rounding then makes it the same moment or a later one than any
 ///   such `t`, which is also what section 6 of draft-09 asks for.
 /// - A policy without a time at which more comes back, as for concurrent requests, has none.
+///
+/// Written as draft-10 says, `t` may be earlier than Retry-After: then `retry` is the time until
+/// the request would be admitted, and Retry-After is made from that.
 struct service_limit_view {
   std::int64_t remaining = 0;  ///< written as 0 to 999,999,999,999,999
   std::optional<std::chrono::nanoseconds> reset = std::nullopt;
   std::optional<std::string_view> partition_key = std::nullopt;  ///< any octets
+  /// Of a policy that refuses, where that is not `reset`.
+  std::optional<std::chrono::nanoseconds> retry = std::nullopt;
 };
 
 /// Whole seconds until something that is `wait` away is over: rounded up, never below 0.
@@ -63,7 +68,7 @@ struct service_limit_view {
 void append_policies(std::string& out, std::span<quota_policy_view const> policies,
                      std::span<service_limit_view const> limits, draft version);
 
-/// Appends RateLimit: in draft-09 one item for each policy, in draft-07 the expiring limit.
+/// Appends RateLimit: one item for each policy, in draft-07 the expiring limit.
 void append_limits(std::string& out, std::span<quota_policy_view const> policies,
                    std::span<service_limit_view const> limits, draft version);
 
@@ -127,8 +132,7 @@ class prepared_fields {
 
   std::string policy_text_;  // all items with ", " between
   std::string limit_text_;   // for each policy what stands before the number that remains
-  std::string
-      lines_text_;  // of draft-09: both lines up to the first number, without partition keys
+  std::string lines_text_;  // with names: both lines up to the first number, without partition keys
   std::vector<part> parts_;
   draft version_ = draft::draft_09;
 };

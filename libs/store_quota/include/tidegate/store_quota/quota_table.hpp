@@ -37,7 +37,9 @@ struct charged {
 ///
 /// Spending is all or nothing over the charges of one request. Buckets that say nothing any more
 /// are reused. Memory is bounded: partitions that find no room share a bucket with others of the
-/// same policy, so that no partition is ever admitted more than its quota.
+/// same policy, so that no partition is ever admitted more than its quota. The times of
+/// `algorithm::log` may take 64 bytes for each of `partitions_max`, as its buckets do; when that is
+/// used up, units count as spent later than they were, so that a partition may be admitted less.
 class quota_table {
  public:
   /// How many policies a request may have.
@@ -118,6 +120,7 @@ class quota_table {
   [[nodiscard]] auto memory() const -> std::size_t;
 
  private:
+  struct log_memory;
   struct slot;
   class held_slot;
   class slot_memory;
@@ -132,6 +135,7 @@ class quota_table {
   }
   [[nodiscard]] auto spend_several(std::span<charge const> charges, instant now,
                                    std::span<charged> results) -> bool;
+  void sweep_logs(instant now);
   auto update_octets(std::uint32_t domain, std::string_view key, instant now, change_octets change,
                      void* context) -> bool;
   void peek_octets(std::uint32_t domain, std::string_view key, instant now, void* octets,
@@ -140,6 +144,7 @@ class quota_table {
   hash_seed seed_;
   std::size_t shards_size_;
   std::size_t slots_max_;  // of one shard
+  std::unique_ptr<log_memory> logs_;
   std::unique_ptr<slot_memory> slots_;
   std::unique_ptr<shard[]> shards_;
 };

@@ -2,7 +2,7 @@
 //
 // Who may ask: `consumers`, in the configuration or in a file of their own.
 #include <tidegate/config/values.hpp>
-#include "reader/auth_scalars.hpp"
+#include "reader/auth/auth_scalars.hpp"
 #include "reader/edge_scalars.hpp"
 #include "reader/parts.hpp"
 
@@ -122,25 +122,27 @@ void read_consumers(option_reader& in, section const& top, config& made) {
 
 auto parse_consumers(std::string_view text, std::string_view file_name)
     -> result<std::vector<consumer_config>, std::vector<config_fault>> {
-  option_reader in(file_name);
+  std::vector<std::string> const files{std::string(file_name)};
+  option_reader in(files, {});
+  yaml_document document;
   std::vector<consumer_config> listed;
   if (text.size() > config_octets_max) {
     in.fault(
         {}, "the file is larger than " + format_size(static_cast<std::int64_t>(config_octets_max)));
-  } else if (auto const document = read_yaml(text); !document) {
-    in.fault(document.error().place, document.error().message);
-  } else if (document->root->kind != yaml_kind::mapping) {
+  } else if (auto const root = read_yaml(text, document); !root) {
+    in.fault(root.error().place, root.error().message);
+  } else if ((*root)->kind != yaml_kind::mapping) {
     // An empty file is most likely one that is being written.
-    in.fault(document->root->place,
+    in.fault((*root)->place,
              "expected a mapping from names of consumers; {} for a file without any");
   } else {
-    refuse_variables(in, *document->root);
+    refuse_variables(in, **root);
     yaml_node key;
     key.kind = yaml_kind::scalar;
     key.text = "consumers";
     yaml_node file;
     file.kind = yaml_kind::mapping;
-    file.members.push_back({&key, document->root});
+    file.members.push_back({&key, *root});
     listed = read_listed(in, {"", &file, {}});
   }
   auto faults = in.take_faults();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reader/auth_scalars.hpp"
+#include "reader/auth/auth_scalars.hpp"
 
 #include "reader/wording.hpp"
 

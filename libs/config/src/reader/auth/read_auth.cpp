@@ -2,7 +2,7 @@
 //
 // `routes[].auth`: what lets a request in, and what its upstream is told of it.
 #include <tidegate/base/ascii.hpp>
-#include "reader/auth_scalars.hpp"
+#include "reader/auth/auth_scalars.hpp"
 #include "reader/edge_scalars.hpp"
 #include "reader/parts.hpp"
 
