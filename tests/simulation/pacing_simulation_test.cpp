@@ -224,9 +224,10 @@ INSTANTIATE_TEST_SUITE_P(algorithms, pacing_simulation,
                            switch (each.param) {
                              case algorithm::fixed: return "fixed";
                              case algorithm::sliding: return "sliding";
-                             case algorithm::gcra: break;
+                             case algorithm::gcra: return "gcra";
+                             case algorithm::log: break;
                            }
-                           return "gcra";
+                           return "log";
                          });
 
 }  // namespace

@@ -59,7 +59,7 @@ auto is_below(std::string_view authority, std::string_view wildcard) noexcept ->
 /// What stands between two slashes of a path.
 struct segment_view {
   std::string_view text;
-  /// The first seven octets and the length, so that one comparison of numbers finds most segments.
+  /// A hash of it (FNV-1a).
   std::uint64_t key = 0;
   /// What follows behind the slash; nothing after the last segment.
   std::optional<std::string_view> rest;
@@ -67,11 +67,10 @@ struct segment_view {
 
 auto first_segment(std::string_view path) noexcept -> segment_view {
   std::size_t size = 0;
-  std::uint64_t key = 0;
+  std::uint64_t key = 0xcbf29ce484222325U;
   for (; size < path.size() && path[size] != '/'; ++size) {
-    key = size < 7 ? key << 8 | static_cast<std::uint8_t>(path[size]) : key;
+    key = (key ^ static_cast<std::uint8_t>(path[size])) * 0x100000001b3U;
   }
-  key = key << 8 | static_cast<std::uint8_t>(size);
   return {path.substr(0, size), key,
           size < path.size() ? std::optional(path.substr(size + 1)) : std::nullopt};
 }
@@ -224,14 +223,15 @@ struct router::tree {
     std::vector<value_match> query;
   };
 
-  struct child {
-    std::uint64_t key;
-    std::string segment;
-    index node;
+  /// From a node to the child of that name.
+  struct edge {
+    std::uint64_t key = 0;
+    index parent = none;  // none where there is no edge
+    index child = none;
+    std::string segment{};
   };
 
   struct node {
-    std::vector<child> children{};   // sorted by key
     index any = none;                // child for `*`
     std::vector<candidate> exact{};  // the path ends here
     std::vector<candidate> below{};  // `**` is next
@@ -248,19 +248,39 @@ struct router::tree {
 
   std::vector<node> nodes{1};
   std::vector<wanted_values> values{};
+  /// Of all nodes, each at its place or behind it; a power of two, at most half of them taken.
+  std::vector<edge> edges = std::vector<edge>(2);
+  std::size_t edge_count = 0;
+
+  /// Where the edge is, or would be.
+  [[nodiscard]] auto place_of(index parent, std::uint64_t key,
+                              std::string_view segment) const noexcept -> std::size_t {
+    auto const last = edges.size() - 1;
+    auto const hash = (key ^ parent) * 0x9e3779b97f4a7c15U;
+    auto at = static_cast<std::size_t>(hash >> 32) & last;
+    for (; edges[at].parent != none; at = (at + 1) & last) {
+      if (edges[at].key == key && edges[at].parent == parent && edges[at].segment == segment) {
+        break;
+      }
+    }
+    return at;
+  }
 
   /// The child of that name, if there is one.
   [[nodiscard]] auto child_of(index parent, segment_view const& segment) const noexcept -> index {
-    auto const& children = nodes[parent].children;
-    auto at = std::lower_bound(
-        children.begin(), children.end(), segment.key,
-        [](child const& known, std::uint64_t wanted) { return known.key < wanted; });
-    for (; at != children.end() && at->key == segment.key; ++at) {
-      if (at->segment == segment.text) {
-        return at->node;
+    return edges[place_of(parent, segment.key, segment.text)].child;
+  }
+
+  void make_room_for_edge() {
+    if (2 * ++edge_count <= edges.size()) {
+      return;
+    }
+    for (auto& each : std::exchange(edges, std::vector<edge>(2 * edges.size()))) {
+      if (each.parent != none) {
+        auto& place = edges[place_of(each.parent, each.key, each.segment)];
+        place = std::move(each);
       }
     }
-    return none;
   }
 
   auto child_or_new(index parent, segment_view const& segment) -> index {
@@ -275,11 +295,9 @@ struct router::tree {
       nodes[parent].any = fresh;
       return fresh;
     }
-    auto& children = nodes[parent].children;
-    auto const at = std::upper_bound(
-        children.begin(), children.end(), segment.key,
-        [](std::uint64_t wanted, child const& other) { return wanted < other.key; });
-    children.insert(at, {segment.key, std::string(segment.text), fresh});
+    make_room_for_edge();
+    edges[place_of(parent, segment.key, segment.text)] = {segment.key, parent, fresh,
+                                                          std::string(segment.text)};
     return fresh;
   }
 

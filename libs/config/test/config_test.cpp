@@ -599,13 +599,13 @@ auto const fault_rows = std::vector<fault_row>{
       "3:9: routes: empty list"}},
     // ---- values that YAML 1.1 would take for something else ----
     {"on",
-     with("listen: {redirect-to-https: on}\n"),
+     with("listen: {redirect-to-https: on, address: ':80'}\n"),
      {"2:29: redirect-to-https: invalid boolean \"on\" (expected true or false"}},
     {"yes",
-     with("listen: {redirect-to-https: yes}\n"),
+     with("listen: {redirect-to-https: yes, address: ':80'}\n"),
      {"2:29: redirect-to-https: invalid boolean \"yes\""}},
     {"true_in_quotes",
-     with("listen: {redirect-to-https: \"true\"}\n"),
+     with("listen: {redirect-to-https: \"true\", address: ':80'}\n"),
      {"2:29: redirect-to-https: invalid boolean \"true\": it is in quotes (expected true or "
       "false"}},
     {"an_unknown_family_of_legacy_fields",

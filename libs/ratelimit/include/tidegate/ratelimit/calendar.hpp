@@ -14,9 +14,9 @@
 
 /// Windows by the calendar: the hours, days, weeks and months of a place.
 namespace tidegate::TIDEGATE_ABI::ratelimit {
-
+/// How long windows are.
 enum class calendar_unit : std::uint8_t { hour, day, week, month };
-
+/// As it is written in a configuration.
 [[nodiscard]] auto name_of(calendar_unit unit) noexcept -> std::string_view;
 /// Nothing for other names.
 [[nodiscard]] auto calendar_unit_named(std::string_view name) noexcept

@@ -39,10 +39,10 @@ class spent_log {
 
   /// From when on nothing of it counts.
   [[nodiscard]] auto expires(policy const& p) const noexcept -> instant;
-
+  /// Whether nothing of it counts.
   [[nodiscard]] auto is_empty() const noexcept -> bool { return used_ == 0; }
+  /// What it has allocated.
   [[nodiscard]] auto octets() const noexcept -> std::size_t { return capacity_; }
-
   /// How many octets it should have before another time is added; what it has when that is enough.
   [[nodiscard]] auto wanted() const noexcept -> std::size_t;
   /// Gives it so many octets, at least as many as it has. False when there is no memory.
