@@ -34,16 +34,22 @@ TEST(gateway_auth, answers_401_with_a_challenge_without_a_valid_token) {
   gateway const with(guarded());
   auto const without = with.get("/");
   EXPECT_EQ(without.status(), 401);
-  EXPECT_EQ(without.field("WWW-Authenticate"), "Bearer");
+  EXPECT_EQ(without.field("WWW-Authenticate"), "Bearer realm=\"tidegate\"");
   EXPECT_EQ(without.field("Content-Type"), "application/problem+json");
-  for (auto const* const line :
-       {"Authorization: Bearer alphA\r\n", "Authorization: Bearer \r\n",
-        "Authorization: Basic alpha\r\n", "Authorization: alpha\r\n",
-        "Authorization: Bearer alpha\r\nAuthorization: Bearer alpha\r\n"}) {
+  auto const wrong = with.get("/", "Authorization: Bearer alphA\r\n");
+  EXPECT_EQ(wrong.status(), 401);
+  EXPECT_EQ(wrong.field("WWW-Authenticate"), "Bearer realm=\"tidegate\", error=\"invalid_token\"");
+  // An empty token and one of another scheme are none (RFC 6750, section 3.1).
+  for (auto const* const line : {"Authorization: Bearer \r\n", "Authorization: Basic alpha\r\n",
+                                 "Authorization: alpha\r\n"}) {
     auto const answer = with.get("/", line);
     EXPECT_EQ(answer.status(), 401) << line;
-    EXPECT_EQ(answer.field("WWW-Authenticate"), "Bearer error=\"invalid_token\"") << line;
+    EXPECT_EQ(answer.field("WWW-Authenticate"), "Bearer realm=\"tidegate\"") << line;
   }
+  auto const twice =
+      with.get("/", "Authorization: Bearer alpha\r\nAuthorization: Bearer alpha\r\n");
+  EXPECT_EQ(twice.status(), 400);
+  EXPECT_THAT(twice.body, HasSubstr("header:authorization more than once"));
 }
 
 TEST(gateway_auth, lets_a_token_for_reading_do_nothing_else) {

@@ -591,10 +591,11 @@ TEST_F(gateway_scim, takes_content_types_with_parameters) {
 TEST_F(gateway_scim, answers_401_in_its_own_form) {
   auto const without = scim_client(with_, "").get("/Users");
   expect_error(without, 401);
-  EXPECT_EQ(without.field("WWW-Authenticate"), "Bearer");
+  EXPECT_EQ(without.field("WWW-Authenticate"), "Bearer realm=\"tidegate\"");
   auto const wrong = scim_client(with_, "omega").get("/Users");
   expect_error(wrong, 401);
-  EXPECT_EQ(wrong.field("WWW-Authenticate"), "Bearer error=\"invalid_token\"");
+  EXPECT_EQ(wrong.field("WWW-Authenticate"),
+            "Bearer realm=\"tidegate\", error=\"invalid_token\"");
 }
 
 TEST_F(gateway_scim, lets_a_token_for_reading_search_and_nothing_else) {

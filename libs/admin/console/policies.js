@@ -6,10 +6,18 @@
   const chartsMax = 20; // policies with a chart of their own
   const units = { requests: "requests", "content-bytes": "bytes", "concurrent-requests": "requests at a time" };
 
+  /** The quota of a policy, or those of its plans. */
+  const quotasOf = ({ quota, quotas }) => {
+    if (!quotas) {
+      return whole(quota);
+    }
+    const plans = Object.entries(quotas.plans || {}).map(([plan, each]) => `${plan}: ${whole(each)}, `).join("");
+    return quotas.max === undefined ? `${plans}others: ${whole(quota)}` : `${whole(quota)}, or what ${quotas.by} says up to ${whole(quotas.max)},`;
+  };
   /** What a policy allows, in words. */
   const headline = (policy) => {
     const who = policy.partition.sources.join(" and ");
-    return `${whole(policy.quota)} ${units[policy.unit] || policy.unit}${policy.window ? ` in ${span(policy.window)}` : ""}, ` + (who ? `for each ${who}` : "for everyone together");
+    return `${quotasOf(policy)} ${units[policy.unit] || policy.unit}${policy.window ? ` in ${span(policy.window)}` : ""}, ` + (who ? `for each ${who}` : "for everyone together");
   };
   /** The policy as a header of draft-09, without the partition key. */
   const headerOf = (policy) => `RateLimit-Policy: "${policy.name.replace(/["\\]/g, "\\$&")}";q=${policy.quota}` +
@@ -19,7 +27,7 @@
 
   let cards = []; // {key, article, results, note, figure, chart}, in the order of the policies
 
-  const keyOf = (policy) => JSON.stringify([policy.name, policy.quota, policy.window, policy.enforced]);
+  const keyOf = (policy) => JSON.stringify([policy.name, policy.quota, policy.quotas, policy.window, policy.enforced]);
   function card(policy) {
     const place = make("div", { class: "chart small", "data-title": `Requests under ${policy.name}` });
     const made = { key: keyOf(policy), results: make("p", { class: "result" }), note: make("p", { class: "note" }), chart: new Chart(place),

@@ -24,6 +24,7 @@ auto read_root(option_reader& in, yaml_node const& root) -> config {
   read_listeners(in, top, made);
   read_admin(in, top, made);
   read_process(in, top, made);
+  read_consumers(in, top, made);
   known_names known;
   known.upstreams = read_upstreams(in, top, made);
   known.policies = read_policies(in, top, made);

@@ -281,8 +281,30 @@ auto distribution_of(policy_config const& policy) -> std::string {
              "more than the quota.";
     case ratelimit::algorithm::gcra: break;
   }
-  return "At most " + std::to_string(policy.policy.burst()) +
+  bool const is_quota = policy.choice && !policy.choice->burst;
+  return "At most " + (is_quota ? "the quota" : std::to_string(policy.policy.burst())) +
          " at once; units come back one by one, evenly over the window.";
+}
+
+/// `100 requests`, or what each plan has.
+void append_quota_as_html(std::string& out, policy_config const& policy) {
+  std::string const unit(ratelimit::name_of(policy.policy.unit()));
+  auto const usual = std::to_string(policy.policy.quota()) + " " + unit;
+  if (!policy.choice) {
+    out += usual;
+    return;
+  }
+  auto const& choice = *policy.choice;
+  if (choice.by.kind == ratelimit::partition_source_kind::attribute) {
+    out += "As many " + unit + " as were agreed on, at most " + std::to_string(choice.max) +
+           "; else " + usual;
+    return;
+  }
+  for (auto const& each : choice.plans) {
+    append_html(out, each.plan);
+    out += ": " + std::to_string(each.quota) + " " + unit + "; ";
+  }
+  out += "all others: " + usual;
 }
 
 auto what_counts(policy_config const& policy) -> std::string {
@@ -302,10 +324,26 @@ auto what_counts(policy_config const& policy) -> std::string {
 
 }  // namespace
 
+void append_quota_choice(json::writer& out, quota_choice const& choice, std::int64_t otherwise) {
+  out.begin_object("quotas").member("by", to_string(choice.by)).member("default", otherwise);
+  if (choice.by.kind == ratelimit::partition_source_kind::attribute) {
+    out.member("max", choice.max);
+  } else {
+    out.begin_object("plans");
+    for (auto const& each : choice.plans) {
+      out.member(each.plan, each.quota);
+    }
+    out.end_object();
+  }
+  out.end_object();
+}
+
 void append_policy_members(json::writer& out, policy_config const& policy) {
-  out.member("name", policy.name)
-      .member("quota", policy.policy.quota())
-      .member("unit", ratelimit::name_of(policy.policy.unit()));
+  out.member("name", policy.name).member("quota", policy.policy.quota());
+  if (policy.choice) {
+    append_quota_choice(out, *policy.choice, policy.policy.quota());
+  }
+  out.member("unit", ratelimit::name_of(policy.policy.unit()));
   if (has_window(policy)) {
     out.member("window", policy.policy.window().count())
         .member("algorithm", name_of(policy.policy.algorithm()));
@@ -353,8 +391,8 @@ auto describe_as_html(config const& settings) -> std::string {
     }
     out += "<h2>";
     append_html(out, policy.name);
-    out += "</h2>\n<p>" + std::to_string(policy.policy.quota()) + " ";
-    out += ratelimit::name_of(policy.policy.unit());
+    out += "</h2>\n<p>";
+    append_quota_as_html(out, policy);
     if (has_window(policy)) {
       out += policy.calendar
                  ? " in each " + std::string(ratelimit::name_of(policy.calendar->unit)) +

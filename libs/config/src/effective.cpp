@@ -146,9 +146,11 @@ class option_lister {
 
   void add_given(option const& rule, std::string const& shown, yaml_node const& node) {
     bool const has_options = !options_under(rule.path).empty();
-    if (rule.form == option_form::named ||
-        ((rule.form == option_form::patterns || rule.form == option_form::one_or_shares) &&
-         node.kind == yaml_kind::mapping)) {
+    if (rule.form == option_form::one_or_choice) {
+      add_choice(rule, shown, node);
+    } else if (rule.form == option_form::named || rule.form == option_form::named_or_file ||
+               ((rule.form == option_form::patterns || rule.form == option_form::one_or_shares) &&
+                node.kind == yaml_kind::mapping)) {
       for (auto const& [key, value] : node.members) {
         auto const name = shown + "." + key->text.substr(0, value_octets_max);
         if (is_credential(rule, key->text)) {
@@ -173,6 +175,17 @@ class option_lister {
       add(rule, shown, "[" + shown_text(rule, written_text(node)) + "]", &node);
     } else {
       add_one(rule, shown, node);
+    }
+  }
+
+  /// A value, or names with values.
+  void add_choice(option const& rule, std::string const& shown, yaml_node const& node) {
+    if (node.kind != yaml_kind::mapping) {
+      add(rule, shown, written_text(node), &node);
+    }
+    for (auto const& [key, value] : node.members) {
+      add(rule, shown + "." + written_text(*key).substr(0, value_octets_max), written_text(*value),
+          value);
     }
   }
 
@@ -225,6 +238,10 @@ class option_lister {
       return;
     }
     auto const text = shown_text(rule, written_text(node));
+    if (rule.form == option_form::named_or_file) {  // a file has the names
+      add(rule, shown, text, &node);
+      return;
+    }
     if (auto const* const meant = short_form_of(rule)) {
       add(*meant, shown + "." + key_of(*meant), is_list(*meant) ? "[" + text + "]" : text, &node);
       list(rule.path, shown, nullptr);
@@ -272,7 +289,8 @@ class option_lister {
     if (rule.path == "stores.directory") {
       return "sqlite:" + made_.stores.directory.where;
     }
-    if (rule.path == "policies.burst" && text_at(parent, "algorithm") == "gcra") {
+    if (rule.path == "policies.burst" && text_at(parent, "algorithm") == "gcra" &&
+        !text_at(parent, "quota").empty()) {
       return std::string(written_at(parent, "quota"));
     }
     if (route_ >= made_.routes.size()) {

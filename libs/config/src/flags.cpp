@@ -79,8 +79,8 @@ class flag_reader {
       auto const source = text.substr(begin, end - begin);
       if (auto const parsed = ratelimit::parse_partition_source(source); !parsed) {
         fault(flag, begin + parsed.error().offset, to_string(parsed.error()));
-      } else if (parsed->kind == ratelimit::partition_source_kind::principal) {
-        fault(flag, begin, "\"principal\" needs tokens, which need a configuration file");
+      } else if (needs_principal(parsed->kind)) {
+        fault(flag, begin, shown(source) + " needs \"auth\", which needs a configuration file");
       } else if (std::find(seen.begin(), seen.end(), *parsed) != seen.end()) {
         fault(flag, begin, "duplicate " + shown(source));
       } else {

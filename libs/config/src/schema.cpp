@@ -115,7 +115,7 @@ auto map_of(std::string const& values) -> std::string {
 auto option_schema(option const& rule) -> std::string;
 
 /// `"properties":{...},"required":[...],"additionalProperties":false`
-auto members_schema(std::string_view path) -> std::string {
+auto members_schema(std::string_view path, std::string const& others = "false") -> std::string {
   std::string properties;
   std::string required;
   bool const is_file = path.empty();  // another file may have what is required
@@ -131,7 +131,7 @@ auto members_schema(std::string_view path) -> std::string {
         ",\n" + json(rule->key()) + R"(:{"deprecated":true,)" + option_schema(*rule).substr(1);
   }
   return R"("type":"object","properties":{)" + properties + R"(},"required":[)" + required +
-         R"(],"additionalProperties":false)";
+         R"(],"additionalProperties":)" + others;
 }
 
 auto option_schema(option const& rule) -> std::string {
@@ -153,7 +153,9 @@ auto option_schema(option const& rule) -> std::string {
     schemas.emplace_back(variable_schema);
   }
   if (!options_under(rule.path).empty()) {
-    schemas.push_back("{" + members_schema(rule.path) + "}");
+    // Of a choice, all other keys are names with values of the option.
+    bool const has_names = rule.form == option_form::one_or_choice;
+    schemas.push_back("{" + members_schema(rule.path, has_names ? any_of(schemas) : "false") + "}");
   }
   auto whole = any_of(schemas);
   switch (rule.form) {
@@ -161,6 +163,12 @@ auto option_schema(option const& rule) -> std::string {
     case option_form::list: whole = array_of(whole); break;
     case option_form::one_or_list: whole = any_of({whole, array_of(whole)}); break;
     case option_form::named: whole = map_of(whole); break;
+    case option_form::named_or_file:
+      whole = any_of({map_of(whole), R"({"type":"object","properties":{"file":{"type":"string",)"
+                                     R"("minLength":1}},"required":["file"],)"
+                                     R"("additionalProperties":false})"});
+      break;
+    case option_form::one_or_choice: break;
     case option_form::one_or_shares:
       whole = any_of({whole, map_of(R"({"anyOf":[{"type":"integer","minimum":0},)" +
                                     std::string(variable_schema) + "]}")});
@@ -184,7 +192,7 @@ auto written_path(option const& rule) -> std::string {
   }
   auto const& parent = option_at(rule.path.substr(0, dot));
   auto out = written_path(parent);
-  if (parent.form == option_form::named) {
+  if (parent.form == option_form::named || parent.form == option_form::named_or_file) {
     out += ".NAME";
   } else if (parent.form == option_form::list || parent.form == option_form::one_or_list) {
     out += "[]";
@@ -204,6 +212,10 @@ auto written_values(option const& rule) -> std::string {
       break;
     case option_form::one_or_list: out += "; or a list"; break;
     case option_form::named: out = "a mapping from names to: " + out; break;
+    case option_form::named_or_file:
+      out = "a mapping from names to: " + out + "; or `{file: FILE}`";
+      break;
+    case option_form::one_or_choice: break;
     case option_form::one_or_shares: out += "; or a mapping from such names to shares"; break;
     case option_form::patterns: out += "; or a mapping from patterns"; break;
   }

@@ -560,8 +560,8 @@ auto const fault_rows = std::vector<fault_row>{
     {"nothing_like_it", with("zzzzzz: x\n"), {"2:1: unknown key \"zzzzzz\" (expected listen"}},
     {"what_comes_later",
      "routes: [{match: {path: /**}, service: echo, auth: {jwt: {}}, usage: {}}]\n",
-     {"1:52: \"bearer-tokens\" is missing (expected a list of mappings)",
-      "1:53: \"jwt\" is not available in this version (expected bearer-tokens)",
+     {"1:52: \"bearer-tokens\" or \"api-keys\" is missing (expected at least one of them)",
+      "1:53: \"jwt\" is not available in this version (expected bearer-tokens, api-keys, optional",
       "1:63: \"usage\" is not available in this version (expected name, match, upstream, service, "
       "limits, cost, idempotency, auth, upgrade, tunnel-idle-timeout, bridge, scim"}},
     {"an_upgrade_of_a_service",
@@ -1091,7 +1091,7 @@ auto const fault_rows = std::vector<fault_row>{
     // ---- auth ----
     {"auth_without_tokens",
      "routes: [{match: {path: /}, service: echo, auth: {}}]\n",
-     {"1:50: \"bearer-tokens\" is missing"}},
+     {"1:50: \"bearer-tokens\" or \"api-keys\" is missing"}},
     {"auth_that_lets_nobody_in", with_tokens(""), {"1:66: bearer-tokens: empty list"}},
     {"a_token_without_a_digest",
      with_tokens("{name: a}"),
@@ -1248,7 +1248,8 @@ auto text_with_nonsense(option const& rule) -> std::string {
     auto const parent = dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
     auto const key = path.substr(dot == std::string_view::npos ? 0 : dot + 1);
     text = "{" + std::string(key) + ": " + text + "}";
-    if (!parent.empty() && option_at(parent).form == option_form::named) {
+    if (!parent.empty() && (option_at(parent).form == option_form::named ||
+                            option_at(parent).form == option_form::named_or_file)) {
       text = "{name: " + text + "}";
     } else if (!parent.empty() && option_at(parent).form == option_form::list) {
       text = "[" + text + "]";

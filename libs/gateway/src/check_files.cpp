@@ -3,6 +3,7 @@
 
 #include <tidegate/engine/socket.hpp>
 #include <tidegate/proxy/active_config.hpp>
+#include <tidegate/proxy/consumers.hpp>
 #include <tidegate/proxy/data_plane.hpp>
 #include <tidegate/proxy/unresolved_names.hpp>
 
@@ -68,6 +69,17 @@ auto check_files(config const& settings) -> std::vector<config_fault> {
       return schemas.error().contains(file);
     });
     add("routes[" + with->name + (is_file ? "].scim.schemas" : "].scim.indexes"), schemas.error());
+  }
+  if (auto const consumers = load_consumers(settings.consumers); !consumers) {
+    for (auto const& fault : consumers.error()) {
+      // Of the file itself, unless it cannot be read.
+      if (fault.message.starts_with("cannot read")) {
+        add("consumers.file", "consumers: cannot read " + settings.consumers.file +
+                                  fault.message.substr(fault.message.find(':')));
+      } else {
+        faults.push_back(fault);
+      }
+    }
   }
   if (settings.access_log.to == access_log_config::destination::file) {
     auto const& file = settings.access_log.file;

@@ -2,10 +2,14 @@
 #include <tidegate/proxy/active_config.hpp>
 
 #include <tidegate/config/describe.hpp>
+#include <tidegate/proxy/auth_fields.hpp>
+#include <tidegate/proxy/consumers.hpp>
 #include <tidegate/proxy/route_edge.hpp>
 
 #include <tidegate/ratelimit/problems.hpp>
 #include <tidegate/wire/http1_write.hpp>
+
+#include <set>
 
 namespace tidegate::gateway {
 
@@ -57,6 +61,21 @@ void add_other_names(std::vector<std::string>& names, field_rules const& rules) 
   }
 }
 
+/// The names of fields that have credentials, or say who asks.
+void add_other_names(std::vector<std::string>& names, auth_config const& auth) {
+  for (auto const& place : auth.api_keys) {
+    if (place.kind == key_place::place_kind::header &&
+        wire::find_known_field(place.name) == wire::known_field::other) {
+      names.push_back(place.name);
+    }
+  }
+  for (auto const& each : auth.pass) {
+    if (wire::find_known_field(each.field) == wire::known_field::other) {
+      names.push_back(lower_case(each.field));
+    }
+  }
+}
+
 auto made_here_by(fields_config const& settings) -> wire::field_set {
   using enum wire::known_field;
   wire::field_set made;
@@ -78,7 +97,9 @@ auto has_path(std::span<ratelimit::partition_source const> sources) -> bool {
   });
 }
 
-auto make_route(route_config const& settings, config const& all, policy_ids& ids) -> route {
+/// A route with these of its policies, in their order.
+auto make_route(route_config const& settings, config const& all, policy_ids& ids,
+                std::span<policy_config const* const> policies) -> route {
   route out{&settings, cost_table(settings.cost), {}, {}, {}, {}, {}, {}};
   if (settings.idempotency) {
     out.scope_fields = fields_of(settings.idempotency->scope);
@@ -86,8 +107,8 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
     add_other_names(out.other_names, settings.idempotency->scope);
     out.tells_paths_apart = has_path(settings.idempotency->scope);
   }
-  for (auto const position : settings.limits) {
-    auto const& policy = all.policies[position];
+  for (auto const* const each : policies) {
+    auto const& policy = *each;
     auto partition_of = out.limits.size();
     for (std::size_t i = 0; i < out.limits.size(); ++i) {
       if (std::ranges::equal(out.limits[i].policy->partition.sources(),
@@ -107,6 +128,10 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
                      policy.policy.unit() != ratelimit::quota_unit::requests;
     out.tells_keys =
         out.tells_keys || policy.partition.form() != ratelimit::partition_key_form::none;
+    out.has_own_quotas =
+        out.has_own_quotas ||
+        (policy.choice && policy.choice->by.kind == ratelimit::partition_source_kind::attribute &&
+         settings.auth);
     out.has_calendar = out.has_calendar || policy.calendar.has_value();
     out.watches_abuse = out.watches_abuse || policy.abuse.has_value();
     if (!policy.shadow) {
@@ -126,6 +151,64 @@ auto make_route(route_config const& settings, config const& all, policy_ids& ids
   }
   add_other_names(out.other_names, settings.request);
   out.edge = make_route_edge(settings, all);
+  auto const dropped = out.edge ? out.edge->request.dropped_names() : std::vector<std::string>();
+  out.auth = make_auth_fields(settings, dropped);
+  if (settings.auth) {
+    add_other_names(out.other_names, *settings.auth);
+  }
+  return out;
+}
+
+/// Whether who asks has to be known for its partition.
+auto needs_principal(policy_config const& policy) -> bool {
+  return std::ranges::any_of(policy.partition.sources(), [](auto const& source) {
+    return ratelimit::needs_principal(source.kind);
+  });
+}
+
+/// The plans that some of the policies have a quota for.
+auto plans_of(std::span<policy_config const* const> policies) -> std::set<std::string> {
+  std::set<std::string> plans;
+  for (auto const* const policy : policies) {
+    if (policy->choice) {
+      for (auto const& each : policy->choice->plans) {
+        plans.insert(each.plan);
+      }
+    }
+  }
+  return plans;
+}
+
+/// A route with what depends on who asks.
+auto make_route(route_config const& settings, config const& all, policy_ids& ids) -> route {
+  std::vector<policy_config const*> policies;
+  for (auto const position : settings.limits) {
+    policies.push_back(&all.policies[position]);
+  }
+  auto out = make_route(settings, all, ids, policies);
+  if (!settings.auth) {
+    return out;
+  }
+  for (auto const& plan : plans_of(policies)) {
+    std::vector<std::unique_ptr<policy_config const>> own;
+    std::vector<policy_config const*> chosen;
+    for (auto const* const policy : policies) {
+      auto made = std::make_unique<policy_config>(*policy);
+      if (policy->choice && policy->choice->by.kind == ratelimit::partition_source_kind::plan) {
+        made->policy = policy->choice->policy_with(
+            policy->policy, policy->choice->quota_for(plan, policy->policy.quota()));
+      }
+      chosen.push_back(made.get());
+      own.push_back(std::move(made));
+    }
+    out.by_plan.push_back({plan, std::move(own), make_route(settings, all, ids, chosen)});
+  }
+  // Where tokens alone let in, requests without one count together, under the empty principal.
+  if (!settings.auth->api_keys.empty() &&
+      std::ranges::any_of(policies, [](auto const* each) { return needs_principal(*each); })) {
+    std::erase_if(policies, [](auto const* each) { return needs_principal(*each); });
+    out.refused.push_back({"", {}, make_route(settings, all, ids, policies)});
+  }
   return out;
 }
 
@@ -160,8 +243,8 @@ void append_content_head(std::string& out, int status, std::string_view content_
 auto active_config::make(gateway::config config, policy_ids& ids, upstream_states& states)
     -> result<std::shared_ptr<active_config const>, std::string> {
   auto const matches = matches_of(config);
-  auto out = std::make_shared<active_config>(
-      active_config{std::move(config), router(matches), {}, {}, {}, {}, {}, {}, {}, false, false});
+  auto out = std::make_shared<active_config>(active_config{
+      std::move(config), router(matches), {}, {}, {}, {}, {}, {}, {}, false, false, {}, {}});
   for (auto const& listen : out->config.listen) {
     auto& tls = out->listener_tls.emplace_back();
     if (listen.tls) {
@@ -184,6 +267,18 @@ auto active_config::make(gateway::config config, policy_ids& ids, upstream_state
   }
   for (auto const& route_settings : out->config.routes) {
     out->routes.push_back(make_route(route_settings, out->config, ids));
+  }
+  auto consumers = load_consumers(out->config.consumers);
+  if (!consumers) {
+    return failure(to_string(consumers.error().front()));
+  }
+  out->consumers = *std::move(consumers);
+  for (auto const& route : out->config.routes) {
+    for (auto const& place : route.auth ? route.auth->api_keys : std::vector<key_place>()) {
+      if (place.kind == key_place::place_kind::query) {
+        out->secret_parameters.push_back(place.name);
+      }
+    }
   }
   out->trusted_proxies = http::cidr_set(out->config.trusted_proxies);
   out->head_limits = head_limits_of(out->config.http);

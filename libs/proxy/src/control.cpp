@@ -15,6 +15,11 @@ auto control::listeners() const -> std::span<bound_listener const> {
   return shared_.listeners;
 }
 
+auto control::consumers() const -> std::shared_ptr<consumer_index const> {
+  auto current = shared_.consumers ? shared_.consumers->current() : nullptr;
+  return current ? std::move(current) : active->consumers;
+}
+
 auto control::is_draining() const -> bool {
   return shared_.drain.draining.load(std::memory_order_relaxed);
 }
@@ -115,6 +120,9 @@ void control::append_metrics(std::string& out, program_figures const& program,
   append_upstreams(out, *active, shared_.metrics, shared_.upstreams, loop.now());
   append_names(out, shared_.names.figures());
   append_certificates(out, *active);
+  if (shared_.consumers) {
+    append_consumers(out, shared_.consumers->figures());
+  }
   append_stores(out, stores);
   append_scim_ignored(
       out, active->config,

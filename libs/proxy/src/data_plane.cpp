@@ -95,6 +95,7 @@ struct data_plane::state {
   [[nodiscard]] auto add_worker(std::uint64_t randomness) -> result<void, std::string>;
   [[nodiscard]] auto open_quotas(active_config const& used, engine::loop& on) const
       -> result<std::unique_ptr<store::quota_store>, std::string>;
+  void follow_consumers(active_config const& used);
   void note_hosts(config const& settings) const;
   [[nodiscard]] auto ensure_stores(active_config const& used) -> result<void, std::string>;
   [[nodiscard]] auto ensure_idempotency(active_config const& used) -> result<void, std::string>;
@@ -129,6 +130,19 @@ auto data_plane::state::add_worker(std::uint64_t randomness) -> result<void, std
   shared.workers.push_back(added.works.get());
   TIDEGATE_TRY(added.works->quotas, open_quotas(*active, *added.loop));
   return {};
+}
+
+/// Has changes of the file of consumers told to all threads. Behind the start of their loops.
+void data_plane::state::follow_consumers(active_config const& used) {
+  if (!shared.consumers) {
+    shared.consumers = std::make_unique<consumer_follower>(
+        *shared.events, [this](std::shared_ptr<consumer_index const> const& changed) {
+          for (auto& each : threads) {
+            each.loop->post([&each, changed] { each.works->use(changed); });
+          }
+        });
+  }
+  shared.consumers->use(used.config.consumers, used.consumers);
 }
 
 /// Null where quotas are in memory.
@@ -297,9 +311,11 @@ void data_plane::start() {
   for (auto& each : state_->threads) {
     each.thread = std::thread([&each] { each.loop->run(); });
   }
+  state_->follow_consumers(*state_->active);
 }
 
 void data_plane::stop() {
+  state_->shared.consumers.reset();  // it tells the loops
   for (auto& each : state_->threads) {
     each.loop->stop();
   }
@@ -341,6 +357,7 @@ auto data_plane::apply(config next) -> result<void, std::string> {
   for (auto& each : state_->threads) {
     each.loop->post([&each, used] { each.works->use(used); });
   }
+  state_->follow_consumers(*used);
   state_->active = std::move(used);
   return {};
 }

@@ -36,20 +36,38 @@ void serving_worker::use(std::shared_ptr<active_config const> active) {
     }
     return added;
   };
-  for (auto const& route : active->routes) {
-    auto& added = made->routes.emplace_back(make_route(route, route.settings->upstream));
+  auto const make_whole = [&](route const& of) {
+    auto added = make_route(of, of.settings->upstream);
     std::uint64_t sum = 0;
-    for (auto const& [upstream, share] : route.settings->split) {
+    for (auto const& [upstream, share] : of.settings->split) {
       sum += static_cast<std::uint64_t>(share);
-      added.split.emplace_back(sum,
-                               std::make_unique<worker_route const>(make_route(route, upstream)));
+      added.split.emplace_back(sum, std::make_unique<worker_route const>(make_route(of, upstream)));
+    }
+    return added;
+  };
+  for (auto const& route : active->routes) {
+    auto& added = made->routes.emplace_back(make_whole(route));
+    for (auto const& variant : route.by_plan) {
+      added.by_plan.push_back(std::make_unique<worker_route const>(make_whole(variant.route)));
+    }
+    if (!route.refused.empty()) {
+      added.refused = std::make_unique<worker_route const>(make_whole(route.refused.front().route));
     }
   }
+  use_consumers(*made, active->consumers);
   for (auto const& each : listeners_) {
     each->use(*active);
   }
   made->active = std::move(active);
   worker::use(std::move(made));
+}
+
+void serving_worker::use_consumers(worker_config& on,
+                                   std::shared_ptr<consumer_index const> const& consumers) {
+  // With a count of its own, which no other thread changes.
+  auto own = std::make_shared<std::shared_ptr<consumer_index const>>(consumers);
+  auto const* const index = own->get();
+  on.consumers = {std::move(own), index};
 }
 
 void serving_worker::add_listener(engine::descriptor socket, std::string address,

@@ -23,7 +23,7 @@ struct source_syntax {
   std::string_view for_people;  // what comes before the name, or all there is to say
 };
 
-constexpr std::array<source_syntax, 9> syntaxes = {{
+constexpr std::array<source_syntax, 11> syntaxes = {{
     {partition_source_kind::client_ip, "client-ip", false, "the address of the client"},
     {partition_source_kind::header, "header", true, "the header field "},
     {partition_source_kind::query, "query", true, "the query parameter "},
@@ -33,6 +33,8 @@ constexpr std::array<source_syntax, 9> syntaxes = {{
     {partition_source_kind::path, "path", false, "the path without the query"},
     {partition_source_kind::route, "route", false, "the route"},
     {partition_source_kind::principal, "principal", false, "the authenticated principal"},
+    {partition_source_kind::plan, "plan", false, "the plan of the authenticated principal"},
+    {partition_source_kind::attribute, "attribute", true, "the principal's attribute "},
 }};
 
 [[nodiscard]] auto syntax_of(partition_source_kind kind) noexcept -> source_syntax const& {
@@ -121,14 +123,16 @@ auto to_string(partition_source_error const& error) -> std::string {
       case partition_source_fault::unknown_source:
         return "no such source; allowed are client-ip, header:NAME, query:NAME, cookie:NAME, "
                "method, "
-               "host, path, route and principal";
+               "host, path, route, principal, plan and attribute:NAME";
       case partition_source_fault::name_missing:
-        return "the name is missing; allowed are header:NAME, query:NAME and cookie:NAME";
+        return "the name is missing; allowed are header:NAME, query:NAME, cookie:NAME and "
+               "attribute:NAME";
       case partition_source_fault::name_not_allowed:
-        return "no name is allowed for this source; only header:NAME, query:NAME and cookie:NAME "
-               "have one";
+        return "no name is allowed for this source; only header:NAME, query:NAME, cookie:NAME and "
+               "attribute:NAME have one";
       case partition_source_fault::invalid_name_character:
-        return "not allowed in the name of a field or cookie; allowed are letters, digits and "
+        return "not allowed in the name of a field, cookie or attribute; allowed are letters, "
+               "digits and "
                "!#$%&'*+-.^_`|~";
       case partition_source_fault::invalid_query_character:
         return "not allowed in the name of a query parameter; allowed is all but control "

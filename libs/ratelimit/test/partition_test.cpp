@@ -170,7 +170,23 @@ TEST(ratelimit_partition_source, tells_credentials_by_their_names) {
 TEST(ratelimit_partition_source, says_what_is_allowed) {
   EXPECT_EQ(to_string(partition_source_error{unknown_source, 0}),
             "no such source; allowed are client-ip, header:NAME, query:NAME, cookie:NAME, method, "
-            "host, path, route and principal (at offset 0)");
+            "host, path, route, principal, plan and attribute:NAME (at offset 0)");
+}
+
+TEST(ratelimit_partition_source, reads_what_is_known_of_who_asks) {
+  EXPECT_EQ(parse_partition_source("plan"), (partition_source{partition_source_kind::plan, ""}));
+  EXPECT_EQ(parse_partition_source("attribute:Region"),
+            (partition_source{partition_source_kind::attribute, "Region"}));
+  EXPECT_EQ(to_string(*parse_partition_source("attribute:Region")), "attribute:Region");
+  EXPECT_FALSE(parse_partition_source("plan:a"));
+  EXPECT_FALSE(parse_partition_source("attribute"));
+  EXPECT_FALSE(parse_partition_source("attribute:a b"));
+  for (auto const* const text : {"principal", "plan", "attribute:x"}) {
+    auto const source = parse_partition_source(text);
+    EXPECT_TRUE(needs_principal(source->kind)) << text;
+    EXPECT_FALSE(is_credential(*source)) << text;
+  }
+  EXPECT_FALSE(needs_principal(partition_source_kind::header));
 }
 
 // ---- partitions ----

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/wire/http1_body.hpp>
 
+#include <tidegate/base/ascii.hpp>
 #include <tidegate/base/hex.hpp>
 
 #include "field_line.hpp"
 #include "grammar.hpp"
 #include "scan.hpp"
+#include "spelling.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -35,6 +37,12 @@ auto is_forwarded_trailer(field_view const& trailer) noexcept -> bool {
                          ? trailer.known
                          : find_known_field_by_any_spelling(trailer.name);
   return !(fields_forbidden_in_trailers | fields_left_out_of_trailers).contains(known);
+}
+
+auto is_trailer_of(std::string_view name, std::span<std::string const> names) noexcept -> bool {
+  return std::ranges::any_of(names, [name](std::string_view each) {
+    return equal_ignoring_case(name, each) || spelling::are_one(name, each);
+  });
 }
 
 /// Nothing is copied until something is left out.
@@ -320,7 +328,8 @@ void body_decoder::read_trailer(std::string_view bytes, body_limits const& limit
   trailer_octets_ += static_cast<std::uint32_t>(size);
   auto const line_begin = progress.consumed;
   progress.consumed += size;
-  if (is_forwarded_trailer(progress.trailer)) {
+  if (is_forwarded_trailer(progress.trailer) &&
+      !is_trailer_of(progress.trailer.name, limits.left_out)) {
     progress.state = body_state::trailer;
     return;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/api_partitions.hpp"
 
+#include "api/partition_quota.hpp"
+
 #include "api/api_quotas.hpp"
 
 #include <tidegate/http/ip_address.hpp>
@@ -268,7 +270,8 @@ auto partition_api::describe(partition_command const& command, ratelimit::servic
   json::writer out(text);
   out.begin_object().member("policy", command.policy->name);
   append_partition(out, command.policy->partition, command.partition);
-  out.member("quota", other ? other->quota : command.policy->policy.quota());
+  auto const usual = usual_quota_of(*control_.consumers(), *command.policy, command.partition);
+  out.member("quota", other ? other->quota : usual);
   out.member("remaining", left.remaining);
   if (!command.is_concurrent()) {
     out.member("reset", ratelimit::seconds_until(left.reset));
@@ -284,7 +287,7 @@ auto partition_api::describe(partition_command const& command, ratelimit::servic
     out.member("blocked-for", ratelimit::seconds_until(blocked));
   }
   if (other) {
-    out.member("usual-quota", command.policy->policy.quota());
+    out.member("usual-quota", usual);
     out.member("seconds", ratelimit::seconds_until(other->until - now));
   }
   out.end_object();
@@ -296,8 +299,8 @@ void partition_api::look_up(partition_command command, bool was_changed, admin_r
   shown_.add(command.partition);
   if (!control_.quotas) {
     auto const other = control_.overrides().find(command.id, command.partition, now);
-    auto const by =
-        command.policy->policy.with_quota(other ? other->quota : command.policy->policy.quota());
+    auto const usual = usual_policy_of(*control_.consumers(), *command.policy, command.partition);
+    auto const by = usual.with_quota(other ? other->quota : usual.quota());
     auto const current = command.at(*by, now);
     auto const left = control_.quota_table().look(command.charge(current), now);
     if (was_changed) {
@@ -309,7 +312,8 @@ void partition_api::look_up(partition_command command, bool was_changed, admin_r
   // Spending nothing tells what is left. It is asked exactly: slices that gateways took ahead count
   // as spent.
   auto const carried = std::make_shared<partition_command>(std::move(command));
-  carried->asked_by = carried->at(carried->policy->policy, now);
+  carried->asked_by = carried->at(
+      usual_policy_of(*control_.consumers(), *carried->policy, carried->partition), now);
   store::shared_charge const asked{carried->charge(*carried->asked_by), carried->policy->name,
                                    store::counting::exact};
   control_.quotas->spend({&asked, 1}, now,
@@ -406,7 +410,7 @@ auto partition_api::list() const -> admin_answer {
     out.begin_object().member("policy", name);
     if (policy != active.config.policies.end()) {
       append_partition(out, policy->partition, each.partition);
-      out.member("usual-quota", policy->policy.quota());
+      out.member("usual-quota", usual_quota_of(*control_.consumers(), *policy, each.partition));
     } else {  // a reload has taken the policy away
       out.begin_array("partition").end_array().member("key", partition_key_of(each.partition));
     }
@@ -447,8 +451,9 @@ void partition_api::forgive(store::quota_overrides::entry const& ended) const {
   auto const& all = control_.active->config.policies;
   auto const policy = std::ranges::find(all, policies_.at(ended.policy_id), &policy_config::name);
   if (policy != all.end()) {
+    auto const usual = usual_policy_of(*control_.consumers(), *policy, ended.partition);
     control_.quota_table().forgive(
-        {.policy = &policy->policy, .policy_id = ended.policy_id, .partition = ended.partition},
+        {.policy = &usual, .policy_id = ended.policy_id, .partition = ended.partition},
         loop_.now());
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/api_quotas.hpp"
 
+#include "api/partition_quota.hpp"
+
 #include <tidegate/config/describe.hpp>
 #include <tidegate/http/query.hpp>
 #include <tidegate/ratelimit/write.hpp>
@@ -128,6 +130,7 @@ namespace {
   });
   all.resize(std::min(all.size(), most));
 
+  auto const consumers = control.consumers();
   std::string text;
   json::writer out(text);
   out.begin_object().member("window", heavy_hitters::window.count()).begin_array("partitions");
@@ -139,13 +142,13 @@ namespace {
     auto const other = id ? control.overrides().find(*id, seen.text, now) : std::nullopt;
     out.member_raw("requests", with_tenth(seen.requests))
         .member_raw("refused", with_tenth(seen.refused))
-        .member("quota", other ? other->quota : policy->policy.quota())
+        .member("quota", other ? other->quota : usual_quota_of(*consumers, *policy, seen.text))
         .member("remaining", seen.remaining);
     if (policy->policy.unit() != ratelimit::quota_unit::concurrent_requests) {
       out.member("reset", std::chrono::ceil<std::chrono::seconds>(seen.reset).count());
     }
     if (other) {
-      out.member("usual-quota", policy->policy.quota());
+      out.member("usual-quota", usual_quota_of(*consumers, *policy, seen.text));
     }
     out.end_object();
   }

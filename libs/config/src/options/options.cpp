@@ -90,9 +90,13 @@ auto with_marked_examples(std::string text, std::string_view mark) -> std::strin
 /// stand in.
 constexpr std::pair<std::string_view, std::string_view> known_elsewhere[] = {
     // NOLINT(modernize-avoid-c-arrays): its length is counted by the compiler
-    {"routes", "jwt"},    {"routes", "api-keys"},        {"routes", "websocket"},
-    {"routes", "plan"},   {"routes", "plugins"},         {"routes", "retry"},
-    {"routes", "health"}, {"upstreams", "health-check"}, {"", "plans"},
+    {"routes", "jwt"},
+    {"routes", "websocket"},
+    {"routes", "plan"},
+    {"routes", "plugins"},
+    {"routes", "retry"},
+    {"routes", "health"},
+    {"upstreams", "health-check"},
     {"", "plugins"},
 };
 
@@ -105,6 +109,8 @@ struct moved_key {
 
 constexpr auto moved_keys = std::to_array<moved_key>({
     {"", "cors", "cors of a route"},
+    {"", "plans", "quota: {by: plan, ...} of a policy"},
+    {"routes", "api-keys", "auth: {api-keys: ...}"},
     {"", "ipv6-prefix", "client-ip: {ipv6-prefix: ...}"},
     {"routes", "headers", "headers of match, request or response"},
     {"routes", "strip-prefix", "rewrite: {strip-prefix: ...}"},

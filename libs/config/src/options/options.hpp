@@ -33,6 +33,8 @@ enum class option_form : std::uint8_t {
   list,
   one_or_list,
   named,          ///< a mapping from names to values
+  named_or_file,  ///< the same, or `{file: FILE}`
+  one_or_choice,  ///< a value, or a mapping with keys of its own and names with such values
   one_or_shares,  ///< a value, or a mapping from such values to numbers
   patterns,       ///< a value, or a mapping from `default` and `METHOD /path` to values
 };

@@ -90,6 +90,8 @@ class option_reader {
   /// `kind` is what its keys are called.
   void check_repetitions(yaml_node const& mapping, std::string_view kind);
   [[nodiscard]] auto has_no_value(yaml_node::member const& member) -> bool;
+  /// A path of the file, which is relative to its folder.
+  [[nodiscard]] auto beside_file(std::string_view path) const -> std::string;
 
   // ---- values: `Read` is one of scalars.hpp ----
 
@@ -232,7 +234,6 @@ class option_reader {
     }
     return value;
   }
-  [[nodiscard]] auto beside_file(std::string_view path) const -> std::string;
 
   void check_key(yaml_node const& key, std::string_view parent,
                  std::span<option const* const> rules);

@@ -35,12 +35,33 @@ void read_admin(option_reader& in, section const& top, config& made);
 /// What the process has: files, stores, the access log.
 void read_process(option_reader& in, section const& top, config& made);
 
+/// `consumers`; before the routes, which let them in.
+void read_consumers(option_reader& in, section const& top, config& made);
+
 [[nodiscard]] auto read_upstreams(option_reader& in, section const& top, config& made)
     -> name_table;
 [[nodiscard]] auto read_policies(option_reader& in, section const& top, config& made) -> name_table;
 void read_routes(option_reader& in, section const& top, known_names const& known, config& made);
 
+// ---- parts of policies ----
+
+/// `quota: {by: …}`
+struct chosen_quota {
+  quota_choice choice{};
+  std::int64_t otherwise = 0;
+};
+/// Nothing for a plain quota, and after a fault.
+[[nodiscard]] auto read_quota_choice(option_reader& in, section const& from,
+                                     ratelimit::quota_unit unit) -> std::optional<chosen_quota>;
+
 // ---- parts of routes ----
+
+/// `auth`; `from` is that mapping, and `route` has its service.
+[[nodiscard]] auto read_auth(option_reader& in, section const& from, config const& made,
+                             route_config const& route) -> auth_config;
+
+/// Why no option but `request` and `response` may have a header sent; empty if it may.
+[[nodiscard]] auto reason_against_header(std::string_view name) -> std::string;
 
 /// The options of `service: scim`, which no other route may have but for those of pages with a
 /// bridge.
@@ -67,7 +88,7 @@ void read_idempotency(option_reader& in, section const& from, route_config& rout
 [[nodiscard]] auto read_sources(option_reader& in, section const& from, std::string const& key)
     -> std::vector<ratelimit::partition_source>;
 
-/// `principal` says something only where tokens do.
+/// `principal`, `plan` and attributes say something only where credentials do.
 void check_principal(option_reader& in, yaml_place place, std::string_view key,
                      std::span<ratelimit::partition_source const> sources,
                      route_config const& route);

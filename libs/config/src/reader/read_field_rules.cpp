@@ -232,6 +232,10 @@ void read_response_rules(option_reader& in, section const& from, route_config& r
 
 }  // namespace
 
+auto reason_against_header(std::string_view name) -> std::string {
+  return reason_against(name, add_to_request, false);
+}
+
 void read_field_rules(option_reader& in, section const& from, route_config& route) {
   if (from.has("request")) {
     auto const request = in.open_at(from, "request");

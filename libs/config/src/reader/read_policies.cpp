@@ -46,14 +46,42 @@ auto read_calendar(option_reader& in, section const& from)
                                   *std::move(zone)};
 }
 
+/// The policy of these settings, or that of the default where there are several quotas.
+auto make_limit(option_reader& in, section const& from, ratelimit::policy_settings settings,
+                std::optional<chosen_quota> chosen, std::optional<quota_choice>& choice)
+    -> std::optional<ratelimit::policy> {
+  if (chosen) {  // each of them has the burst, which the smallest may not fit
+    settings.quota = chosen->choice.smallest(chosen->otherwise);
+    chosen->choice.burst = settings.burst;
+  }
+  // What is left are bounds that depend on several values.
+  auto const policy = ratelimit::policy::make(settings);
+  auto const largest =
+      policy && chosen ? policy->with_quota(chosen->choice.largest(chosen->otherwise)) : policy;
+  if (!largest) {
+    bool const is_log = largest.error() == ratelimit::policy_fault::log_quota_too_large;
+    in.fault(from.place_of(is_log ? "quota" : "burst"),
+             std::string(ratelimit::message(largest.error())));
+    return std::nullopt;
+  }
+  if (!chosen) {
+    return *policy;
+  }
+  choice = std::move(chosen->choice);
+  return choice->policy_with(*policy, chosen->otherwise);
+}
+
 /// Quota, window, unit, algorithm and burst, which depend on each other.
-auto read_limit(option_reader& in, section const& from,
+auto read_limit(option_reader& in, section const& from, std::optional<quota_choice>& choice,
                 std::optional<ratelimit::calendar_rule>& calendar)
     -> std::optional<ratelimit::policy> {
   ratelimit::policy_settings settings;
   auto const unit = in.take(from, "unit", read_choice);
   auto const algorithm = in.take(from, "algorithm", read_choice);
-  auto const quota = in.take(from, "quota", read_quota);
+  auto chosen = read_quota_choice(
+      in, from, unit ? ratelimit::quota_unit_named(*unit) : ratelimit::quota_unit());
+  bool const is_plain = !from.has_mapping("quota");
+  auto const plain = is_plain ? in.take(from, "quota", read_quota).value_or(-1) : -1;
   auto const* const given_window = from.find("window");
   bool const is_calendar =
       given_window != nullptr && given_window->value->kind == yaml_kind::mapping;
@@ -96,27 +124,21 @@ auto read_limit(option_reader& in, section const& from,
     in.fault(from.find("burst")->key->place, "burst: only with algorithm: gcra");
     settings.burst = std::nullopt;
   }
-  if (!quota || (concurrent ? settings.burst.has_value() || is_calendar : !window)) {
+  if ((plain < 0 && !chosen) ||
+      (concurrent ? settings.burst.has_value() || is_calendar : !window)) {
     return std::nullopt;
   }
-  settings.quota = *quota;
+  settings.quota = plain;
   settings.window = concurrent ? std::chrono::seconds(0)
                                : std::chrono::duration_cast<std::chrono::seconds>(*window);
-  auto const policy = ratelimit::policy::make(settings);
-  if (!policy) {
-    // What is left are bounds that depend on several values.
-    bool const is_log = policy.error() == ratelimit::policy_fault::log_quota_too_large;
-    in.fault(from.place_of(is_log ? "quota" : "burst"),
-             std::string(ratelimit::message(policy.error())));
-    return std::nullopt;
-  }
-  return *policy;
+  return make_limit(in, from, settings, std::move(chosen), choice);
 }
 
 auto read_policy(option_reader& in, section const& from, std::string_view name)
     -> std::optional<policy_config> {
+  std::optional<quota_choice> choice;
   std::optional<ratelimit::calendar_rule> calendar;
-  auto const policy = read_limit(in, from, calendar);
+  auto const policy = read_limit(in, from, choice, calendar);
   auto const form = in.take(from, "partition-key", read_choice);
   auto sources = read_sources(in, from, "partition");
   if (auto const secret = std::ranges::find_if(sources, ratelimit::is_credential);
@@ -133,6 +155,7 @@ auto read_policy(option_reader& in, section const& from, std::string_view name)
                        : *ratelimit::policy::make(
                              {.quota = 1, .window = std::chrono::seconds(1), .burst = {}}),
       .calendar = std::move(calendar),
+      .choice = std::move(choice),
       .partition = ratelimit::partition_rule(std::move(sources),
                                              form == "hashed"  ? partition_key_form::hashed
                                              : form == "plain" ? partition_key_form::plain
@@ -188,11 +211,13 @@ auto read_sources(option_reader& in, section const& from, std::string const& key
 void check_principal(option_reader& in, yaml_place place, std::string_view key,
                      std::span<ratelimit::partition_source const> sources,
                      route_config const& route) {
-  bool const asks = std::ranges::any_of(sources, [](auto const& source) {
-    return source.kind == ratelimit::partition_source_kind::principal;
-  });
+  bool const asks =
+      std::ranges::any_of(sources, [](auto const& source) { return needs_principal(source.kind); });
   if (asks && !route.auth) {
-    in.fault(place, std::string(key) + ": \"principal\" needs \"auth\" on the route");
+    auto const found = std::ranges::find_if(
+        sources, [](auto const& source) { return needs_principal(source.kind); });
+    in.fault(place,
+             std::string(key) + ": " + shown(to_string(*found)) + " needs \"auth\" on the route");
   }
 }
 

@@ -40,6 +40,26 @@ auto name_of(request_match const& match) -> std::string {
   return name;
 }
 
+/// The quota of a caller with that plan.
+auto quota_of_plan(policy_config const& policy, std::string_view plan) -> std::int64_t {
+  return policy.choice ? policy.choice->quota_for(plan, policy.policy.quota())
+                       : policy.policy.quota();
+}
+
+/// The most that a request can cost for the caller with the largest quota.
+auto largest_cost_of(policy_config const& limit) -> std::int64_t {
+  return limit.choice
+             ? limit.choice->policy_with(limit.policy, limit.choice->largest(limit.policy.quota()))
+                   .cost_max()
+             : limit.policy.cost_max();
+}
+
+/// The same for the one with the smallest, of those that are let in at all.
+auto smallest_cost_of(policy_config const& limit) -> std::int64_t {
+  return limit.choice->policy_with(limit.policy, limit.choice->smallest(limit.policy.quota()))
+      .cost_max();
+}
+
 void take_written(yaml_node const& given, std::string& text) {
   text = given.written == nullptr ? std::move(text) : *given.written;
 }
@@ -166,27 +186,43 @@ void read_target(option_reader& in, section const& from, name_table const& upstr
   }
 }
 
-auto read_auth(option_reader& in, section const& from, route_config const& route) -> auth_config {
-  auth_config auth;
-  auth.tokens =
-      read_tokens(in, from, "bearer-tokens",
-                  "empty list: every request would be refused (expected at least one token)");
-  if (route.service != route_service::scim) {
-    for (auto const* const item : in.items_at(from, "bearer-tokens")) {
-      for (auto const& [key, value] : item->members) {
-        if (key->text == "tenant") {
-          in.fault(key->place, "tenant: only for \"service: scim\"");
-        }
+/// Two policies of one route that some caller sees with the same quota, which is all that draft-07
+/// shows of them.
+void check_told_apart(option_reader& in, yaml_node const& item, config const& made,
+                      route_config const& route, std::size_t position) {
+  auto const& limit = made.policies[position];
+  auto const by_attribute = [](policy_config const& policy) {
+    return policy.choice && policy.choice->by.kind == ratelimit::partition_source_kind::attribute;
+  };
+  for (auto const other_position : route.limits) {
+    auto const& other = made.policies[other_position];
+    if (other.shadow || other.policy.unit() == ratelimit::quota_unit::concurrent_requests) {
+      continue;
+    }
+    std::set<std::string_view> plans = {""};
+    for (auto const* const each : {&limit, &other}) {
+      for (auto const& named :
+           each->choice ? each->choice->plans : std::vector<quota_choice::named>()) {
+        plans.insert(named.plan);
       }
     }
+    bool const are_alike = std::ranges::any_of(plans, [&](std::string_view plan) {
+      return quota_of_plan(limit, plan) == quota_of_plan(other, plan);
+    });
+    if (are_alike || by_attribute(limit) || by_attribute(other)) {
+      in.fault(item.place,
+               "limits: " + shown(written_text(item)) + (are_alike ? " has" : " may have") +
+                   " the same quota as " + shown(other.name) +
+                   ", which clients cannot tell apart in draft-07 (expected different quotas, or "
+                   "fields: {ratelimit: draft-09})");
+      return;
+    }
   }
-  return auth;
 }
 
 void read_limits(option_reader& in, section const& from, name_table const& policies,
                  config const& made, route_config& route) {
   std::set<std::string_view> seen;
-  std::map<std::int64_t, std::string_view> quotas;  // that draft-07 would show
   for (auto const* const item : in.items_at(from, "limits")) {
     if (!in.take_node(from.rule("limits"), *item, read_name)) {
       continue;
@@ -206,17 +242,15 @@ void read_limits(option_reader& in, section const& from, name_table const& polic
     }
     auto const& limit = made.policies[*position];
     check_principal(in, item->place, "limits", limit.partition.sources(), route);
+    if (limit.choice && !route.auth) {
+      in.warn(item->place, "limits: " + shown(written_text(*item)) + " has its quota by " +
+                               to_string(limit.choice->by) +
+                               ", and the route has no \"auth\": every request gets the default");
+    }
     bool const in_fields =
         !limit.shadow && limit.policy.unit() != ratelimit::quota_unit::concurrent_requests;
     if (made.fields.ratelimit == ratelimit::draft::draft_07 && in_fields) {
-      auto const [other, fresh] = quotas.try_emplace(limit.policy.quota(), limit.name);
-      if (!fresh) {
-        in.fault(item->place,
-                 "limits: " + shown(written_text(*item)) + " has the same quota as " +
-                     shown(other->second) +
-                     ", which clients cannot tell apart in draft-07 (expected different quotas, or "
-                     "fields: {ratelimit: draft-09})");
-      }
+      check_told_apart(in, *item, made, route, *position);
     }
     route.limits.push_back(*position);
   }
@@ -227,10 +261,15 @@ auto read_cost(option_reader& in, option const& rule, yaml_node const& node, con
   auto const cost = in.take_node(rule, node, read_integer).value_or(0);
   for (auto const position : route.limits) {
     auto const& limit = made.policies[position];
-    if (limit.policy.unit() == ratelimit::quota_unit::requests && cost > limit.policy.cost_max()) {
+    if (limit.policy.unit() == ratelimit::quota_unit::requests && cost > largest_cost_of(limit)) {
       in.fault(node.place, "cost: " + written_text(node) + " is more than policy " +
                                shown(limit.name) + " can ever admit (expected at most " +
-                               std::to_string(limit.policy.cost_max()) + ")");
+                               std::to_string(largest_cost_of(limit)) + ")");
+    } else if (limit.policy.unit() == ratelimit::quota_unit::requests && limit.choice &&
+               cost > smallest_cost_of(limit)) {
+      in.warn(node.place, "cost: " + written_text(node) + " is more than policy " +
+                              shown(limit.name) + " can ever admit for some callers (" +
+                              std::to_string(smallest_cost_of(limit)) + ")");
     }
   }
   return cost;
@@ -301,7 +340,7 @@ auto read_route(option_reader& in, section const& from, known_names const& known
   }
   read_target(in, from, known.upstreams, route);
   if (from.has("auth")) {
-    route.auth = read_auth(in, in.open_at(from, "auth"), route);
+    route.auth = read_auth(in, in.open_at(from, "auth"), made, route);
   }
   read_upgrade(in, from, route);
   read_scim(in, from, made, route);

@@ -116,8 +116,10 @@ inline constexpr text_kind<text, read_method> method{"a method in upper case, e.
                                                      "^[^a-z ]+$"};
 inline constexpr text_kind<text, read_host> host{"a host without a port, e.g. api.example.com"};
 inline constexpr text_kind<text, read_source> source{
-    "client-ip, header:NAME, query:NAME, cookie:NAME, method, host, path, route or principal",
-    "^(client-ip|method|host|path|route|principal|(header|query|cookie):.+)$"};
+    "client-ip, header:NAME, query:NAME, cookie:NAME, method, host, path, route, principal, plan "
+    "or "
+    "attribute:NAME",
+    "^(client-ip|method|host|path|route|principal|plan|(header|query|cookie|attribute):.+)$"};
 inline constexpr text_kind<text, read_pointer> pointer{"a JSON pointer, e.g. /order/id",
                                                        "^(/.*)?$"};
 inline constexpr text_kind<text, read_reference> reference{

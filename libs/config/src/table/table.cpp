@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of options: what is written where, in the order of the reference.
+#include "table/auth_rows.hpp"
 #include "table/edge_rows.hpp"
 #include "table/idempotency_rows.hpp"
 #include "table/rows.hpp"
@@ -132,14 +133,19 @@ constexpr auto rows_until_upstreams = std::to_array<option>({
                                      "Where users and groups of `service: scim` are kept."),
 });
 
-constexpr auto rows_until_match = std::to_array<option>({
+constexpr auto rows_until_choice = std::to_array<option>({
     row("policies", mapping().named(),
         "Quotas, by name. Routes refer to these names in `limits`. Clients see the name in the "
         "RateLimit headers; it is printable ASCII."),
-    row("policies.quota", quota("", 1, fifteen_digits).required(),
+    row("policies.quota",
+        quota("", 1, fifteen_digits).with(&option::form, option_form::one_or_choice).required(),
         "How many units a client may use in one `window`; with `unit: concurrent-requests`, how "
         "many requests at the same time. For `unit: content-bytes` a size such as `10MiB` is "
-        "allowed."),
+        "allowed. A mapping gives each plan a quota of its own: `{by: plan, free: 100, pro: 5000, "
+        "default: 100}`. A quota of 0 refuses."),
+});
+
+constexpr auto rows_until_routes = std::to_array<option>({
     row("policies.window", duration("", second, 366 * day).left_out("required"),
         "The time after which the quota is available again, in whole seconds. Required, except for "
         "`unit: concurrent-requests`, which has no window. With `algorithm: fixed` also a mapping: "
@@ -248,23 +254,6 @@ constexpr auto rows_until_idempotency = std::to_array<option>({
 });
 
 constexpr auto rows_until_scim = std::to_array<option>({
-    row("routes.auth", mapping().left_out("open to every client"),
-        "Require a bearer token. A request without a valid one gets 401. The name of its token is "
-        "the `principal`, which limits and keys can use."),
-    row("routes.auth.bearer-tokens", mapping().list().required(),
-        "The tokens that may use the route, as digests."),
-    field<&bearer_token::name>(
-        "routes.auth.bearer-tokens.name", name().required(),
-        "The name of the token: the `principal` in `partition`, `scope` and logs."),
-    row("routes.auth.bearer-tokens.sha256", digest().required(),
-        "The SHA-256 digest of the token, which `printf %s TOKEN | sha256sum` prints. The token "
-        "itself is never in the file."),
-    field<&bearer_token::tenant>(
-        "routes.auth.bearer-tokens.tenant", name("default"),
-        "With `service: scim`: the tenant whose users and groups the token sees."),
-    field<&bearer_token::read_only>(
-        "routes.auth.bearer-tokens.read-only", boolean("false"),
-        "The token may only read: methods other than GET, HEAD and OPTIONS get 403."),
     row("routes.upgrade", choice("", "websocket").one_or_list().left_out("none"),
         "For a route with `upstream`. `websocket`: a client may open a WebSocket, by `Upgrade` "
         "over HTTP/1.1 and by extended CONNECT over HTTP/2 (RFC 8441), and bytes pass in both "
@@ -281,12 +270,8 @@ constexpr auto rows_until_scim = std::to_array<option>({
 });
 
 constexpr auto rows_to_the_end = std::to_array<option>({
-    later("routes.auth.api-keys", "API keys in headers or the query."),
     later("routes.auth.jwt", "JSON Web Tokens."),
     later("routes.auth.forward", "Ask another service who may pass."),
-    later("routes.auth.optional", "Let requests without credentials pass."),
-    later("routes.auth.pass", "Tell the upstream who asks."),
-    later("routes.auth.forward-credentials", "Send credentials to the upstream."),
     later("routes.usage", "Count units that responses tell."),
 
     field<&config::fields>("fields", mapping(), "The headers about quotas in responses."),
@@ -376,7 +361,9 @@ constexpr auto rows_to_the_end = std::to_array<option>({
         "Also log the query of requests. Queries may contain secrets."),
     later("access-log.fields", "Which members a line has."),
 
-    later("consumers", "Who may ask, with keys and a plan for each."),
+});
+
+constexpr auto last_rows = std::to_array<option>({
     later("tracing", "Traces by OpenTelemetry."),
     later("request-id", "A name for each request."),
     row("include", file_pattern().one_or_list().left_out("no other files"),
@@ -396,9 +383,10 @@ constexpr auto joined(std::array<option, Sizes> const&... parts) {
 }
 
 constexpr auto table =
-    joined(rows_until_upstreams, tables::upstream_rows, rows_until_match, tables::match_rows,
-           rows_until_idempotency, tables::idempotency_rows, rows_until_scim, tables::scim_rows,
-           tables::edge_rows, rows_to_the_end);
+    joined(rows_until_upstreams, tables::upstream_rows, rows_until_choice, tables::choice_rows,
+           rows_until_routes, tables::match_rows, rows_until_idempotency, tables::idempotency_rows,
+           tables::auth_rows, rows_until_scim, tables::scim_rows, tables::edge_rows,
+           rows_to_the_end, tables::consumer_rows, last_rows);
 
 }  // namespace
 

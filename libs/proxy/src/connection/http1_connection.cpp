@@ -2,6 +2,7 @@
 #include "connection/http1_connection.hpp"
 
 #include "connection/http2_connection.hpp"
+#include "request/caller.hpp"
 #include "request/reply_edits.hpp"
 
 #include <new>
@@ -198,7 +199,8 @@ auto http1_connection::take_head(std::string_view& bytes) -> bool {
 
 auto http1_connection::take_body(std::string_view& bytes) -> bool {
   std::string rewritten;
-  auto const passed = body_.pass(bytes, rewritten);
+  auto const passed =
+      body_.pass(bytes, rewritten, {.left_out = dropped_trailers_of(exchange_->context())});
   if (passed.state == wire::body_state::refused) {
     respond_to_malformed(400);
     return false;

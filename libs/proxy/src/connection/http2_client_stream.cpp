@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection/http2_client_stream.hpp"
 
+#include "request/caller.hpp"
 #include "request/reply_edits.hpp"
 #include "request/websocket_handshake.hpp"
 
@@ -29,6 +30,21 @@ constexpr std::size_t waiting_octets_max = 64 * 1024;
   lines.remove_prefix(lines.find("\r\n") + 2);
   lines.remove_suffix(2);
   return lines;
+}
+
+/// Appends complete lines but for those with one of these names.
+void append_trailers(std::string& out, std::string_view lines, std::span<std::string const> names) {
+  if (names.empty()) {
+    out.append(lines);
+    return;
+  }
+  while (!lines.empty()) {
+    auto const line = lines.substr(0, std::min(lines.find("\r\n") + 2, lines.size()));
+    if (!wire::is_trailer_of(line.substr(0, line.find(':')), names)) {
+      out.append(line);
+    }
+    lines.remove_prefix(line.size());
+  }
 }
 
 }  // namespace
@@ -90,8 +106,9 @@ void http2_client_stream::take_end(std::string_view trailers) {
     return;
   }
   auto& out = connection_.worker_.http2_text;
-  out.clear();
-  wire::append_parts(out, wire::last_chunk, trailers, "\r\n");
+  out.assign(wire::last_chunk);
+  append_trailers(out, trailers, dropped_trailers_of(exchange_->context()));
+  out.append("\r\n");
   exchange_->body(out, 0, true);
 }
 

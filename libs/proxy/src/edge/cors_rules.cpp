@@ -81,6 +81,11 @@ void add_sources(std::vector<std::string>& names,
     return settings.cors->headers;
   }
   std::vector<std::string> names(usual_headers.begin(), usual_headers.end());
+  for (auto const& place : settings.auth ? settings.auth->api_keys : std::vector<key_place>()) {
+    if (place.kind == key_place::place_kind::header) {
+      add_name(names, place.name);
+    }
+  }
   for (auto const& wanted : settings.match.headers) {
     add_name(names, wanted.name);
   }

@@ -2,6 +2,7 @@
 #include "observe/access_log_line.hpp"
 
 #include <tidegate/json/string.hpp>
+#include <tidegate/proxy/auth_fields.hpp>
 
 #include <charconv>
 #include <tidegate/http/date.hpp>
@@ -65,15 +66,22 @@ void append_log_client(std::string& out, std::chrono::system_clock::time_point t
   out.append(R"(","protocol":")").append(protocol).append("\"");
 }
 
-void append_log_request(std::string& out, wire::request_head const& request, bool query) {
+void append_log_request(std::string& out, wire::request_head const& request, bool query,
+                        std::vector<std::string> const& secret) {
   out.append(R"(,"method":)");
   append_text(out, request.method_text());
   append_text_or_null(out, R"(,"host":)", request.authority());
   out.append(R"(,"path":)");
   append_text(out, request.path());
   if (query) {
-    append_text_or_null(out, R"(,"query":)",
-                        request.query().empty() ? "" : request.query().substr(1));
+    std::string shown;
+    auto text = request.query();
+    if (has_parameter_of(text.substr(std::min<std::size_t>(1, text.size())), secret)) {
+      shown = text;
+      remove_parameters(shown, secret);
+      text = shown;
+    }
+    append_text_or_null(out, R"(,"query":)", text.empty() ? "" : text.substr(1));
   }
   append_text_or_null(out, R"(,"user_agent":)", request.value_of(wire::known_field::user_agent));
 }

@@ -21,8 +21,10 @@ void append_log_time(std::string& out, std::chrono::system_clock::time_point tim
 /// When, who and by which protocol; begins the object.
 void append_log_client(std::string& out, std::chrono::system_clock::time_point time,
                        http::ip_address const& client, std::string_view protocol);
-/// What was asked for. `query` only when it is wanted: it may hold secrets.
-void append_log_request(std::string& out, wire::request_head const& request, bool query);
+/// What was asked for. `query` only when it is wanted: it may hold secrets. Parameters that are
+/// named in `secret` are left out of it.
+void append_log_request(std::string& out, wire::request_head const& request, bool query,
+                        std::vector<std::string> const& secret = {});
 /// In place of it, when the head of the request could not be read.
 void append_log_no_request(std::string& out, bool query);
 /// What policies said; nothing when none was asked. `partitions` are the digests of the partitions

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/exchange_log.hpp"
 
+#include "request/caller.hpp"
+
 namespace tidegate::gateway {
 
 void exchange_log::begin(request_context const& context, http::ip_address const& client,
@@ -9,14 +11,14 @@ void exchange_log::begin(request_context const& context, http::ip_address const&
   key_id_.clear();
   key_outcome_ = {};
   append_log_client(line_, std::chrono::system_clock::now(), client, protocol);
-  append_log_request(line_, *context.head, context.active->config.access_log.query);
+  append_log_request(line_, *context.head, context.active->config.access_log.query,
+                     context.active->secret_parameters);
 }
 
 auto exchange_log::finish(request_context const& context, early_answer const& early,
                           std::size_t local_octets) -> std::string const& {
   logged_response response{
-      .principal =
-          context.token != nullptr ? std::string_view(context.token->name) : std::string_view(),
+      .principal = principal_of(context),
       .key_id = key_id_,
       .key_outcome = key_outcome_,
       .status = early.status != 0 ? early.status : context.status,

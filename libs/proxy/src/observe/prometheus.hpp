@@ -4,6 +4,7 @@
 #include "observe/metrics.hpp"
 #include "observe/upstream_reports.hpp"
 
+#include <tidegate/proxy/consumers.hpp>
 #include <tidegate/proxy/control.hpp>
 
 namespace tidegate::gateway {
@@ -47,6 +48,9 @@ void append_names(std::string& out, std::span<name_figures const> names);
 
 /// Until when the certificates of listeners are good, in the same format.
 void append_certificates(std::string& out, active_config const& active);
+
+/// Who may ask, and whether their file could be read; nothing where there are no consumers.
+void append_consumers(std::string& out, consumer_figures const& consumers);
 
 /// How the stores are, in the same format.
 void append_stores(std::string& out, std::span<store_figures const> stores);

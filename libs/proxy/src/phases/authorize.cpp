@@ -20,6 +20,9 @@ auto is_authorized(request_context const& context) -> bool {
   if (context.token != nullptr) {
     return is_safe(context.method) || is_scim || !context.token->read_only;
   }
+  if (context.consumer != nullptr || context.credential == shown_credential::anonymous) {
+    return true;
+  }
   // How to authenticate is told to all clients (RFC 7643, section 5).
   return is_scim && is_safe(context.method) && path_below_base(context) == "/ServiceProviderConfig";
 }
@@ -31,18 +34,36 @@ auto auth_refusal_of(request_context const& context) -> auth_refusal {
             .title = "Forbidden",
             .detail = "This token is read-only."};
   }
-  if (context.head->has(wire::known_field::authorization)) {
+  auto const& auth = *context.route_settings().settings->auth;
+  bool const has_keys = !auth.api_keys.empty();
+  constexpr std::string_view wrong = R"(Bearer realm="tidegate", error="invalid_token")";
+  constexpr std::string_view missing = R"(Bearer realm="tidegate")";
+  if (context.credential == shown_credential::wrong && has_keys) {
+    return {.status = 401,
+            .reason = "credential-unknown",
+            .title = "Unauthorized",
+            .detail = "The credential of the request is not valid.",
+            .challenge = wrong};
+  }
+  if (context.credential == shown_credential::wrong) {
     return {.status = 401,
             .reason = "token-unknown",
             .title = "Unauthorized",
             .detail = "The bearer token of the request is not valid.",
-            .challenge = "Bearer error=\"invalid_token\""};
+            .challenge = wrong};
+  }
+  if (has_keys) {
+    return {.status = 401,
+            .reason = "credential-missing",
+            .title = "Unauthorized",
+            .detail = "The request needs an API key or a token.",
+            .challenge = missing};
   }
   return {.status = 401,
           .reason = "token-missing",
           .title = "Unauthorized",
           .detail = "The request needs a bearer token.",
-          .challenge = "Bearer"};
+          .challenge = missing};
 }
 
 auto refuse_unauthorized(request_context const& context, reply_texts texts) -> local_reply {

@@ -244,7 +244,8 @@ void exchange::ask_quotas() {
   auto& asked = *question_;
   asked.owner = this;
   asked.asked_at = worker_.loop.now();
-  asked.charges_count = quota_.copy_charges(context_, asked.partitions, asked.charges);
+  asked.charges_count =
+      quota_.copy_charges(context_, asked.partitions, asked.policies, asked.charges);
   if (!keyed_) {  // which has what it needs of the head
     held_ = std::make_unique<held_request>(*context_.head, context_.path);
     context_.head = &held_->head.head();

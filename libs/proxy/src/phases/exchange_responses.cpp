@@ -366,6 +366,7 @@ auto exchange::close(std::size_t local_octets) -> client_stream* {
     log_.reset();
   }
   context_.terms.cors = {};  // it is of the configuration that is released
+  context_.consumer.reset();
   bridge_.reset();
   scim_.reset();
   held_.reset();

@@ -2,6 +2,7 @@
 #include "phases/quota.hpp"
 
 #include "observe/access_log_line.hpp"
+#include "request/caller.hpp"
 #include "services/wall_clock.hpp"
 
 #include <tidegate/proxy/partition_key.hpp>
@@ -29,17 +30,31 @@ using ratelimit::quota_unit;
   return 1.0 / static_cast<double>(service.store->status().gateways);
 }
 
+/// Has limits decided by the quota that an attribute of the caller says.
+void use_own_quotas(request_context const& context, std::span<store::charge> charges,
+                    other_quotas& others) {
+  std::span const limits = context.route_settings().limits;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    auto const& policy = *limits[i].policy;
+    if (!policy.choice || policy.choice->by.kind != ratelimit::partition_source_kind::attribute) {
+      continue;
+    }
+    auto const usual = policy.policy.quota();
+    auto const quota =
+        policy.choice->quota_for(attribute_of(context, policy.choice->by.name), usual);
+    if (quota != usual) {
+      others.use(charges[i], i, policy.choice->policy_with(policy.policy, quota));
+    }
+  }
+}
+
 /// Has windows of a calendar decided by the one that it is now.
 void use_calendars(std::span<limit const> limits, std::span<store::charge> charges,
-                   std::unique_ptr<overridden_policies>& changed, instant now) {
-  if (!changed) {
-    changed = std::make_unique<overridden_policies>();
-  }
+                   other_quotas& others, instant now) {
   auto const wall = wall_clock_now();
   for (std::size_t i = 0; i < limits.size(); ++i) {
     if (auto const& rule = limits[i].policy->calendar) {
-      (*changed)[i] = ratelimit::in_window_of(*charges[i].policy, *rule, now, wall);
-      charges[i].policy = &*(*changed)[i];
+      others.use(charges[i], i, ratelimit::in_window_of(*charges[i].policy, *rule, now, wall));
     }
   }
 }
@@ -89,12 +104,15 @@ auto quota_phase::find_charges(request_context const& context, quota_service& se
                    std::string_view(partitions_).substr(begin, ends[of] - begin), 1,
                    !limits[i].policy->shadow};
   }
-  overrides_.reset();
+  others_.are_used = false;
+  if (context.route_settings().has_own_quotas) {
+    use_own_quotas(context, charges_, others_);
+  }
   if (service.overrides.any()) [[unlikely]] {
     use_overrides(context, service, now);
   }
   if (context.route_settings().has_calendar) [[unlikely]] {
-    use_calendars(limits, charges_, overrides_, now);
+    use_calendars(limits, charges_, others_, now);
   }
   find_costs(context);
   return true;
@@ -112,11 +130,7 @@ void quota_phase::use_overrides(request_context const& context, quota_service& s
     if (!other) {
       continue;
     }
-    if (!overrides_) {
-      overrides_ = std::make_unique<overridden_policies>();
-    }
-    (*overrides_)[i] = *other;
-    charge.policy = &*(*overrides_)[i];
+    others_.use(charge, i, *other);
   }
 }
 
@@ -146,20 +160,27 @@ void quota_phase::charge_replay(request_context const& context, std::int64_t cos
   std::span const limits = context.route_settings().limits;
   for (std::size_t i = 0; i < limits.size(); ++i) {
     bool const counts = limits[i].policy->policy.unit() == quota_unit::requests;
-    charges_[i].cost = counts ? std::min(cost, limits[i].policy->policy.cost_max()) : 0;
+    charges_[i].cost = counts ? std::min(cost, charges_[i].policy->cost_max()) : 0;
   }
 }
 
 auto quota_phase::copy_charges(request_context const& context, std::string& partitions,
+                               std::unique_ptr<overridden_policies>& policies,
                                std::span<store::shared_charge, limits_max> out) const
     -> std::size_t {
   partitions = partitions_;
+  if (others_.are_used) {
+    policies = std::make_unique<overridden_policies>(*others_.policies);
+  }
   auto const count = context.route_settings().limits.size();
   for (std::size_t i = 0; i < count; ++i) {
     out[i] = shared_charge_of(context.route_settings().limits[i], charges_[i]);
     auto& partition = out[i].local.partition;
     auto const at = static_cast<std::size_t>(partition.data() - partitions_.data());
     partition = std::string_view(partitions).substr(at, partition.size());
+    if (policies && out[i].local.policy == &*(*others_.policies)[i]) {
+      out[i].local.policy = &*(*policies)[i];
+    }
   }
   return count;
 }
@@ -233,7 +254,7 @@ auto quota_phase::decide_without_store(request_context const& context, quota_ser
     auto const& policy = *limits[i].policy;
     results_[i] = {};
     results_[i].decision.admitted = true;
-    results_[i].decision.left = {policy.policy.quota(), charges_[i].policy->window()};
+    results_[i].decision.left = {charges_[i].policy->quota(), charges_[i].policy->window()};
     switch (policy.on_store_failure) {
       case store_failure::allow: break;
       case store_failure::deny:
@@ -470,7 +491,7 @@ void quota_phase::append_fields(std::string& out, request_context const& context
   }
   quota_fields::appended_to response{
       .upstream = upstream, .status = status, .has_resets = has_resets};
-  if (overrides_) [[unlikely]] {
+  if (others_.are_used) [[unlikely]] {
     response.overridden = charges_;
   }
   fields_.append(out, context, response, service.metrics, service.values.lines);
@@ -540,7 +561,9 @@ auto quota_phase::detach_charges(request_context const& context) -> std::unique_
       partition = std::string_view(held->partitions).substr(at, partition.size());
     }
   }
-  held->overrides = std::move(overrides_);
+  if (others_.are_used) {
+    held->overrides = std::move(others_.policies);
+  }
   charged_ = false;
   return held;
 }

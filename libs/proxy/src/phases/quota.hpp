@@ -39,8 +39,9 @@ class quota_phase {
   /// The store has answered.
   [[nodiscard]] auto resume(request_context& context, quota_service& service,
                             store::spend_answer const& answer, instant now) -> step;
-  /// Copies the charges, which point into `partitions` then; how many there are.
+  /// Copies the charges, which point into `partitions` and `policies` then; how many there are.
   [[nodiscard]] auto copy_charges(request_context const& context, std::string& partitions,
+                                  std::unique_ptr<overridden_policies>& policies,
                                   std::span<store::shared_charge, limits_max> out) const
       -> std::size_t;
 
@@ -119,9 +120,7 @@ class quota_phase {
   std::string partitions_;  // of all limits, one after the other
   std::array<store::charge, limits_max> charges_;
   std::array<store::charged, limits_max> results_;
-  // With other quotas than those of the policies, or in a window of the calendar; null when no
-  // limit of this request has one.
-  std::unique_ptr<overridden_policies> overrides_;
+  other_quotas others_;
   quota_fields fields_;
 };
 

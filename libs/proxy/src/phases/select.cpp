@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "phases/select.hpp"
 
+#include "phases/auth/authenticate.hpp"
 #include "phases/authorize.hpp"
 #include "phases/describe.hpp"
 #include "phases/edge/cors.hpp"
 #include "phases/scim/bridge.hpp"
 #include "phases/tunnel/upgrade.hpp"
+#include "request/caller.hpp"
 
 #include <tidegate/base/ascii.hpp>
 #include <tidegate/http/field.hpp>
 #include <tidegate/http/path_readings.hpp>
 #include <tidegate/http/query.hpp>
 #include <tidegate/http/target.hpp>
-#include <tidegate/proxy/bearer.hpp>
 #include <tidegate/proxy/route_edge.hpp>
 
 #include <algorithm>
@@ -111,6 +112,31 @@ class head_details final : public request_details {
   return handler::forward;
 }
 
+/// The route with the quotas of who asks.
+[[nodiscard]] auto route_of_caller(request_context const& context) -> worker_route const& {
+  auto const& route = *context.route;
+  // A token that may only read is known.
+  if (context.handler == handler::unauthorized && context.token == nullptr) {
+    return route.refused ? *route.refused : route;
+  }
+  return route.by_plan.empty() ? route : route.of_plan(plan_of(context));
+}
+
+/// Finds out who asks, and what answers them.
+[[nodiscard]] auto choose_handler(request_context& context, worker_config const& config,
+                                  reply_texts texts) -> step {
+  bool const has_auth = context.route_settings().settings->auth.has_value();
+  if (has_auth && authenticate(context, config.consumers, texts, texts.content) != step::next)
+      [[unlikely]] {
+    return step::answered;
+  }
+  context.handler = handler_of(context);
+  if (has_auth) {
+    context.route = &route_of_caller(context);
+  }
+  return step::next;
+}
+
 /// An extended CONNECT is for a WebSocket on a route that has them; nothing else may answer it by
 /// 2xx, which would open a tunnel.
 [[nodiscard]] auto is_taken(request_context const& context) -> bool {
@@ -202,11 +228,7 @@ auto select_route(request_context& context, worker_config const& config, std::st
     return answer(problem_reply(texts, "body-too-large", 413, "Content Too Large",
                                 "The body of the request is larger than allowed."));
   }
-  if (auto const& auth = context.route_settings().settings->auth) {
-    context.token = find_token(auth->tokens, bearer_token_of(request));
-  }
-  context.handler = handler_of(context);
-  return step::next;
+  return choose_handler(context, config, texts);
 }
 
 }  // namespace tidegate::gateway

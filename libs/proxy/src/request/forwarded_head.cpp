@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "request/forwarded_head.hpp"
 
+#include "request/caller.hpp"
 #include "request/request_fields.hpp"
 
+#include <tidegate/proxy/auth_fields.hpp>
+#include <tidegate/proxy/bearer.hpp>
 #include <tidegate/proxy/route_edge.hpp>
 #include <tidegate/wire/http1_write.hpp>
 
@@ -86,6 +89,13 @@ void append_forwarding_lines(std::string& lines, request_context const& context,
   }
 }
 
+/// Whether the key of a request may be a bearer; else all of Authorization is.
+[[nodiscard]] auto has_bearer_place(auth_config const& auth) -> bool {
+  return std::ranges::any_of(auth.api_keys, [](key_place const& place) {
+    return place.kind == key_place::place_kind::bearer;
+  });
+}
+
 /// The target that the upstream sees: the rewritten path, and the query of `wanted` or of the
 /// request. A path that cannot be rewritten was refused before.
 [[nodiscard]] auto rewritten_target(path_rewrite const& rewrite, request_context const& context,
@@ -97,6 +107,38 @@ void append_forwarding_lines(std::string& lines, request_context const& context,
   auto const query = wanted.empty() ? context.head->query()
                                     : wanted.substr(std::min(wanted.find('?'), wanted.size()));
   return room.append(query);
+}
+
+/// What `auth` of the route adds and takes away.
+void apply_auth(wire::request_forwarding& how, std::string& lines, request_context const& context,
+                std::string& room) {
+  auto const& route = context.route_settings();
+  auto const& auth = *route.auth;
+  auto const& request = *context.head;
+  how.drop |= auth.dropped;
+  how.drop_names = auth.dropped_names;
+  if (auth.drops_authorization ||
+      (auth.drops_bearer_keys && context.token == nullptr &&
+       (!bearer_token_of(request).empty() || !has_bearer_place(*route.settings->auth)))) {
+    how.drop.insert(known_field::authorization);
+  }
+  for (auto const& each : auth.passed) {
+    if (auto const value = value_of_caller(each.source, context); !value.empty()) {
+      wire::append_parts(lines, std::string_view(each.field), ": ", value, "\r\n");
+    }
+  }
+  auto const target = how.target.empty() ? request.target() : how.target;
+  auto const query = target.substr(std::min(target.find('?'), target.size()));
+  if (query.empty() || !has_parameter_of(query.substr(1), auth.parameters)) {
+    return;
+  }
+  if (how.target.empty()) {
+    room.assign(request.path()).append(request.query());
+  } else if (how.target.data() != room.data()) {
+    room.assign(how.target);
+  }
+  remove_parameters(room, auth.parameters);
+  how.target = room;
 }
 
 }  // namespace
@@ -112,8 +154,8 @@ void append_forwarded_head(std::string& out, request_context const& context,
   wire::request_forwarding how;
   how.drop = wanted.drop | forwarding_fields;
   auto const* const edge = context.route_settings().edge.get();
+  auto const* const auth = context.route_settings().auth.get();
   if (edge != nullptr) [[unlikely]] {
-    edge->request.apply(lines, wanted.drop);
     how.drop |= edge->request.dropped();
     how.drop_names = edge->request.dropped_names();
     how.host = edge->request.host();
@@ -125,6 +167,12 @@ void append_forwarded_head(std::string& out, request_context const& context,
   } else if (context.path.data() != request.path().data()) {  // not as it came
     texts.value.assign(context.path).append(request.query());
     how.target = texts.value;
+  }
+  if (auth != nullptr) {
+    apply_auth(how, lines, context, texts.value);
+  }
+  if (edge != nullptr) [[unlikely]] {
+    edge->request.apply(lines, wanted.drop);  // the last word is the operator's
   }
   if (wanted.upgrade) {
     how.drop |= {known_field::te, known_field::expect};

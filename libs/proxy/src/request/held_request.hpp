@@ -40,6 +40,7 @@ struct quota_question {
   exchange* owner = nullptr;        ///< null when no exchange waits any more
   worker_config* config = nullptr;  ///< whose policies the charges point to
   std::string partitions;           ///< what the charges point into
+  std::unique_ptr<std::array<std::optional<ratelimit::policy>, limits_max>> policies;  ///< the same
   std::array<store::shared_charge, limits_max> charges{};
   std::size_t charges_count = 0;
   instant asked_at{};

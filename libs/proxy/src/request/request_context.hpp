@@ -39,6 +39,14 @@ struct request_terms {
   cors_lines cors{};  ///< of every answer on a route with `cors` but those to preflights
 };
 
+/// What a request shows of who asks, on a route with `auth`.
+enum class shown_credential : std::uint8_t {
+  none,       ///< nothing, or there is no `auth`
+  anonymous,  ///< nothing, and the route lets such requests pass
+  right,
+  wrong,
+};
+
 /// What the phases of a request share. Data only: phases read and write it, and know nothing of
 /// each other.
 struct request_context {
@@ -53,6 +61,9 @@ struct request_context {
   active_config const* active = nullptr;
   worker_route const* route = nullptr;  ///< null when none was found
   bearer_token const* token = nullptr;  ///< who asks, on a route with `auth`
+  /// Who asks by an API key, and what is known of who asks by a token; else null.
+  std::shared_ptr<consumer_config const> consumer{};
+  shown_credential credential = shown_credential::none;
   gateway::handler handler = gateway::handler::forward;
   request_terms terms{};
   std::optional<std::uint64_t> server_hash{};  ///< for an upstream whose servers are chosen by it

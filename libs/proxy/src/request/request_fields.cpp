@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "request/request_fields.hpp"
 
+#include "request/caller.hpp"
+
 #include <tidegate/http/cookie.hpp>
 #include <tidegate/http/path_readings.hpp>
 #include <tidegate/http/query.hpp>
@@ -153,7 +155,8 @@ auto value_of(ratelimit::partition_source const& source, known_field field,
       return room.text;
     case partition_source_kind::route: return context.route_settings().settings->name;
     case partition_source_kind::principal:
-      return context.token != nullptr ? std::string_view(context.token->name) : "";
+    case partition_source_kind::plan:
+    case partition_source_kind::attribute: return value_of_caller(source, context);
   }
   return "";
 }

@@ -3,6 +3,7 @@
 
 #include "observe/access_log.hpp"
 #include "observe/upstream_reports.hpp"
+#include "services/consumer_follower.hpp"
 #include "services/name_resolver.hpp"
 
 #include <tidegate/proxy/control.hpp>
@@ -100,6 +101,7 @@ struct shared_state {
   std::unique_ptr<scim_service> scim;
   /// Null while no route is a bridge; from then on it stays.
   std::unique_ptr<scim::cursor_sealer const> bridge_cursors;
+  std::unique_ptr<consumer_follower> consumers;  ///< null before the start
   std::mutex upgrades_mutex;
   std::set<std::string> upgrades_noted;  ///< by route
 };

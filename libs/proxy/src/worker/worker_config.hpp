@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tidegate/proxy/active_config.hpp>
+#include <tidegate/proxy/consumers.hpp>
 
 namespace tidegate::gateway {
 
@@ -21,6 +22,8 @@ struct worker_config {
   std::shared_ptr<active_config const> active;
   std::vector<std::unique_ptr<idle_connections>> pools;  // one for each upstream
   std::vector<worker_route> routes;
+  /// Those of the last content of their file; counted by this thread alone.
+  std::shared_ptr<consumer_index const> consumers = std::make_shared<consumer_index const>();
   std::size_t users = 0;  // exchanges under way
   bool retired = false;   // a newer one has taken its place
 };

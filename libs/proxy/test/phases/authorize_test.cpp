@@ -28,6 +28,9 @@ enum class who : std::uint8_t { stranger, reader, writer };
   auto context = with.ask(method + " " + path + " HTTP/1.1\r\nHost: h\r\n" + lines + "\r\n");
   auto const& tokens = with.settings().config.routes[0].auth->tokens;
   context.token = asks == who::stranger ? nullptr : &tokens[asks == who::writer ? 0 : 1];
+  context.credential = asks != who::stranger       ? shown_credential::right
+                       : lines.contains("Bearer ") ? shown_credential::wrong
+                                                   : shown_credential::none;
   return context;
 }
 
@@ -96,11 +99,11 @@ TEST(proxy_authorize, says_why_it_refuses) {
   };
   phase_fixture with(route_with("echo"));
   for (auto const& [asks, lines, status, reason, challenge] : std::vector<row>{
-           {who::stranger, "", 401, "token-missing", "Bearer"},
+           {who::stranger, "", 401, "token-missing", R"(Bearer realm="tidegate")"},
            {who::stranger, "Authorization: Bearer x\r\n", 401, "token-unknown",
-            "Bearer error=\"invalid_token\""},
-           {who::stranger, "Authorization: Basic x\r\n", 401, "token-unknown",
-            "Bearer error=\"invalid_token\""},
+            R"(Bearer realm="tidegate", error="invalid_token")"},
+           {who::stranger, "Authorization: Basic x\r\n", 401, "token-missing",
+            R"(Bearer realm="tidegate")"},
            {who::reader, "Authorization: Bearer beta\r\n", 403, "token-read-only", ""},
        }) {
     auto const context = ask_as(with, asks, "POST", "/scim/v2/Users", lines);

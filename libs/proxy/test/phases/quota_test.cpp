@@ -198,8 +198,9 @@ TEST_F(gateway_quota_phase, decides_by_the_quota_that_an_operator_gave_a_partiti
   EXPECT_EQ(enter(with), step::next);
   EXPECT_EQ(enter(with), step::answered);
   std::string partitions;
+  std::unique_ptr<overridden_policies> policies;
   std::array<store::shared_charge, limits_max> charges;
-  ASSERT_EQ(phase_.copy_charges(context_, partitions, charges), 1);
+  ASSERT_EQ(phase_.copy_charges(context_, partitions, policies, charges), 1);
   auto const partition = std::string(charges[0].local.partition);
   ASSERT_TRUE(with.overrides.set({0, partition, 9, with.now + 1h}));
   EXPECT_EQ(enter(with), step::next);
@@ -228,8 +229,9 @@ TEST_F(gateway_quota_phase, is_suspended_until_the_store_has_answered) {
   ASSERT_EQ(enter(with), step::suspended);
   EXPECT_EQ(with.metrics.quota_store_asked.value(), 1U);
   std::string partitions;
+  std::unique_ptr<overridden_policies> policies;
   std::array<store::shared_charge, limits_max> charges;
-  ASSERT_EQ(phase_.copy_charges(context_, partitions, charges), 1U);
+  ASSERT_EQ(phase_.copy_charges(context_, partitions, policies, charges), 1U);
   EXPECT_EQ(charges[0].policy_name, "p");
   EXPECT_EQ(charges[0].local.partition.data(), partitions.data());
 

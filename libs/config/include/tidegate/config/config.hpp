@@ -8,6 +8,7 @@
 #include <tidegate/balance/retry.hpp>
 #include <tidegate/base/result.hpp>
 #include <tidegate/base/sha256.hpp>
+#include <tidegate/config/consumers.hpp>
 #include <tidegate/config/edge.hpp>
 #include <tidegate/config/hidden_values.hpp>
 #include <tidegate/config/log_level.hpp>
@@ -149,6 +150,7 @@ struct policy_config {
   std::string name;                                  ///< printable ASCII: clients see it
   ratelimit::policy policy;                          ///< quota, window, unit, algorithm, burst
   std::optional<ratelimit::calendar_rule> calendar;  ///< with `window: {calendar: ...}`
+  std::optional<quota_choice> choice{};  ///< `quota: {by: …}`; the default is that of `policy`
   ratelimit::partition_rule partition;
   ratelimit::advertisement advertisement;  ///< `max-advertised-rate` and `jitter`
   bool shadow = false;                     ///< counted, never refuses and not in the fields
@@ -190,7 +192,12 @@ struct bearer_token {
 
 /// `routes[].auth`
 struct auth_config {
-  std::vector<bearer_token> tokens;  ///< at least one
+  std::vector<bearer_token> tokens;
+  std::vector<key_place> api_keys{};  ///< `api-keys.in`; tokens or these are there
+  bool optional = false;              ///< who shows nothing passes
+  /// Whether the upstream gets credentials; missing: tokens, and no API keys.
+  std::optional<bool> forward_credentials{};
+  std::vector<passed_field> pass{};
   auto operator==(auth_config const&) const -> bool = default;
 };
 
@@ -376,6 +383,7 @@ struct config {
   /// TLS, or 443. 0: the one that the system chose for it.
   std::uint16_t https_port = 443;
   http_config http;
+  consumers_config consumers;
   std::chrono::nanoseconds drain_delay{0};    ///< from SIGTERM until listeners close
   std::chrono::nanoseconds drain_timeout{0};  ///< from then on, for what is under way
   access_log_config access_log;
@@ -412,6 +420,11 @@ inline constexpr std::size_t config_octets_max = 64 * 1024 * 1024;
 /// The same without variables and files.
 [[nodiscard]] auto parse_config(std::string_view text, std::string_view file_name)
     -> result<config, std::vector<config_fault>>;
+
+/// Reads the YAML of a file of consumers, which is the mapping from their names. `file_name` is for
+/// the faults.
+[[nodiscard]] auto parse_consumers(std::string_view text, std::string_view file_name)
+    -> result<std::vector<consumer_config>, std::vector<config_fault>>;
 
 /// The flags of `tidegate serve` that stand for a configuration file.
 struct serve_flags {

@@ -15,10 +15,12 @@
 namespace tidegate::gateway {
 
 /// Whether requests that lack a source of that kind lack an owner of their keys. Every request has
-/// an address, a method, a host, a path and a route, so these tell no client from another.
+/// an address, a method, a host, a path and a route, so these tell no client from another,
+/// and a plan has many.
 [[nodiscard]] inline auto names_client(ratelimit::partition_source_kind kind) -> bool {
   using enum ratelimit::partition_source_kind;
-  return kind == header || kind == query || kind == cookie || kind == principal;
+  return kind == header || kind == query || kind == cookie || kind == principal ||
+         kind == attribute;
 }
 
 /// Appends the value of one source of `idempotency.scope` to the text of a scope, with its length,

@@ -14,6 +14,8 @@ namespace tidegate::gateway {
 
 class upstream_pool;
 struct policy_metrics;
+struct auth_fields;
+class consumer_index;
 struct route_edge;
 struct route_metrics;
 
@@ -47,6 +49,8 @@ struct limit {
   std::string problem_head;
 };
 
+struct route_variant;
+
 struct route {
   route_config const* settings = nullptr;
   cost_table costs;
@@ -60,16 +64,30 @@ struct route {
   std::vector<std::string> other_names;
   /// What an upstream says of its own limits and we say in its place; nothing where we say nothing.
   wire::field_set fields_made_anew;
-  bool gives_back = false;     ///< a charge may have to be corrected after the response
-  bool tells_keys = false;     ///< a policy has a partition key that clients see
-  bool watches_abuse = false;  ///< a policy does
-  bool has_calendar = false;   ///< a policy has windows of a calendar
+  bool gives_back = false;      ///< a charge may have to be corrected after the response
+  bool has_own_quotas = false;  ///< a caller may have one that only it has
+  bool tells_keys = false;      ///< a policy has a partition key that clients see
+  bool watches_abuse = false;   ///< a policy does
+  bool has_calendar = false;    ///< a policy has windows of a calendar
   /// The path is part of a partition or of the scope of keys: each spelling of it is another one.
   bool tells_paths_apart = false;
   /// Of the sources of `idempotency.scope`, for the digest by which an operator is shown who owns a
   /// key.
   ratelimit::partition_rule key_owner{{}};
-  std::shared_ptr<route_edge const> edge{};  ///< null for most routes
+  std::shared_ptr<route_edge const> edge{};   ///< null for most routes
+  std::shared_ptr<auth_fields const> auth{};  ///< what `auth` changes in requests; null: nothing
+  /// The same route for callers of a plan that some of its policies name.
+  std::vector<route_variant> by_plan{};
+  /// The same for requests that are not let in: with the policies whose partitions need no
+  /// principal. Empty where all of them are so.
+  std::vector<route_variant> refused{};
+};
+
+/// A route with some of its policies, or with other quotas.
+struct route_variant {
+  std::string plan;
+  std::vector<std::unique_ptr<policy_config const>> policies;  ///< that `limits` point to
+  gateway::route route;
 };
 
 /// A route as one thread uses it.
@@ -82,6 +100,19 @@ struct worker_route {
   /// Where upstreams share the requests: the same route with each of them, and how much of
   /// all shares it has together with those before it.
   std::vector<std::pair<std::uint64_t, std::unique_ptr<worker_route const>>> split{};
+  /// Those of `route`, in their order.
+  std::vector<std::unique_ptr<worker_route const>> by_plan{};
+  std::unique_ptr<worker_route const> refused{};
+
+  /// The route for a caller of that plan.
+  [[nodiscard]] auto of_plan(std::string_view plan) const -> worker_route const& {
+    for (std::size_t i = 0; i < by_plan.size(); ++i) {
+      if (route->by_plan[i].plan == plan) {
+        return *by_plan[i];
+      }
+    }
+    return *this;
+  }
 
   /// The route for one request; `randomness` is any number.
   [[nodiscard]] auto chosen_by(std::uint64_t randomness) const -> worker_route const& {
@@ -170,8 +201,11 @@ struct active_config {
   wire::head_limits head_limits;  ///< of requests
   std::string description_json;   ///< of /.well-known/tidegate
   std::string description_html;
-  bool upgrades_websocket = false;  ///< some route does
-  bool has_cors = false;            ///< some route has
+  bool upgrades_websocket = false;                  ///< some route does
+  bool has_cors = false;                            ///< some route has
+  std::shared_ptr<consumer_index const> consumers;  ///< as they were when this was made
+  /// Parameters that have API keys on some route: no log shows them.
+  std::vector<std::string> secret_parameters;
 
   /// Reads certificates. An error is one line for people. Servers that are known by another
   /// configuration stay as they are until `server_set::use`.

@@ -3,6 +3,7 @@
 
 #include <tidegate/proxy/active_config.hpp>
 #include <tidegate/proxy/bearer.hpp>
+#include <tidegate/proxy/consumers.hpp>
 #include <tidegate/proxy/event_log.hpp>
 #include <tidegate/proxy/heavy_hitters.hpp>
 #include <tidegate/proxy/idempotency_service.hpp>
@@ -62,6 +63,9 @@ class control {
   [[nodiscard]] auto events() const -> std::shared_ptr<event_log> const&;
   [[nodiscard]] auto listeners() const -> std::span<bound_listener const>;
   [[nodiscard]] auto is_draining() const -> bool;
+
+  /// The consumers of the last content of their file.
+  [[nodiscard]] auto consumers() const -> std::shared_ptr<consumer_index const>;
 
   // Quotas in memory.
   [[nodiscard]] auto quota_table() const -> store::quota_table&;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "phases/key/key_head.hpp"
 
+#include "request/caller.hpp"
 #include "request/scim_request_of.hpp"
 
+#include <tidegate/proxy/auth_fields.hpp>
 #include <tidegate/proxy/partition_key.hpp>
 #include <tidegate/sf/parse.hpp>
 
@@ -101,8 +103,8 @@ void fill_head(keyed_head& head, request_context const& context, key_reading con
   head.wait = preferred_wait(request);
   head.method = request.method();
   head.method_text = request.method_text();
-  if (context.token != nullptr) {
-    head.principal = context.token->name;
+  if (auto const who = principal_of(context); !who.empty()) {
+    head.principal = who;
   } else if (!scope.is_anonymous) {
     head.owner = std::move(scope.owner);
   }
@@ -111,6 +113,13 @@ void fill_head(keyed_head& head, request_context const& context, key_reading con
   auto query = request.query();
   query.remove_prefix(std::min<std::size_t>(1, query.size()));
   head.query = query;
+  if (auto const& auth = context.route_settings().auth;
+      auth && has_parameter_of(query, auth->parameters)) {
+    // A retry with another key of the same client is the same request.
+    std::string without = "?" + head.query;
+    remove_parameters(without, auth->parameters);
+    head.query = without.empty() ? without : without.substr(1);
+  }
   if (context.handler == handler::scim) {
     head.service = scim_request_of(context, by.active, by.values.lines);
   } else {

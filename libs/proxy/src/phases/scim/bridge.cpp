@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "phases/scim/bridge.hpp"
 
+#include "request/caller.hpp"
+
 #include <tidegate/wire/http1_write.hpp>
 
 #include <sys/random.h>
@@ -27,9 +29,9 @@ constexpr json::limits answer_limits{.octets_max = bridged_octets_max};
 }
 
 /// Who asks: as the gateway knows it, else by what the upstream knows it by.
-[[nodiscard]] auto principal_of(request_context const& context) -> std::string {
-  return context.token != nullptr ? context.token->name
-                                  : std::string(context.head->value_of(known_field::authorization));
+[[nodiscard]] auto cursor_holder_of(request_context const& context) -> std::string {
+  auto const who = principal_of(context);
+  return std::string(who.empty() ? context.head->value_of(known_field::authorization) : who);
 }
 
 [[nodiscard]] auto last_segment(std::string_view path) -> std::string_view {
@@ -85,7 +87,7 @@ bridge_phase::bridge_phase(request_context const& context, bridge_subject subjec
       options_(*context.route_settings().settings->bridge),
       subject_(subject),
       endpoint_(context.path),
-      principal_(principal_of(context)),
+      principal_(cursor_holder_of(context)),
       decoder_(context.head->body()) {
   if (subject == bridge_subject::search) {
     endpoint_.resize(context.path.rfind('/'));

@@ -27,6 +27,21 @@ void settle_charge(charge_stores stores, made_charge const& made, instant now, s
 /// the limits.
 using overridden_policies = std::array<std::optional<ratelimit::policy>, limits_max>;
 
+/// The quotas that hold for one request in the place of those of its policies.
+struct other_quotas {
+  std::unique_ptr<overridden_policies> policies;  ///< kept for later requests, so that few allocate
+  bool are_used = false;
+
+  void use(store::charge& charge, std::size_t limit, ratelimit::policy const& other) {
+    are_used = true;
+    if (!policies) {
+      policies = std::make_unique<overridden_policies>();
+    }
+    (*policies)[limit] = other;
+    charge.policy = &*(*policies)[limit];
+  }
+};
+
 /// What a tunnel has charged and what is corrected at its end: places and octets. Does not move,
 /// since the charges point into it.
 struct held_charges {

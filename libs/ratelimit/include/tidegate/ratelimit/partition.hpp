@@ -26,6 +26,8 @@ enum class partition_source_kind : std::uint8_t {
   path,       ///< without the query
   route,      ///< the name of the route that the request took
   principal,  ///< who the request was authenticated as
+  plan,       ///< what the principal has ordered
+  attribute,  ///< what is known of the principal under a name
 };
 
 /// `client-ip`, `header`, `query` and so on.
@@ -35,12 +37,18 @@ enum class partition_source_kind : std::uint8_t {
 struct partition_source {
   partition_source_kind kind = partition_source_kind::client_ip;
   // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out
-  std::string name{};  ///< of the field (in lower case), parameter or cookie; else empty
+  std::string name{};  ///< of the field (in lower case), parameter, cookie or attribute; else empty
   auto operator==(partition_source const&) const -> bool = default;
 };
 
 /// As it is written: `client-ip`, `header:x-api-key`.
 [[nodiscard]] auto to_string(partition_source const& source) -> std::string;
+
+/// Whether a source says who was authenticated: `principal`, `plan` or `attribute`.
+[[nodiscard]] constexpr auto needs_principal(partition_source_kind kind) noexcept -> bool {
+  using enum partition_source_kind;
+  return kind == principal || kind == plan || kind == attribute;
+}
 
 /// Whether the value of a source may let in: a cookie, and a field or parameter whose name has
 /// `key`, `token`, `secret`, `pass`, `auth`, `session`, `sid`, `sig`, `code`, `credential`, `jwt`,
@@ -51,9 +59,9 @@ struct partition_source {
 /// Why a text names no source.
 enum class partition_source_fault : std::uint8_t {
   unknown_source,
-  name_missing,             ///< `header`, `query` and `cookie` have one
+  name_missing,             ///< `header`, `query`, `cookie` and `attribute` have one
   name_not_allowed,         ///< the others have none
-  invalid_name_character,   ///< in the name of a field or cookie: not a token of RFC 9110
+  invalid_name_character,   ///< in the name of any other than a parameter: no token of RFC 9110
   invalid_query_character,  ///< in the name of a parameter: a control character, "=" or "&"
 };
 
@@ -67,9 +75,9 @@ struct partition_source_error {
 /// One line for people: what is wrong and what is allowed.
 [[nodiscard]] auto to_string(partition_source_error const& error) -> std::string;
 
-/// Reads `client-ip`, `header:NAME`, `query:NAME`, `cookie:NAME`, `method`, `host`, `path`, `route`
-/// or `principal`. The name of a field may be in any case; those of parameters and cookies are
-/// taken as they are, a parameter's as it is after percent-decoding.
+/// Reads `client-ip`, `header:NAME`, `query:NAME`, `cookie:NAME`, `method`, `host`, `path`,
+/// `route`, `principal`, `plan` or `attribute:NAME`. The name of a field may be in any case; the
+/// others are taken as they are, a parameter's as it is after percent-decoding.
 [[nodiscard]] auto parse_partition_source(std::string_view text)
     -> result<partition_source, partition_source_error>;
 

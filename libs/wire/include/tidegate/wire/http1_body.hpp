@@ -49,6 +49,9 @@ inline constexpr field_set fields_left_out_of_trailers = {known_field::ratelimit
 /// place that says so. A name that has `_` in the place of `-` counts as the one that it is read as
 /// by some (see `find_known_field_by_any_spelling`).
 [[nodiscard]] auto is_forwarded_trailer(field_view const& trailer) noexcept -> bool;
+/// Whether the trailer has one of these names, in lower case, or spells one with `_` for `-`.
+[[nodiscard]] auto is_trailer_of(std::string_view name, std::span<std::string const> names) noexcept
+    -> bool;
 
 /// What is too large.
 struct body_limits {
@@ -57,6 +60,9 @@ struct body_limits {
   /// Of all trailer lines together with their ends.
   std::uint32_t trailer_octets_max = 8 * 1024;
   std::uint32_t trailers_max = 32;
+  /// Trailers of these names, in lower case, do not go on, nor do those that some read as one of
+  /// them.
+  std::span<std::string const> left_out{};
 };
 
 enum class body_state : std::uint8_t {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tidegate/proxy/consumers.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+namespace tidegate::gateway {
+
+namespace {
+
+/// Digests are as good as random, and no client can choose the beginning of one at will.
+[[nodiscard]] auto place_of(sha256_digest const& digest, std::size_t slots) noexcept
+    -> std::size_t {
+  std::uint64_t begin = 0;
+  std::memcpy(&begin, digest.data(), sizeof begin);
+  return static_cast<std::size_t>(begin) & (slots - 1);
+}
+
+}  // namespace
+
+consumer_index::consumer_index(std::vector<consumer_config> listed) : listed_(std::move(listed)) {
+  std::ranges::sort(listed_, {}, &consumer_config::name);
+  for (std::size_t i = 0; i < listed_.size(); ++i) {
+    for (auto const& each : listed_[i].keys) {
+      keys_.push_back({each.digest, each.expires.value_or(std::chrono::sys_seconds::max()),
+                       static_cast<std::uint32_t>(i)});
+    }
+  }
+  slots_.resize(std::bit_ceil(keys_.size() * 2 + 1));  // at most half full
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    auto at = place_of(keys_[i].digest, slots_.size());
+    while (slots_[at] != 0) {
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    slots_[at] = static_cast<std::uint32_t>(i + 1);
+  }
+}
+
+auto consumer_index::find(sha256_digest const& digest) const noexcept -> key const* {
+  if (slots_.empty()) {
+    return nullptr;
+  }
+  key const* found = nullptr;
+  for (auto at = place_of(digest, slots_.size()); slots_[at] != 0;
+       at = (at + 1) & (slots_.size() - 1)) {
+    auto const& each = keys_[slots_[at] - 1];
+    if (equal_in_constant_time(digest, each.digest)) {
+      found = &each;  // no other is equal
+    }
+  }
+  return found;
+}
+
+auto consumer_index::find_by_key(sha256_digest const& digest,
+                                 std::chrono::sys_seconds now) const noexcept
+    -> consumer_config const* {
+  auto const* const found = find(digest);
+  return found != nullptr && now < found->expires ? &listed_[found->consumer] : nullptr;
+}
+
+auto consumer_index::find_by_key(sha256_digest const& digest) const noexcept
+    -> consumer_config const* {
+  auto const* const found = find(digest);
+  if (found == nullptr || found->expires == std::chrono::sys_seconds::max()) {
+    return found == nullptr ? nullptr : &listed_[found->consumer];
+  }
+  auto const now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  return now < found->expires ? &listed_[found->consumer] : nullptr;
+}
+
+auto consumer_index::find_by_name(std::string_view name) const noexcept -> consumer_config const* {
+  auto const found = std::ranges::lower_bound(
+      listed_, name, {}, [](consumer_config const& each) { return std::string_view(each.name); });
+  return found != listed_.end() && found->name == name ? &*found : nullptr;
+}
+
+auto load_consumers(consumers_config const& settings)
+    -> result<std::shared_ptr<consumer_index const>, std::vector<config_fault>> {
+  if (settings.file.empty()) {
+    return std::make_shared<consumer_index const>(settings.listed);
+  }
+  std::ifstream file(settings.file, std::ios::binary);
+  std::ostringstream text;
+  if (file && file.peek() != std::ifstream::traits_type::eof()) {
+    text << file.rdbuf();
+  }
+  if (!file.is_open() || file.bad()) {
+    auto const why = std::system_category().message(errno);
+    return failure(std::vector{
+        config_fault{.file = settings.file, .message = "cannot read the file: " + why}});
+  }
+  TIDEGATE_TRY(auto listed, parse_consumers(text.view(), settings.file));
+  return std::make_shared<consumer_index const>(std::move(listed));
+}
+
+}  // namespace tidegate::gateway
