@@ -594,8 +594,7 @@ TEST_F(gateway_scim, answers_401_in_its_own_form) {
   EXPECT_EQ(without.field("WWW-Authenticate"), "Bearer realm=\"tidegate\"");
   auto const wrong = scim_client(with_, "omega").get("/Users");
   expect_error(wrong, 401);
-  EXPECT_EQ(wrong.field("WWW-Authenticate"),
-            "Bearer realm=\"tidegate\", error=\"invalid_token\"");
+  EXPECT_EQ(wrong.field("WWW-Authenticate"), "Bearer realm=\"tidegate\", error=\"invalid_token\"");
 }
 
 TEST_F(gateway_scim, lets_a_token_for_reading_search_and_nothing_else) {
