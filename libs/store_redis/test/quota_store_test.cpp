@@ -621,6 +621,25 @@ TEST_F(store_redis_quota_store, spends_no_slice_of_a_larger_quota) {
   EXPECT_TRUE(spend(*quotas, charge(large, "p", counting::lease)).admitted);
 }
 
+TEST_F(store_redis_quota_store, gives_no_slots_of_a_larger_quota) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const small = slots(2);
+  auto const large = slots(1'000);
+  auto const of_large = charge(large, "p", counting::lease);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_TRUE(spend(*quotas, of_large).admitted);
+    on().turn(1ms);
+  }
+  EXPECT_TRUE(is_decided_here(*quotas, of_large));
+  EXPECT_FALSE(spend(*quotas, charge(small, "p", counting::lease)).admitted);
+  EXPECT_TRUE(is_decided_here(*quotas, of_large));
+  // Nor those that came back.
+  quotas->settle(of_large, on().now(), on().now(), -1);
+  EXPECT_FALSE(spend(*quotas, charge(small, "p", counting::lease)).admitted);
+  EXPECT_TRUE(spend(*quotas, of_large).admitted);
+}
+
 TEST_F(store_redis_quota_store, spends_no_slice_after_the_end_of_its_window) {
   redis_server const redis;
   for (auto const kind : {algorithm::fixed, algorithm::sliding}) {

@@ -32,6 +32,7 @@ struct lease {
   bool is_ahead = false;  ///< units are taken ahead; else only what requests hold is known here
 
   std::int64_t units = 0;       ///< that are not spent yet
+  std::int64_t quota = 0;       ///< the largest that they may be of: callers may have several
   instant valid_until{};        ///< until when they may be
   std::int64_t window_end = 0;  ///< by the store's clock: of the window that they were taken in
   std::int64_t taken_at = 0;    ///< by the store's clock: in that window
@@ -123,9 +124,9 @@ class leases {
   [[nodiscard]] auto find(store::key_hash const& id) const noexcept -> lease* {
     return table_.find(id);
   }
-  /// The lease that a cost can be spent of now.
-  [[nodiscard]] auto find_usable(store::key_hash const& id, std::int64_t cost, instant now)
-      -> lease*;
+  /// The lease that a cost can be spent of now, by one who has that quota.
+  [[nodiscard]] auto find_usable(store::key_hash const& id, std::int64_t cost, std::int64_t quota,
+                                 instant now) -> lease*;
   /// The lease of a charge that is leased or of concurrent requests, made if there is none; null
   /// for want of room.
   [[nodiscard]] auto find_or_add(store::key_hash const& id, store::shared_charge const& charge,
@@ -157,6 +158,7 @@ class leases {
 
  private:
   void release(lease& from, std::int64_t units);
+  void use_quota(lease& of, std::int64_t quota);
   void release_idle();
   void end_slice(lease& ended);
 
