@@ -28,8 +28,8 @@ namespace {
   return static_cast<std::size_t>(begin) & (slots - 1);
 }
 
-/// As much as a file may have, and a byte more of one that is larger. It is read again and again,
-/// so it is no pipe, which would be waited for, and no device, which may never end.
+/// A byte more than a file may have, of one that is larger. It is read again and again: to open a
+/// pipe would wait for its writer, and some devices never end.
 [[nodiscard]] auto read_file(std::string const& name) -> result<std::string, std::string> {
   auto const cannot = [](int code) { return failure(std::system_category().message(code)); };
   engine::descriptor const file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

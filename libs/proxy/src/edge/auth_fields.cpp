@@ -69,7 +69,7 @@ auto make_auth_fields(route_config const& settings, std::vector<std::string> con
   made.passed = auth.pass;
   for (auto const& each : auth.pass) {
     drop(made, each.field);
-    // Other spellings are dropped where the name means something; the plain one is a name by itself.
+    // Other spellings are dropped by what they spell; the plain one is a name by itself.
     if (auto const plain = plain_spelling_of(each.field);
         !plain.empty() && !equal_ignoring_case(plain, each.field)) {
       drop(made, plain);
