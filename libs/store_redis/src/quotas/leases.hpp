@@ -27,12 +27,11 @@ namespace tidegate::store_redis {
 /// What this thread has of a partition: a slice of its quota, or slots of its concurrent requests.
 struct lease {
   store::key_hash id;
-  std::string key;  ///< in Redis
-  ratelimit::policy policy;
-  bool is_ahead = false;  ///< units are taken ahead; else only what requests hold is known here
+  std::string key;           ///< in Redis
+  ratelimit::policy policy;  ///< where callers have several quotas: of the largest in use
+  bool is_ahead = false;     ///< units are taken ahead; else only what requests hold is known here
 
   std::int64_t units = 0;       ///< that are not spent yet
-  std::int64_t quota = 0;       ///< the largest that they may be of: callers may have several
   instant valid_until{};        ///< until when they may be
   std::int64_t window_end = 0;  ///< by the store's clock: of the window that they were taken in
   std::int64_t taken_at = 0;    ///< by the store's clock: in that window
@@ -158,7 +157,7 @@ class leases {
 
  private:
   void release(lease& from, std::int64_t units);
-  void use_quota(lease& of, std::int64_t quota);
+  void use_policy(lease& of, ratelimit::policy const& policy);
   void release_idle();
   void end_slice(lease& ended);
 

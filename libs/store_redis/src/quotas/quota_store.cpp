@@ -184,7 +184,7 @@ auto redis_quotas::begin(shared_charge const& charge, instant now)
     made.has_lease = true;
     ++found->charges;
     found->rate.add(now, made.cost);
-    if (leased) {
+    if (leased && made.policy.quota() >= found->policy.quota()) {
       state_.held.refill(*found, now);
     }
   }
