@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tidegate/proxy/consumers.hpp>
 
+#include <tidegate/engine/socket.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -20,6 +26,36 @@ namespace {
   std::uint64_t begin = 0;
   std::memcpy(&begin, digest.data(), sizeof begin);
   return static_cast<std::size_t>(begin) & (slots - 1);
+}
+
+/// A byte more than a file may have, of one that is larger. It is read again and again: to open a
+/// pipe would wait for its writer, and some devices never end.
+[[nodiscard]] auto read_file(std::string const& name) -> result<std::string, std::string> {
+  auto const cannot = [](int code) { return failure(std::system_category().message(code)); };
+  engine::descriptor const file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat about {};
+  if (!file.is_open() || ::fstat(file.get(), &about) != 0) {
+    return cannot(errno);
+  }
+  if (!S_ISREG(about.st_mode)) {
+    return failure(std::string("it is not a regular file"));
+  }
+  std::string text;
+  std::array<char, 16 * 1024> bytes;  // NOLINT: what is not read is not looked at
+  while (text.size() <= config_octets_max) {
+    auto const size = ::read(file.get(), bytes.data(), bytes.size());
+    if (size < 0 && errno == EINTR) {
+      continue;
+    }
+    if (size < 0) {
+      return cannot(errno);
+    }
+    if (size == 0) {
+      break;
+    }
+    text.append(bytes.data(), static_cast<std::size_t>(size));
+  }
+  return text;
 }
 
 }  // namespace
@@ -85,17 +121,12 @@ auto load_consumers(consumers_config const& settings)
   if (settings.file.empty()) {
     return std::make_shared<consumer_index const>(settings.listed);
   }
-  std::ifstream file(settings.file, std::ios::binary);
-  std::ostringstream text;
-  if (file && file.peek() != std::ifstream::traits_type::eof()) {
-    text << file.rdbuf();
-  }
-  if (!file.is_open() || file.bad()) {
-    auto const why = std::system_category().message(errno);
+  auto const text = read_file(settings.file);
+  if (!text) {
     return failure(std::vector{
-        config_fault{.file = settings.file, .message = "cannot read the file: " + why}});
+        config_fault{.file = settings.file, .message = "cannot read the file: " + text.error()}});
   }
-  TIDEGATE_TRY(auto listed, parse_consumers(text.view(), settings.file));
+  TIDEGATE_TRY(auto listed, parse_consumers(*text, settings.file));
   return std::make_shared<consumer_index const>(std::move(listed));
 }
 

@@ -95,7 +95,7 @@ struct data_plane::state {
   [[nodiscard]] auto add_worker(std::uint64_t randomness) -> result<void, std::string>;
   [[nodiscard]] auto open_quotas(active_config const& used, engine::loop& on) const
       -> result<std::unique_ptr<store::quota_store>, std::string>;
-  void follow_consumers(active_config const& used);
+  void follow_consumers(active_config const& used, std::function<void()> const& tell);
   void note_hosts(config const& settings) const;
   [[nodiscard]] auto ensure_stores(active_config const& used) -> result<void, std::string>;
   [[nodiscard]] auto ensure_idempotency(active_config const& used) -> result<void, std::string>;
@@ -133,7 +133,8 @@ auto data_plane::state::add_worker(std::uint64_t randomness) -> result<void, std
 }
 
 /// Has changes of the file of consumers told to all threads. Behind the start of their loops.
-void data_plane::state::follow_consumers(active_config const& used) {
+void data_plane::state::follow_consumers(active_config const& used,
+                                         std::function<void()> const& tell) {
   if (!shared.consumers) {
     shared.consumers = std::make_unique<consumer_follower>(
         *shared.events, [this](std::shared_ptr<consumer_index const> const& changed) {
@@ -142,7 +143,7 @@ void data_plane::state::follow_consumers(active_config const& used) {
           }
         });
   }
-  shared.consumers->use(used.config.consumers, used.consumers);
+  shared.consumers->use(used.config.consumers, used.consumers, tell);
 }
 
 /// Null where quotas are in memory.
@@ -311,7 +312,7 @@ void data_plane::start() {
   for (auto& each : state_->threads) {
     each.thread = std::thread([&each] { each.loop->run(); });
   }
-  state_->follow_consumers(*state_->active);
+  state_->follow_consumers(*state_->active, [] {});
 }
 
 void data_plane::stop() {
@@ -354,10 +355,12 @@ auto data_plane::apply(config next) -> result<void, std::string> {
     upstream.servers->use(*upstream.settings);
   }
   state_->shared.names.use(used->upstreams, first_look_up_max);
-  for (auto& each : state_->threads) {
-    each.loop->post([&each, used] { each.works->use(used); });
-  }
-  state_->follow_consumers(*used);
+  // What was read of the file before must not reach a thread behind what is read now.
+  state_->follow_consumers(*used, [this, &used] {
+    for (auto& each : state_->threads) {
+      each.loop->post([&each, used] { each.works->use(used); });
+    }
+  });
   state_->active = std::move(used);
   return {};
 }

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -63,6 +67,19 @@ TEST(proxy_consumers, says_why_their_file_cannot_be_read) {
   ASSERT_FALSE(missing);
   EXPECT_EQ(to_string(missing.error().front()),
             "/nowhere/who.yaml:1:1: cannot read the file: No such file or directory");
+}
+
+TEST(proxy_consumers, waits_for_no_pipe_and_reads_no_device) {
+  auto const pipe = std::filesystem::temp_directory_path() /
+                    ("tidegate-consumers-pipe-" + std::to_string(::getpid()));
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (auto const& file : {pipe.string(), std::string("/dev/zero"), std::string("/tmp")}) {
+    auto const made = load_consumers({.given = true, .file = file});
+    ASSERT_FALSE(made) << file;
+    EXPECT_EQ(to_string(made.error().front()),
+              file + ":1:1: cannot read the file: it is not a regular file");
+  }
+  std::filesystem::remove(pipe);
 }
 
 }  // namespace

@@ -593,6 +593,53 @@ TEST_F(store_redis_quota_store, counts_from_zero_when_the_unit_of_a_policy_chang
   EXPECT_TRUE(spend(*quotas, charge(requests, "p")).admitted);
 }
 
+// ---- several quotas for one partition ----
+
+TEST_F(store_redis_quota_store, does_not_take_the_refusal_of_one_quota_for_that_of_another) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const small = limit(2, 3600s);
+  auto const large = limit(10, 3600s);
+  EXPECT_TRUE(spend(*quotas, charge(small, "p")).admitted);
+  EXPECT_TRUE(spend(*quotas, charge(small, "p")).admitted);
+  EXPECT_FALSE(spend(*quotas, charge(small, "p")).admitted);
+  auto const other = spend(*quotas, charge(large, "p"));
+  EXPECT_TRUE(other.admitted);
+  EXPECT_EQ(other.results.at(0).decision.left.remaining, 7);
+  auto const again = spend(*quotas, charge(small, "p"));
+  EXPECT_FALSE(again.admitted);
+  EXPECT_TRUE(again.here);
+}
+
+TEST_F(store_redis_quota_store, spends_no_slice_of_a_larger_quota) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const small = limit(2, 3600s);
+  auto const large = limit(1'000'000, 3600s);
+  EXPECT_TRUE(is_decided_here(*quotas, charge(large, "p", counting::lease)));
+  EXPECT_FALSE(spend(*quotas, charge(small, "p", counting::lease)).admitted);
+  EXPECT_TRUE(spend(*quotas, charge(large, "p", counting::lease)).admitted);
+}
+
+TEST_F(store_redis_quota_store, gives_no_slots_of_a_larger_quota) {
+  redis_server const redis;
+  auto const quotas = open(on(), url_of(redis));
+  auto const small = slots(2);
+  auto const large = slots(1'000);
+  auto const of_large = charge(large, "p", counting::lease);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_TRUE(spend(*quotas, of_large).admitted);
+    on().turn(1ms);
+  }
+  EXPECT_TRUE(is_decided_here(*quotas, of_large));
+  EXPECT_FALSE(spend(*quotas, charge(small, "p", counting::lease)).admitted);
+  EXPECT_TRUE(is_decided_here(*quotas, of_large));
+  // Nor those that came back.
+  quotas->settle(of_large, on().now(), on().now(), -1);
+  EXPECT_FALSE(spend(*quotas, charge(small, "p", counting::lease)).admitted);
+  EXPECT_TRUE(spend(*quotas, of_large).admitted);
+}
+
 TEST_F(store_redis_quota_store, spends_no_slice_after_the_end_of_its_window) {
   redis_server const redis;
   for (auto const kind : {algorithm::fixed, algorithm::sliding}) {

@@ -352,9 +352,12 @@ void partition_api::reset(partition_command command, admin_reply reply) {
   // Every thread knows something of its own.
   auto const carried = std::make_shared<partition_command>(std::move(command));
   auto const forget_here = [this, carried] {
-    control_.post_to_workers([carried](store::quota_store& quotas) {
-      quotas.forget_here({carried->charge(carried->policy->policy), carried->policy->name,
-                          carried->policy->counting});
+    auto const all = policies_of(*control_.consumers(), *carried->policy, carried->partition);
+    control_.post_to_workers([carried, all](store::quota_store& quotas) {
+      for (auto const& each : all) {
+        quotas.forget_here(
+            {carried->charge(each), carried->policy->name, carried->policy->counting});
+      }
     });
   };
   control_.quotas->forget(

@@ -53,4 +53,16 @@ auto usual_policy_of(consumer_index const& consumers, policy_config const& polic
                        : policy.policy;
 }
 
+auto policies_of(consumer_index const& consumers, policy_config const& policy,
+                 std::string_view partition) -> std::vector<ratelimit::policy> {
+  std::vector made{policy.policy};
+  if (policy.choice) {
+    for (auto const& each : policy.choice->plans) {
+      made.push_back(policy.choice->policy_with(policy.policy, each.quota));
+    }
+    made.push_back(usual_policy_of(consumers, policy, partition));
+  }
+  return made;
+}
+
 }  // namespace tidegate::gateway

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace tidegate::gateway {
 
@@ -17,5 +18,10 @@ namespace tidegate::gateway {
 /// The policy with that quota.
 [[nodiscard]] auto usual_policy_of(consumer_index const& consumers, policy_config const& policy,
                                    std::string_view partition) -> ratelimit::policy;
+
+/// The policy with each of the quotas that callers of the partition may have had: the default, that
+/// of each plan, and the one of above.
+[[nodiscard]] auto policies_of(consumer_index const& consumers, policy_config const& policy,
+                               std::string_view partition) -> std::vector<ratelimit::policy>;
 
 }  // namespace tidegate::gateway

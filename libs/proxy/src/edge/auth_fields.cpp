@@ -20,6 +20,22 @@ void drop(auth_fields& made, std::string_view name) {
   }
 }
 
+/// As servers of CGI read a name: words with one "-" between two.
+[[nodiscard]] auto plain_spelling_of(std::string_view name) -> std::string {
+  std::string plain;
+  for (char const c : name) {
+    if (is_letter_or_digit(c)) {
+      plain += to_lower(c);
+    } else if (!plain.empty() && plain.back() != '-') {
+      plain += '-';
+    }
+  }
+  if (plain.ends_with('-')) {
+    plain.pop_back();
+  }
+  return plain;
+}
+
 [[nodiscard]] auto is_one_of(std::string_view parameter, std::vector<std::string> const& names)
     -> bool {
   return std::ranges::any_of(names, [&](std::string const& name) {
@@ -53,6 +69,11 @@ auto make_auth_fields(route_config const& settings, std::vector<std::string> con
   made.passed = auth.pass;
   for (auto const& each : auth.pass) {
     drop(made, each.field);
+    // Other spellings are dropped by what they spell; the plain one is a name by itself.
+    if (auto const plain = plain_spelling_of(each.field);
+        !plain.empty() && !equal_ignoring_case(plain, each.field)) {
+      drop(made, plain);
+    }
   }
   bool const has_any = !made.trailer_names.empty() || !made.parameters.empty() ||
                        made.drops_bearer_keys || made.drops_authorization;

@@ -178,7 +178,7 @@ auto quota_phase::copy_charges(request_context const& context, std::string& part
     auto& partition = out[i].local.partition;
     auto const at = static_cast<std::size_t>(partition.data() - partitions_.data());
     partition = std::string_view(partitions).substr(at, partition.size());
-    if (policies && out[i].local.policy == &*(*others_.policies)[i]) {
+    if (policies && (*policies)[i] && out[i].local.policy == &*(*others_.policies)[i]) {
       out[i].local.policy = &*(*policies)[i];
     }
   }

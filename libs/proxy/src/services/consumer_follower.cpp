@@ -19,8 +19,10 @@ consumer_follower::~consumer_follower() {
 }
 
 void consumer_follower::use(consumers_config const& settings,
-                            std::shared_ptr<consumer_index const> read) {
+                            std::shared_ptr<consumer_index const> read,
+                            std::function<void()> const& tell) {
   std::lock_guard const lock(mutex_);
+  tell();
   settings_ = settings;
   settings_.listed.clear();
   ++used_;

@@ -24,8 +24,11 @@ class consumer_follower {
   auto operator=(consumer_follower const&) -> consumer_follower& = delete;
   ~consumer_follower();
 
-  /// From now on `settings` say where they are, and `read` is what was found there.
-  void use(consumers_config const& settings, std::shared_ptr<consumer_index const> read);
+  /// From now on `settings` say where they are, and `read` is what was found there. `tell` is for
+  /// who has to learn of that: `take` is called before it or after it, and then with what is newer.
+  void use(
+      consumers_config const& settings, std::shared_ptr<consumer_index const> read,
+      std::function<void()> const& tell = [] {});
   [[nodiscard]] auto figures() const -> consumer_figures;
   /// The last content.
   [[nodiscard]] auto current() const -> std::shared_ptr<consumer_index const>;

@@ -118,6 +118,18 @@ TEST(proxy_auth_fields, tell_who_asks_and_drop_what_clients_say_of_that) {
   EXPECT_THAT(anonymous, Not(HasSubstr("root")));
 }
 
+TEST(proxy_auth_fields, drop_what_servers_read_as_a_name_with_an_underscore) {
+  auto const auth = std::string(
+      "api-keys: {in: header:x-api-key}, optional: true, pass: {principal: X_User, plan: "
+      "x_real_ip}");
+  auto const forged = std::string(
+      "X-User: root\r\nx_user: root\r\nX.User: root\r\nX-Real-Ip: root\r\nX-Users: other\r\n");
+  auto const known = forwarded(auth, "/", "X-Api-Key: alpha\r\n" + forged);
+  EXPECT_THAT(known, HasSubstr("X_User: acme\r\nx_real_ip: pro\r\n"));
+  EXPECT_THAT(known, Not(HasSubstr("root")));
+  EXPECT_THAT(known, HasSubstr("X-Users: other\r\n"));
+}
+
 TEST(proxy_auth_fields, go_with_rules_and_rewritten_paths) {
   auto const made = forwarded("api-keys: {in: query:api_key}, pass: {principal: X-Consumer}",
                               "/a/b?api_key=alpha&c", "X-Old: 1\r\n",

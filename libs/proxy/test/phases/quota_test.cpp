@@ -243,6 +243,21 @@ TEST_F(gateway_quota_phase, is_suspended_until_the_store_has_answered) {
   EXPECT_THAT(script_.settled, ElementsAre(-1));
 }
 
+TEST_F(gateway_quota_phase, copies_windows_of_the_calendar_beside_usual_ones) {
+  phase_fixture with(echo_config(
+      "p: {quota: 3, window: 1h}, q: {quota: 5, window: {calendar: hour}, algorithm: fixed}",
+      "p, q"));
+  with.store = std::make_unique<scripted_quota_store>(script_);
+  ASSERT_EQ(enter(with), step::suspended);
+  std::string partitions;
+  std::unique_ptr<overridden_policies> policies;
+  std::array<store::shared_charge, limits_max> charges;
+  ASSERT_EQ(phase_.copy_charges(context_, partitions, policies, charges), 2U);
+  EXPECT_EQ(charges[0].local.policy, &context_.route_settings().limits[0].policy->policy);
+  ASSERT_TRUE(policies && (*policies)[1]);
+  EXPECT_EQ(charges[1].local.policy, &*(*policies)[1]);
+}
+
 TEST_F(gateway_quota_phase, goes_on_at_once_where_the_store_decides_without_being_asked) {
   phase_fixture with(echo_config("p: {quota: 3, window: 1h}", "p"));
   with.store = std::make_unique<scripted_quota_store>(script_);

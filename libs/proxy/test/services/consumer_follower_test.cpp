@@ -10,6 +10,7 @@
 #include <fstream>
 #include <future>
 #include <string>
+#include <thread>
 
 namespace tidegate::gateway {
 namespace {
@@ -102,6 +103,21 @@ TEST_F(proxy_consumer_follower, keeps_the_last_good_content_while_the_file_is_br
   await([&] { return !taken_.empty(); });
   EXPECT_EQ(names(), "b ");
   EXPECT_TRUE(follower_.figures().last_reload_is_good);
+}
+
+TEST_F(proxy_consumer_follower, gives_nothing_of_an_earlier_file_behind_a_later_one) {
+  write("a: {}\n");
+  follow();
+  write("a: {}\nb: {}\nc: {}\n");  // which would be taken soon
+  settings_.file += ".other";
+  write("d: {}\n");
+  auto read = load_consumers(settings_);
+  ASSERT_TRUE(read);
+  follower_.use(settings_, *read,
+                [] { std::this_thread::sleep_for(4 * consumer_follower::pause); });
+  write("d: {}\ne: {}\n");
+  await([&] { return !taken_.empty(); });
+  EXPECT_THAT(taken_, testing::ElementsAre(2U));
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ leases::leases(engine::loop& on, quota_store_options const& options, write_queue
       idle_timer_(on, [this] { release_idle(); }),
       takers_(options.stores) {}
 
-auto leases::find_usable(store::key_hash const& id, std::int64_t cost, instant now) -> lease* {
+auto leases::find_usable(store::key_hash const& id, std::int64_t cost, std::int64_t quota,
+                         instant now) -> lease* {
   auto* const found = table_.find(id);
   if (found == nullptr || !found->is_ahead) {
     return nullptr;
@@ -21,7 +22,7 @@ auto leases::find_usable(store::key_hash const& id, std::int64_t cost, instant n
     end_slice(*found);
     return nullptr;
   }
-  return cost <= found->units ? found : nullptr;
+  return cost <= found->units && quota >= found->policy.quota() ? found : nullptr;
 }
 
 auto leases::find_or_add(store::key_hash const& id, store::shared_charge const& charge, instant now)
@@ -41,10 +42,21 @@ auto leases::find_or_add(store::key_hash const& id, store::shared_charge const& 
         {.id = id, .key = key_of(charge), .policy = policy, .store_remaining = policy.quota()});
     idle_timer_.set_within(options_.lease_idle);
   }
-  found->policy = policy;
+  use_policy(*found, policy);
   found->is_ahead = is_leased(charge);
   table_.touch(*found, now);
   return found;
+}
+
+/// What the store gave to a larger quota may be more than a smaller one has.
+void leases::use_policy(lease& of, ratelimit::policy const& policy) {
+  if (policy.quota() < of.policy.quota()) {
+    release(of, of.units);
+  }
+  bool const is_unused = of.units == 0 && of.held == 0 && !of.is_requested;
+  if (is_unused || policy.quota() >= of.policy.quota()) {
+    of.policy = policy;
+  }
 }
 
 auto leases::wanted(lease& low, instant now) const -> std::int64_t {

@@ -27,9 +27,9 @@ namespace tidegate::store_redis {
 /// What this thread has of a partition: a slice of its quota, or slots of its concurrent requests.
 struct lease {
   store::key_hash id;
-  std::string key;  ///< in Redis
-  ratelimit::policy policy;
-  bool is_ahead = false;  ///< units are taken ahead; else only what requests hold is known here
+  std::string key;           ///< in Redis
+  ratelimit::policy policy;  ///< where callers have several quotas: of the largest in use
+  bool is_ahead = false;     ///< units are taken ahead; else only what requests hold is known here
 
   std::int64_t units = 0;       ///< that are not spent yet
   instant valid_until{};        ///< until when they may be
@@ -123,9 +123,9 @@ class leases {
   [[nodiscard]] auto find(store::key_hash const& id) const noexcept -> lease* {
     return table_.find(id);
   }
-  /// The lease that a cost can be spent of now.
-  [[nodiscard]] auto find_usable(store::key_hash const& id, std::int64_t cost, instant now)
-      -> lease*;
+  /// The lease that a cost can be spent of now, by one who has that quota.
+  [[nodiscard]] auto find_usable(store::key_hash const& id, std::int64_t cost, std::int64_t quota,
+                                 instant now) -> lease*;
   /// The lease of a charge that is leased or of concurrent requests, made if there is none; null
   /// for want of room.
   [[nodiscard]] auto find_or_add(store::key_hash const& id, store::shared_charge const& charge,
@@ -157,6 +157,7 @@ class leases {
 
  private:
   void release(lease& from, std::int64_t units);
+  void use_policy(lease& of, ratelimit::policy const& policy);
   void release_idle();
   void end_slice(lease& ended);
 

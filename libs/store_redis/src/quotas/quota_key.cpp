@@ -16,6 +16,9 @@ namespace tidegate::store_redis {
 
 namespace {
 
+/// Spreads quotas over all numbers, far from those of policies.
+constexpr std::uint64_t odd_and_large = 0x9e37'79b9'7f4a'7c15;
+
 /// What is kept of a partition: beside the number of a policy in this process, and in its key.
 struct kept_form {
   std::uint64_t bit;
@@ -58,7 +61,12 @@ auto key_of(store::shared_charge const& charge) -> std::string {
 
 auto id_of(store::hash_seed const& seed, store::charge const& charge) noexcept -> store::key_hash {
   // As a key in Redis: other units of the same policy are something else.
-  return store::hash_key(seed, charge.policy_id ^ form_of(*charge.policy).bit, charge.partition);
+  auto domain = charge.policy_id ^ form_of(*charge.policy).bit;
+  if (!is_concurrent(*charge.policy)) {
+    // What was refused or taken ahead by one quota says nothing of another.
+    domain ^= static_cast<std::uint64_t>(charge.policy->quota()) * odd_and_large;
+  }
+  return store::hash_key(seed, domain, charge.partition);
 }
 
 auto random_seed() -> store::hash_seed {

@@ -25,7 +25,8 @@ namespace tidegate::store_redis {
 /// in different ways, so a policy that changes in that has another key.
 [[nodiscard]] auto key_of(store::shared_charge const& charge) -> std::string;
 
-/// The same in this process.
+/// The same in this process, with the quota: where it depends on who asks, a refusal or a slice of
+/// one is none of another. Concurrent requests are counted together, whatever their quota.
 [[nodiscard]] auto id_of(store::hash_seed const& seed, store::charge const& charge) noexcept
     -> store::key_hash;
 

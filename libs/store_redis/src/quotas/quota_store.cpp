@@ -83,7 +83,7 @@ auto redis_quotas::spend_here(std::span<shared_charge const> charges, instant no
     auto const id = id_of(seed_, charge);
     auto const cost = std::max<std::int64_t>(charge.cost, 0);
     if (is_leased(charges[i])) {
-      usable[i] = state_.held.find_usable(id, cost, now);
+      usable[i] = state_.held.find_usable(id, cost, charge.policy->quota(), now);
       if (usable[i] != nullptr) {
         continue;
       }
@@ -166,7 +166,9 @@ auto redis_quotas::begin(shared_charge const& charge, instant now)
   if (!concurrent && !leased) {
     return made;
   }
-  if (auto* const usable = leased ? state_.held.find_usable(made.id, made.cost, now) : nullptr) {
+  if (auto* const usable =
+          leased ? state_.held.find_usable(made.id, made.cost, made.policy.quota(), now)
+                 : nullptr) {
     made.at = pending_charge::stage::local;
     made.window_end = usable->window_end;
     state_.held.spend(*usable, made.cost, now);
@@ -182,7 +184,7 @@ auto redis_quotas::begin(shared_charge const& charge, instant now)
     made.has_lease = true;
     ++found->charges;
     found->rate.add(now, made.cost);
-    if (leased) {
+    if (leased && made.policy.quota() >= found->policy.quota()) {
       state_.held.refill(*found, now);
     }
   }
