@@ -36,10 +36,10 @@ server::~server() {
     admin_loop_->stop();
     admin_thread_.join();
   }
+  reloader_.reset();  // waits for a reload that is under way, which uses the threads of `data_`
   if (data_) {
     data_->stop();
   }
-  reloader_.reset();  // waits for a reload that is under way
   admin_.reset();
   data_.reset();  // last answers of its stores go to the loops, that of the admin address too
 }

@@ -530,7 +530,8 @@ TEST_F(store_redis_quota_store, counts_gcra_and_log_exactly_whatever_it_is_told)
   auto const quotas = open(on(), url_of(redis));
   for (auto const how : {algorithm::gcra, algorithm::log}) {
     auto const p = limit(10, 3600s, how);
-    auto const what = charge(p, std::to_string(static_cast<int>(how)), counting::lease);
+    auto const partition = std::to_string(static_cast<int>(how));
+    auto const what = charge(p, partition, counting::lease);
     for (int i = 0; i < 10; ++i) {
       auto const got = spend(*quotas, what);
       EXPECT_TRUE(got.admitted && !got.here);
