@@ -201,9 +201,10 @@ void check_told_apart(option_reader& in, yaml_node const& item, config const& ma
     }
     std::set<std::string_view> plans = {""};
     for (auto const* const each : {&limit, &other}) {
-      for (auto const& named :
-           each->choice ? each->choice->plans : std::vector<quota_choice::named>()) {
-        plans.insert(named.plan);
+      if (each->choice) {
+        for (auto const& named : each->choice->plans) {
+          plans.insert(named.plan);
+        }
       }
     }
     bool const are_alike = std::ranges::any_of(plans, [&](std::string_view plan) {
