@@ -100,7 +100,7 @@ auto has_path(std::span<ratelimit::partition_source const> sources) -> bool {
 /// A route with these of its policies, in their order.
 auto make_route(route_config const& settings, config const& all, policy_ids& ids,
                 std::span<policy_config const* const> policies) -> route {
-  route out{&settings, cost_table(settings.cost), {}, {}, {}, {}, {}, {}};
+  route out{&settings, cost_table(settings.cost), {}, {}, {}, {}, {}, {}, {}, {}};
   if (settings.idempotency) {
     out.scope_fields = fields_of(settings.idempotency->scope);
     out.key_owner = ratelimit::partition_rule(settings.idempotency->scope);

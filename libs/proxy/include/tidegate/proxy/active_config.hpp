@@ -64,6 +64,11 @@ struct route {
   std::vector<std::string> other_names;
   /// What an upstream says of its own limits and we say in its place; nothing where we say nothing.
   wire::field_set fields_made_anew;
+  /// The same route for callers of a plan that some of its policies name.
+  std::vector<route_variant> by_plan;
+  /// The same for requests that are not let in: with the policies whose partitions need no
+  /// principal. Empty where all of them are so.
+  std::vector<route_variant> refused;
   bool gives_back = false;      ///< a charge may have to be corrected after the response
   bool has_own_quotas = false;  ///< a caller may have one that only it has
   bool tells_keys = false;      ///< a policy has a partition key that clients see
@@ -76,11 +81,6 @@ struct route {
   ratelimit::partition_rule key_owner{{}};
   std::shared_ptr<route_edge const> edge{};   ///< null for most routes
   std::shared_ptr<auth_fields const> auth{};  ///< what `auth` changes in requests; null: nothing
-  /// The same route for callers of a plan that some of its policies name.
-  std::vector<route_variant> by_plan{};
-  /// The same for requests that are not let in: with the policies whose partitions need no
-  /// principal. Empty where all of them are so.
-  std::vector<route_variant> refused{};
 };
 
 /// A route with some of its policies, or with other quotas.
