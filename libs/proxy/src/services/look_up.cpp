@@ -164,7 +164,8 @@ auto read_dns_response(std::string_view bytes, balance::name_answer& into) -> bo
     bool const is_address = (ns_rr_type(record) == ns_t_a && ns_rr_rdlen(record) == 4) ||
                             (ns_rr_type(record) == ns_t_aaaa && ns_rr_rdlen(record) == 16);
     if (is_address && into.addresses.size() < 2 * balance::name_record::addresses_max) {
-      into.addresses.push_back(*ip_of({ns_rr_rdata(record), ns_rr_rdlen(record)}));
+      into.addresses.push_back(
+          *ip_of({ns_rr_rdata(record), static_cast<std::size_t>(ns_rr_rdlen(record))}));
     }
   }
   return true;
